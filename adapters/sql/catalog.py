@@ -304,13 +304,41 @@ class Contents:
     _codes: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
         default_factory=dict
     )
+    _numbers: dict[tuple[str, str], Sequence[int]] = field(default_factory=dict)
 
     def codes(self, table: Table, column: str) -> tuple[CodeCount, ...] | None:
-        """Return the codes of a column, as `code_counts` does."""
+        """Return the codes of a column, those with the most rows first.
+
+        None where the column holds something else: too many values, or too long ones. Values
+        are counted first: of a column that holds something else none is read. Codes that
+        differ in case are two codes, whatever the database's collation says.
+        """
         key = (table.name, column)
         if key not in self._codes:
-            self._codes[key] = code_counts(self.database, table, column)
+            self._codes[key] = self._counted(table, column)
         return self._codes[key]
+
+    def _counted(self, table: Table, column: str) -> tuple[CodeCount, ...] | None:
+        cell: sa.ColumnElement[Any] = sa.column(column)
+        if table.by_name[column].holds is Holds.TEXT:
+            cell = self.database.dialect.exact(sa.column(column, sa.String()))
+        rows = _table(table)
+        text = sa.func.rtrim(sa.cast(cell, sa.String(LONGEST_CODE + 1)))
+        figures = (
+            sa.func.count(cell.distinct()),
+            sa.func.max(sa.func.char_length(text)),
+        )
+        for values, longest in self._rows(sa.select(*figures).select_from(rows)):
+            if values <= MOST_CODES and (longest or 0) <= LONGEST_CODE:
+                counted = (
+                    sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
+                )
+                counts = self._rows(counted.limit(MOST_CODES + 2))
+                codes = [CodeCount(as_text(v), n) for v, n in counts if v is not None]
+                # A blank may end a text that was cut off there.
+                is_short = all(len(code.code) <= LONGEST_CODE for code in codes)
+                return _sorted(c for c in codes if c.code) if is_short else None
+        return None
 
     def labels(
         self, table: Table, column: str, other: Table, key: str, label: str
@@ -337,13 +365,30 @@ class Contents:
 
     def variety(self, table: Table, column: str) -> float:
         """Return how many different values a column has for each that there is, at most 1."""
-        cell: sa.ColumnElement[Any] = sa.column(column)
-        if table.by_name[column].holds is Holds.TEXT:
-            cell = sa.func.nullif(cell, "")
-        figures = (sa.func.count(cell), sa.func.count(cell.distinct()))
-        select = sa.select(*figures).select_from(_table(table))
-        shares = [n / every for every, n in self._rows(select) if every]
-        return next(iter(shares), 1.0)
+        _, filled, different = self._figures(table, column)
+        return different / filled if filled else 1.0
+
+    def filled(self, table: Table, column: str = "") -> int:
+        """Return how many rows a table has, or of those how many have a value in a column."""
+        return self._figures(table, column)[1 if column else 0]
+
+    def _figures(self, table: Table, column: str) -> Sequence[int]:
+        """Return how many rows there are, with a value, and with different ones."""
+        key = (table.name, column)
+        if key not in self._numbers:
+            cell: sa.ColumnElement[Any] = sa.column(column) if column else sa.literal(1)
+            if column and table.by_name[column].holds is Holds.TEXT:
+                cell = sa.func.nullif(cell, "")
+            counts = (
+                sa.func.count(),
+                sa.func.count(cell),
+                sa.func.count(cell.distinct()),
+            )
+            rows = self._rows(
+                sa.select(*counts).select_from(_table(table)), [(0, 0, 0)]
+            )
+            self._numbers[key] = tuple(rows[0])
+        return self._numbers[key]
 
     def are_ids(self, table: Table, column: str) -> bool:
         """Whether no text of a column has a letter that a FHIR id lacks, as far as looked for."""
@@ -360,7 +405,7 @@ class Contents:
         cell = sa.column(column, sa.String())
         digits = sa.or_(*(cell.contains(digit) for digit in "0123456789"))
         odd = sa.or_(~digits, cell.contains(" "), cell.contains("@"))
-        is_used = self.filled(table, column) > self.filled(table, "") * _USED
+        is_used = self.filled(table, column) > self.filled(table) * _USED
         return (
             is_used and self.variety(table, column) == 1 and not self._has(table, odd)
         )
@@ -391,12 +436,6 @@ class Contents:
         select = sa.select(sa.literal(1)).select_from(_table(table)).where(condition)
         return bool(self._rows(select.limit(1)))
 
-    def filled(self, table: Table, column: str) -> int:
-        """Return how many rows have a value in a column."""
-        cell = sa.func.count(sa.column(column)) if column else sa.func.count()
-        select = sa.select(cell).select_from(_table(table))
-        return next((number for (number,) in self._rows(select)), 0)
-
     def times_outside(
         self, table: Table, column: str, first: datetime, last: datetime
     ) -> tuple[str, ...]:
@@ -421,40 +460,6 @@ class Contents:
 def _table(table: Table) -> sa.TableClause:
     columns: list[sa.ColumnClause[Any]] = [sa.column(name) for name in table.by_name]
     return sa.table(table.bare, *columns, schema=table.schema)
-
-
-def code_counts(
-    database: Database, table: Table, column: str
-) -> tuple[CodeCount, ...] | None:
-    """Return the codes of a column, those with the most rows first.
-
-    None where the column holds something else: too many values, or too long ones; and where
-    the database takes too long to count. Values are counted first: of a column that holds
-    something else none is read. Codes that differ in case are two codes, whatever the
-    database's collation says.
-    """
-    cell: sa.ColumnElement[Any] = sa.column(column)
-    if table.by_name[column].holds is Holds.TEXT:
-        cell = database.dialect.exact(sa.column(column, sa.String()))
-    rows = sa.table(table.bare, schema=table.schema)
-    text = sa.func.rtrim(sa.cast(cell, sa.String(LONGEST_CODE + 1)))
-    figures = (sa.func.count(cell.distinct()), sa.func.max(sa.func.char_length(text)))
-    try:
-        ((values, longest),) = database.fetch(sa.select(*figures).select_from(rows))
-        if values > MOST_CODES or (longest or 0) > LONGEST_CODE:
-            return None
-        counted = sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
-        counts = [
-            CodeCount(as_text(value), number)
-            for value, number in database.fetch(counted.limit(MOST_CODES + 2))
-            if value is not None
-        ]
-    except (SourceTimedOutError, SourceDataError, ValueError):
-        return None
-    counts = [count for count in counts if count.code]
-    if len(counts) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
-        return None
-    return _sorted(counts)
 
 
 # Codes that mean no and yes.

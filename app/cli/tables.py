@@ -539,13 +539,16 @@ class RowsReader:
     def _key_of_child(self, keys: Sequence[Column]) -> Column:
         """Return the column of another table that says whose a row is.
 
-        Of columns that lead to patients it is the fullest. Where none is used it may be the
-        first of a key, if all its values are those of patients.
+        Of columns that lead to patients it is the fullest. Where none is declared or used it
+        may be the first of a key, if all its values are those of patients.
         """
         table, values = keys[0].table, self.structure.values
         own = [c for c in keys if not all_of(c.words) & {"replaced_by", "other"}]
-        if used := [c for c in own if values.filled(table, c.name)]:
-            return max(used, key=lambda c: values.filled(table, c.name))
+        own.sort(key=lambda column: -values.filled(table, column.name))
+        for column in own:
+            is_declared = column.refers and not column.refers.note
+            if is_declared or values.filled(table, column.name):
+                return column
         firsts = {key[0] for key in (table.primary_key, *table.unique) if key}
         of_keys = [c for c in self.structure.columns[table.name] if c.name in firsts]
         for column in of_keys:
