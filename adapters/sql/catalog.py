@@ -7,7 +7,7 @@ counted at most.
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -169,15 +169,18 @@ class _Reader:
             name, key = place[1], keys.get(place)
             if readable is not None and name not in readable:
                 continue
+            primary = tuple(key["constrained_columns"] if key else ())
+            leading = tuple(map(_foreign_key, foreign.get(place, ())))
+            in_keys = {*primary, *(name for key in leading for name in key.columns)}
             yield Table(
                 name=f"{schema}.{name}" if schema else name,
                 written=self._written(name, schema),
                 bare=name,
                 schema=schema,
-                columns=tuple(self._column(column) for column in of_table),
+                columns=tuple(self._column(column, in_keys) for column in of_table),
                 is_view=name in views,
-                primary_key=tuple(key["constrained_columns"] if key else ()),
-                foreign_keys=tuple(map(_foreign_key, foreign.get(place, ()))),
+                primary_key=primary,
+                foreign_keys=leading,
                 unique=_unique(indexes.get(place, ()), unique.get(place, ())),
             )
 
@@ -189,9 +192,9 @@ class _Reader:
         rows = self._connection.execute(statement, {"schema": schema})
         return frozenset(row[0] for row in rows)
 
-    def _column(self, column: Any) -> TableColumn:
-        name = str(column["name"])
-        holds = _holds(column["type"], self._connection.dialect.name)
+    def _column(self, column: Any, keys: Set[str]) -> TableColumn:
+        name, dialect = str(column["name"]), self._connection.dialect.name
+        holds = _holds(column["type"], dialect, is_key=name in keys)
         return TableColumn(name, self._written(name), holds)
 
     def _written(self, name: str, schema: str | None = None) -> str:
@@ -203,13 +206,15 @@ class _Reader:
         return f"{preparer.quote(schema)}.{text}" if schema else text
 
 
-def _holds(type_: TypeEngine[Any], dialect: str) -> Holds:
+def _holds(type_: TypeEngine[Any], dialect: str, *, is_key: bool) -> Holds:
     if getattr(type_, "display_width", None) == 1 or isinstance(type_, sa.Boolean):
         return Holds.FLAG
     if isinstance(type_, sa.DateTime):
         # A TIMESTAMP of MySQL and MariaDB is kept in UTC, whatever is shown.
         is_utc = dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
         return Holds.INSTANT if type_.timezone or is_utc else Holds.LOCAL_TIME
+    if isinstance(type_, sa.Numeric) and (is_key or type_.scale == 0):
+        return Holds.INTEGER
     held = (holds for kind, holds in _HOLDS if isinstance(type_, kind))
     return next(held, Holds.OTHER)
 
@@ -253,8 +258,30 @@ DAYS = {
 }
 """By dialect the day of a year, a month and a day."""
 
+TIMES_OF_TEXTS = {
+    **dict.fromkeys(("mysql", "mariadb"), "CAST(NULLIF({}, '') AS DATETIME)"),
+    **{"postgresql": "CAST(NULLIF({}, '') AS TIMESTAMP)", "sqlite": "{}"},
+}
+"""By dialect the moment that a text names, the year first."""
+
+_FORMS = {
+    "____-__-__": (Holds.DATE, ""),
+    "____-__-__ __:__:__%": (Holds.LOCAL_TIME, ""),
+    "____-__-__ __:__": (Holds.LOCAL_TIME, ""),
+    "____-__-__T__:__:__": (Holds.LOCAL_TIME, "%Y-%m-%dT%H:%M:%S"),
+    "________": (Holds.DATE, "%Y%m%d"),
+    "____________": (Holds.LOCAL_TIME, "%Y%m%d%H%M"),
+    "______________": (Holds.LOCAL_TIME, "%Y%m%d%H%M%S"),
+    "__/__/____": (Holds.DATE, "%d/%m/%Y"),
+    "__.__.____": (Holds.DATE, "%d.%m.%Y"),
+    "__/__/____ __:__": (Holds.LOCAL_TIME, "%d/%m/%Y %H:%M"),
+    "__.__.____ __:__": (Holds.LOCAL_TIME, "%d.%m.%Y %H:%M"),
+}
+"""By the form of a text, for LIKE, what it holds and its format."""
+
 MOST_CODES = 60  # A column with more different values holds no codes,
 LONGEST_CODE = 40  # and none with a longer text.
+_USED = 0.5  # A number of the rows is in more of them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +304,41 @@ class Contents:
     _codes: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
         default_factory=dict
     )
+    _numbers: dict[tuple[str, str], Sequence[int]] = field(default_factory=dict)
 
     def codes(self, table: Table, column: str) -> tuple[CodeCount, ...] | None:
-        """Return the codes of a column, as `code_counts` does."""
+        """Return the codes of a column, those with the most rows first.
+
+        None where the column holds something else: too many values, or too long ones. Values
+        are counted first: of a column that holds something else none is read. Codes that
+        differ in case are two codes, whatever the database's collation says.
+        """
         key = (table.name, column)
         if key not in self._codes:
-            self._codes[key] = code_counts(self.database, table, column)
+            self._codes[key] = self._counted(table, column)
         return self._codes[key]
+
+    def _counted(self, table: Table, column: str) -> tuple[CodeCount, ...] | None:
+        cell: sa.ColumnElement[Any] = sa.column(column)
+        if table.by_name[column].holds is Holds.TEXT:
+            cell = self.database.dialect.exact(sa.column(column, sa.String()))
+        rows = _table(table)
+        text = sa.func.rtrim(sa.cast(cell, sa.String(LONGEST_CODE + 1)))
+        figures = (
+            sa.func.count(cell.distinct()),
+            sa.func.max(sa.func.char_length(text)),
+        )
+        for values, longest in self._rows(sa.select(*figures).select_from(rows)):
+            if values <= MOST_CODES and (longest or 0) <= LONGEST_CODE:
+                counted = (
+                    sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
+                )
+                counts = self._rows(counted.limit(MOST_CODES + 2))
+                codes = [CodeCount(as_text(v), n) for v, n in counts if v is not None]
+                # A blank may end a text that was cut off there.
+                is_short = all(len(code.code) <= LONGEST_CODE for code in codes)
+                return _sorted(c for c in codes if c.code) if is_short else None
+        return None
 
     def labels(
         self, table: Table, column: str, other: Table, key: str, label: str
@@ -310,18 +365,76 @@ class Contents:
 
     def variety(self, table: Table, column: str) -> float:
         """Return how many different values a column has for each that there is, at most 1."""
-        cell: sa.ColumnElement[Any] = sa.column(column)
-        if table.by_name[column].holds is Holds.TEXT:
-            cell = sa.func.nullif(cell, "")
-        figures = (sa.func.count(cell), sa.func.count(cell.distinct()))
-        select = sa.select(*figures).select_from(_table(table))
-        shares = [n / every for every, n in self._rows(select) if every]
-        return next(iter(shares), 1.0)
+        _, filled, different = self._figures(table, column)
+        return different / filled if filled else 1.0
 
-    def filled(self, table: Table, column: str) -> int:
-        """Return how many rows have a value in a column."""
-        select = sa.select(sa.func.count(sa.column(column))).select_from(_table(table))
-        return next((number for (number,) in self._rows(select)), 0)
+    def filled(self, table: Table, column: str = "") -> int:
+        """Return how many rows a table has, or of those how many have a value in a column."""
+        return self._figures(table, column)[1 if column else 0]
+
+    def _figures(self, table: Table, column: str) -> Sequence[int]:
+        """Return how many rows there are, with a value, and with different ones."""
+        key = (table.name, column)
+        if key not in self._numbers:
+            cell: sa.ColumnElement[Any] = sa.column(column) if column else sa.literal(1)
+            if column and table.by_name[column].holds is Holds.TEXT:
+                cell = sa.func.nullif(cell, "")
+            counts = (
+                sa.func.count(),
+                sa.func.count(cell),
+                sa.func.count(cell.distinct()),
+            )
+            rows = self._rows(
+                sa.select(*counts).select_from(_table(table)), [(0, 0, 0)]
+            )
+            self._numbers[key] = tuple(rows[0])
+        return self._numbers[key]
+
+    def are_ids(self, table: Table, column: str) -> bool:
+        """Whether no text of a column has a letter that a FHIR id lacks, as far as looked for."""
+        cell = sa.cast(sa.column(column), sa.String(80))
+        odd = sa.or_(
+            *(cell.contains(sign, autoescape=True) for sign in " _/:|#*+()&@,'")
+        )
+        return table.by_name[column].holds is not Holds.TEXT or not self._has(
+            table, odd
+        )
+
+    def are_numbers(self, table: Table, column: str) -> bool:
+        """Whether the texts of a column have digits, no blanks, and are different."""
+        cell = sa.column(column, sa.String())
+        digits = sa.or_(*(cell.contains(digit) for digit in "0123456789"))
+        odd = sa.or_(~digits, cell.contains(" "), cell.contains("@"))
+        is_used = self.filled(table, column) > self.filled(table) * _USED
+        return (
+            is_used and self.variety(table, column) == 1 and not self._has(table, odd)
+        )
+
+    def form_of_times(self, table: Table, column: str) -> tuple[Holds, str] | None:
+        """Return what the texts of a column hold and in which form, if all are times."""
+        cell = sa.cast(sa.column(column), sa.String(30))
+        is_year = sa.and_(cell > "18", cell < "22")
+        are = [(cell.like(form), form.startswith("____")) for form in _FORMS]
+        cases = [
+            (sa.and_(is_like, is_year) if year else is_like) for is_like, year in are
+        ]
+        figures = [sa.func.sum(sa.case((case, 1), else_=0)) for case in cases]
+        select = sa.select(sa.func.count(), *figures).select_from(_table(table))
+        is_text = sa.and_(cell != "", cell.not_like("0000%"))
+        for every, *numbers in self._rows(select.where(is_text)):
+            forms = zip(_FORMS, numbers, strict=True)
+            return next((_FORMS[f] for f, number in forms if number == every > 0), None)
+        return None
+
+    def is_within(self, table: Table, column: str, other: Table, key: str) -> bool:
+        """Whether the values of a column are all keys of another table."""
+        own, keys = _table(table), _table(other)
+        is_key = sa.exists().where(keys.c[key] == own.c[column])
+        return not self._has(table, ~is_key)
+
+    def _has(self, table: Table, condition: sa.ColumnElement[bool]) -> bool:
+        select = sa.select(sa.literal(1)).select_from(_table(table)).where(condition)
+        return bool(self._rows(select.limit(1)))
 
     def times_outside(
         self, table: Table, column: str, first: datetime, last: datetime
@@ -347,40 +460,6 @@ class Contents:
 def _table(table: Table) -> sa.TableClause:
     columns: list[sa.ColumnClause[Any]] = [sa.column(name) for name in table.by_name]
     return sa.table(table.bare, *columns, schema=table.schema)
-
-
-def code_counts(
-    database: Database, table: Table, column: str
-) -> tuple[CodeCount, ...] | None:
-    """Return the codes of a column, those with the most rows first.
-
-    None where the column holds something else: too many values, or too long ones; and where
-    the database takes too long to count. Values are counted first: of a column that holds
-    something else none is read. Codes that differ in case are two codes, whatever the
-    database's collation says.
-    """
-    cell: sa.ColumnElement[Any] = sa.column(column)
-    if table.by_name[column].holds is Holds.TEXT:
-        cell = database.dialect.exact(sa.column(column, sa.String()))
-    rows = sa.table(table.bare, schema=table.schema)
-    text = sa.func.rtrim(sa.cast(cell, sa.String(LONGEST_CODE + 1)))
-    figures = (sa.func.count(cell.distinct()), sa.func.max(sa.func.char_length(text)))
-    try:
-        ((values, longest),) = database.fetch(sa.select(*figures).select_from(rows))
-        if values > MOST_CODES or (longest or 0) > LONGEST_CODE:
-            return None
-        counted = sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
-        counts = [
-            CodeCount(as_text(value), number)
-            for value, number in database.fetch(counted.limit(MOST_CODES + 2))
-            if value is not None
-        ]
-    except (SourceTimedOutError, SourceDataError, ValueError):
-        return None
-    counts = [count for count in counts if count.code]
-    if len(counts) > MOST_CODES or any(len(c.code) > LONGEST_CODE for c in counts):
-        return None
-    return _sorted(counts)
 
 
 # Codes that mean no and yes.

@@ -71,7 +71,7 @@ def _part(part: Part) -> Iterator[str]:
         own = [item for of in part.items.values() for item in of if not item.rows]
         fields = [*part.fields, *(field for item in own for field in item.fields)]
         yield from (f"{MARK}{question}" for question in rows.questions)
-        yield from _select(rows, [field.column for field in fields if field.column])
+        yield from _select(rows, _columns(fields))
     yield "fields:"
     yield from _indented((line for field in part.fields for line in _field(field)), 2)
     for name, items in part.items.items():
@@ -83,10 +83,14 @@ def _part(part: Part) -> Iterator[str]:
 def _item(item: Part) -> Iterator[str]:
     if rows := item.rows:
         key = next(column for column in rows.columns if column.name == rows.id)
-        yield from _select(rows, [key, *(f.column for f in item.fields if f.column)])
+        yield from _select(rows, [key, *_columns(item.fields)])
         notes = filter(None, (f"rows of {rows.table.name}", rows.id_note))
         yield f"key: {_text(key.name)}  {MARK}{'; '.join((*notes, *rows.questions))}"
     yield from (line for field in item.fields for line in _field(field))
+
+
+def _columns(fields: Iterable[Field]) -> list[Column]:
+    return [column for f in fields if f.column for column in (f.column, *f.more)]
 
 
 def _select(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
@@ -110,8 +114,12 @@ def _field(field: Field) -> Iterator[str]:
         time = "23:59" if field.slot.name == "end" else "00:00"
         options["from"] = _text(column.name)
         options["at"] = f'"{time}"' if is_day else ""
+        options["format"] = json.dumps(column.format) if column.format else ""
         options["absent"] = json.dumps(field.absent) if field.absent else ""
-        value = f"[{_flow(options)}]" if field.slot is LINES else _flow(options)
+        value = _flow(options)
+        if field.slot is LINES:
+            lines = [value, *(f"{{from: {_text(c.name)}}}" for c in field.more)]
+            value = f"[{', '.join(lines)}]"
         yield f"{name}: {value}{mark}"
     else:
         fitting = ", ".join(field.candidates) or "none has a type that fits"

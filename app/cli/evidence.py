@@ -1,7 +1,7 @@
 """Which column fills which slot: by a key, by its type, by the words of its name."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -10,15 +10,24 @@ import sqlalchemy as sa
 
 from adapters.contract import ResourceType
 from adapters.mapping.model import HIDDEN
-from adapters.mapping.slots import LINES, LISTS, REFERS, SLOTS, STATUSES, Kind, Slot
+from adapters.mapping.slots import (
+    FHIR_ID,
+    LINES,
+    LISTS,
+    REFERS,
+    SLOTS,
+    STATUSES,
+    Kind,
+    Slot,
+)
 from adapters.mapping.values import as_text
-from adapters.sql.catalog import DAYS, MOMENTS, CodeCount, Holds, no_yes
+from adapters.sql.catalog import DAYS, MOMENTS, TIMES_OF_TEXTS, CodeCount, Holds, no_yes
 from adapters.sql.engine import Database
 from app.cli.names import OF_ROW, all_of, code_of, fit, without_time
 from app.cli.tables import PATIENT, TEXTS, TIMES, Column, Found, Rows, Structure, best
 
 _TYPES = {
-    **dict.fromkeys((Kind.ID, Kind.EXACT), TEXTS),
+    **{Kind.ID: TEXTS, Kind.EXACT: TEXTS | {Holds.NUMBER}},
     **dict.fromkeys((Kind.CODE, Kind.FLAG), TEXTS | {Holds.FLAG}),
     Kind.TIME: TIMES,
     Kind.DATE: TIMES | {Holds.TEXT},
@@ -27,11 +36,14 @@ _TYPES = {
 """What a column may hold to fill a slot of a kind."""
 
 _WORDS = {
+    "status": "stay status, status",
+    "class": "stay class, class",
+    "start": "admission start, start, =stay",
     "visit_number": "~stay number, =stay, =number, ~stay code, =code, =name",
     "patient_id": "patient",
-    "functional_unit": "~unit",
+    "functional_unit": "~unit code, ~unit",
     "active": "active, =deleted",
-    "organization_id": "~hospital",
+    "organization_id": "~hospital code, ~hospital",
     "last_updated": "changed",
     "gender": "sex",
     "birth_date": "~birth",
@@ -62,9 +74,17 @@ class ItemEvidence(NamedTuple):
 
 
 _HOSPITAL = ResourceType.ORGANIZATION
-_NAME = {"family": "family, name", "given": "given, =name", "prefix": "prefix"}
-_ADDRESS = {slot: slot for slot in ("lines", "city", "postal_code", "country")}
-_OF_TABLE = {"system": "class", "value": "=value, =identifiers, =number, =code"}
+_NAME = {
+    **{"family": "family, =name, birth name", "given": "given, =name"},
+    **{"prefix": "prefix", "text": "patient name"},
+}
+_ADDRESS = {
+    "lines": "~lines name, ~lines",
+    "city": "city",
+    "postal_code": "postal_code",
+    "country": "country",
+}
+_OF_TABLE = {"system": "class", "value": "=value, ~identifiers, =number, =code"}
 _OF_PATIENT = {"value": "identifiers, ~patient number, =number, ~patient code"}
 _OF_HOSPITAL = {"value": "hospital identifiers, identifiers, hospital code, =code"}
 _PHONE, _FAX, _EMAIL = ({"system": (of, "")} for of in ("phone", "fax", "email"))
@@ -72,11 +92,11 @@ _SYSTEM = {"system": ("https://example.org/identifiers", "the system of these nu
 _PI = {"type": ("PI", "PI, RRI, INS-NIR, …"), **_SYSTEM}
 _VALUE = {"value"}
 _ITEMS = (
-    ItemEvidence("names", None, {"family", "given"}, _NAME),
+    ItemEvidence("names", None, {"family", "given", "text"}, _NAME),
     ItemEvidence("names", "", {"given"}, _NAME),
     ItemEvidence("addresses", None, {"lines", "city", "postal_code"}, _ADDRESS),
     ItemEvidence("addresses", "", {"city"}, _ADDRESS),
-    ItemEvidence("telecoms", None, _VALUE, {"value": "phone"}, _PHONE),
+    ItemEvidence("telecoms", None, _VALUE, {"value": "phone, ~contact number"}, _PHONE),
     ItemEvidence("telecoms", None, _VALUE, {"value": "fax"}, _FAX),
     ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
@@ -89,16 +109,20 @@ _ITEMS = (
 _ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
+_OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
 # By slot what the name of its column does not mean.
 _NEVER = {
     **dict.fromkeys(("start", "end"), OF_ROW | {"planned", "birth"}),
     **{"birth_date": OF_ROW | {"planned", "death"}, "deceased_at": OF_ROW | {"birth"}},
 }
+_AS_NUMBER = "by what it holds: a different number in each row"
 _NO_NUMBER = "no column holds another number: this is the key"
+_OF_NUMBER = {"number", "identifiers", "code", "name", "value", "stay", "patient"}
 _MOST_CANDIDATES = 6
 _FEWEST = 5  # A code that fewer rows have is not written: it may be about one person.
 _MOST_PATIENT_CODES = 12  # In a table of persons more different values may be names.
 _DIFFERENT = 0.5  # Of stays so many numbers differ: those of one visit may share it.
+_MOST_ITEMS = 3  # So many phone numbers or identifiers are written.
 _MANY = 100  # In so many rows a code has more than one value.
 
 
@@ -107,7 +131,8 @@ class Field:
     """A slot with its column or constant, or else the `candidates` that may fill it.
 
     `table` is the code table that reads it, "" for none, with the codes and how many `rare`
-    ones it does not name; `absent` are times that stand for none.
+    ones it does not name; `more` are further lines of an address, `absent` times that stand
+    for none.
     """
 
     slot: Slot
@@ -118,6 +143,7 @@ class Field:
     table: str = ""
     codes: Sequence[CodeCount] = ()
     rare: int = 0
+    more: Sequence[Column] = ()
     absent: Sequence[str] = ()
 
 
@@ -146,6 +172,7 @@ class Evidence:
         }
 
     def _fields(self, rows: Rows) -> Sequence[Field]:
+        rows = replace(rows, columns=[self._timed(column) for column in rows.columns])
         columns, fields, id = [*rows.columns], dict[str, Field](), self.hospital
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
             types, never = _TYPES[slot.kind], _NEVER.get(slot.name, frozenset())
@@ -153,7 +180,7 @@ class Evidence:
             fitting = [c for c in fitting if not all_of(c.words) & never]
             column, note = self._column(rows, slot, fitting)
             is_led = column is not None and column.refers
-            if slot.name == "organization_id" and id and not is_led:
+            if slot.name == "organization_id" and FHIR_ID.fullmatch(id) and not is_led:
                 fields[slot.name] = Field(slot, None, "the only hospital", id)
             elif column is not None:
                 fields[slot.name] = self._field(rows, slot, column, note)
@@ -163,6 +190,20 @@ class Evidence:
         if "status" in fields and fields["status"].column is None:
             fields["status"] = self._derived(**fields)
         return [replace(f, note=f.note or rows.doubt) for f in fields.values()]
+
+    def _timed(self, column: Column) -> Column:
+        """Return a column whose texts are times as one that holds them."""
+        plain = column.name.lower().replace("_", "")
+        is_named = (
+            all_of(column.words) & _OF_TIMES or without_time(column.name) != plain
+        )
+        if column.holds not in TEXTS or not is_named:
+            return column
+        form = self.structure.values.form_of_times(column.table, column.source.name)
+        if not form:
+            return column
+        holds, text = form
+        return replace(column, source=replace(column.source, holds=holds), format=text)
 
     def _open(self, rows: Rows, slot: Slot, fitting: Sequence[Column]) -> Field:
         """Return a slot with the columns that may fill it, those that say most first."""
@@ -183,7 +224,9 @@ class Evidence:
         patterns = _WORDS.get(slot.name, slot.name)
         if slot.name in REFERS:
             leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
-            leading = [c for c in leading if not c.join or slot.name in all_of(c.words)]
+            named = [c for c in leading if not c.join or slot.name in all_of(c.words)]
+            # The hospital may be that of the unit.
+            leading = named or leading * (slot.name == "organization_id")
             fitting = [c for c in fitting if not c.join]
             own = [c for c in leading if "other" not in all_of(c.words)]
             if len(own) == 1 and (to := own[0].refers):
@@ -196,6 +239,7 @@ class Evidence:
         ranks = [(self._holds(slot, c), c) for c in plain if fit(c.words, patterns)]
         most = max((rank for rank, _ in ranks), default=0)
         named = [column for rank, column in ranks if rank == most >= 0]
+        named = self._fullest(named) if slot.kind is Kind.TIME else named
         column, note = best(named, patterns, slot.name)
         days = [c for c in (column,) if c and c.holds in TIMES]
         if slot.name == "birth_date" and not any(map(self.structure.is_filled, days)):
@@ -205,15 +249,23 @@ class Evidence:
             notes += [] if self.structure.is_filled(column) else ["empty in all rows"]
             return column, "; ".join(filter(None, notes))
         if slot.name == "visit_number":
-            return self._key(rows), _NO_NUMBER
+            number = self._number(rows)
+            return number or self._key(rows), _AS_NUMBER if number else _NO_NUMBER
         return self._by_type(slot, plain)
+
+    def _fullest(self, times: Iterable[Column]) -> list[Column]:
+        """Return first what most rows have and, of a day and its moment, the moment."""
+        values = self.structure.values
+        figures = (values.filled, values.variety)
+        return sorted(
+            times, key=lambda c: [-of(c.table, c.source.name) for of in figures]
+        )
 
     def _by_type(self, slot: Slot, plain: Sequence[Column]) -> Found:
         """Return the time that may be a start, or the only one that may be an end or birth."""
         if slot.name == "start":
             plain = [c for c in plain if "end" not in all_of(c.words)]
-            filled = self.structure.values.filled
-            plain = sorted(plain, key=lambda c: -filled(c.table, c.source.name))[:1]
+            plain = self._fullest(plain)[:1]
         elif slot.name == "birth_date":
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
         is_clear = slot.name in ("start", "end", "birth_date") and len(plain) == 1
@@ -223,12 +275,25 @@ class Evidence:
         keys = (c for c in rows.columns if c.name == rows.id and c.holds in TEXTS)
         return next(keys, None)
 
+    def _number(self, rows: Rows) -> Column | None:
+        """Return a column, other than the key, whose values are numbers of the rows."""
+        values, table = self.structure.values, rows.table
+        own = [c for c in rows.columns if c.table == table and not c.is_key]
+        own = [
+            c for c in own if c.holds is Holds.TEXT and all_of(c.words) <= _OF_NUMBER
+        ]
+        plain = [c for c in own if values.are_numbers(table, c.source.name)]
+        return min(plain, key=lambda column: not column.is_unique, default=None)
+
     def _holds(self, slot: Slot, column: Column) -> int:
         """Return how well what a column holds fits a slot, less than 0 for not at all."""
         is_filled, values = self.structure.is_filled(column), self.structure.values
         if slot.name == "visit_number":
+            named, every = (
+                values.filled(column.table, n) for n in (column.source.name, "")
+            )
             shares = values.variety(column.table, column.source.name) >= _DIFFERENT
-            return is_filled if shares else -1
+            return is_filled if shares and named >= every * _DIFFERENT else -1
         if slot.kind is Kind.FLAG:
             return self._marks(column) if is_filled else -1
         own = column.labels or column
@@ -236,7 +301,8 @@ class Evidence:
             keys = [key.columns for key in own.table.foreign_keys]
             is_declared = (own.source.name,) in keys
             is_unit = slot.name == "functional_unit"
-            return is_filled + is_unit * (bool(column.join) + is_declared)
+            is_led = bool(column.join or column.note)
+            return is_filled + is_unit * (is_led + is_declared)
         counts = self._counts(column)
         said = [(code_of(slot.name, c.label or c.code), c.rows) for c in counts]
         is_one = [rows >= _MANY for _, rows in said] == [True]
@@ -276,7 +342,9 @@ class Evidence:
 
     def _field(self, rows: Rows, slot: Slot, column: Column, note: str) -> Field:
         codes, rare, table = list[CodeCount](), 0, ""
+        values, name = self.structure.values, column.source.name
         notes, absent = [note, column.note], list[str]()
+        notes += ["are all texts in this form?"] if column.format else []
         if slot.takes:
             table, (codes, rare) = _table_name(rows, slot), self._codes(rows, column)
             notes += ["one value in all rows"] if len(codes) + rare == 1 else []
@@ -284,21 +352,44 @@ class Evidence:
                 table, codes, rare = "", [], 0
             elif column.labels and any(code.label for code in codes):
                 column = column.labels
-        if slot.kind in (Kind.TIME, Kind.DATE) and column.holds in TIMES:
-            values, name = self.structure.values, column.source.name
-            far = values.times_outside(column.table, name, _FIRST, _LAST)
-            zeros = [text for text in far if text.startswith("0000")]
-            # A date of zeros is no end that `absent` could name.
-            is_end = slot.name == "end"
-            absent = [text for text in far if (text in zeros) is not is_end]
-            column = self._with_clock(rows, slot, column)
-            for zero in zeros if is_end else ():
-                none = "0" if self.database.dialect.zero_date else f"'{zero}'"
-                column = replace(column, select=f"NULLIF({column.select}, {none})")
+        if slot.kind in (Kind.TIME, Kind.DATE) and column.is_time:
+            column, absent = self._without_zeros(rows, slot, column)
+        if slot.kind is Kind.ID and not values.are_ids(column.table, name):
+            notes.append("some values are no FHIR ids: make other ones in the SELECT")
         if slot.kind is Kind.TIME:
-            notes.append(_ASKED.get(column.holds, ""))
+            column, more = self._since_written(rows, slot, column)
+            notes += [more, _ASKED.get(column.holds, "")]
         note = "; ".join(filter(None, dict.fromkeys(notes)))
-        return Field(slot, column, note, "", (), table, codes, rare, absent)
+        return Field(slot, column, note, "", (), table, codes, rare, (), absent)
+
+    def _without_zeros(
+        self, rows: Rows, slot: Slot, column: Column
+    ) -> tuple[Column, list[str]]:
+        """Return a time without what stands for none, and what `absent` names of that."""
+        name, is_end = column.source.name, slot.name == "end"
+        far = self.structure.values.times_outside(column.table, name, _FIRST, _LAST)
+        zeros = [text for text in far if text.startswith("0000")]
+        column = self._with_clock(rows, slot, column)
+        for zero in zeros if is_end else ():
+            none = "0" if self.database.dialect.zero_date else f"'{zero}'"
+            column = replace(column, select=f"NULLIF({column.select}, {none})")
+        # A date of zeros is no end that `absent` could name.
+        return column, [text for text in far if (text in zeros) is not is_end]
+
+    def _since_written(
+        self, rows: Rows, slot: Slot, changed: Column
+    ) -> tuple[Column, str]:
+        """Return a last change that is, of rows that never changed, when they were written."""
+        filled, table = self.structure.values.filled, changed.table
+        number = filled(table, changed.source.name)
+        written = [c for c in rows.columns if "audit" in all_of(c.words)]
+        written = [c for c in written if c.holds is changed.holds and c.table == table]
+        written = [c for c in written if filled(table, c.source.name) > number]
+        if slot.name != "last_updated" or not written:
+            return changed, ""
+        select = f"COALESCE({changed.select}, {written[0].select})"
+        column = changed.computed(select, changed.holds, f"last_{changed.name}")
+        return column, f"or else {written[0].name}"
 
     def _codes(self, rows: Rows, column: Column) -> tuple[list[CodeCount], int]:
         """Return the codes of a column that may be written, and how many others it has."""
@@ -341,15 +432,25 @@ class Evidence:
 
     def _derived(self, status: Field, start: Field, end: Field, **_: Field) -> Field:
         """Return a status that follows from start and end, open where they are."""
-        holds = {times.column.holds for times in (start, end) if times.column}
+        columns = [times.column for times in (start, end) if times.column]
+        as_time = "{}"
+        if not all(column.is_time for column in columns):
+            as_time = TIMES_OF_TEXTS.get(self._dialect, "")
+            is_sorted = self._dialect != "sqlite" and "%Y%m%d"
+            if not as_time or any(c.format not in ("", is_sorted) for c in columns):
+                return status
+        holds = {column.holds for column in columns}
         # Only PostgreSQL compares `:now` with an instant (mappings/README.md).
         is_comparable = Holds.INSTANT not in holds or self._dialect == "postgresql"
         if not start.column or not is_comparable:
             return status
         now, last = ":today" if Holds.DATE in holds else ":now", "'finished'"
-        select = f"CASE WHEN {start.column.select} > {now} THEN 'planned'"
+        select = (
+            f"CASE WHEN {as_time.format(start.column.select)} > {now} THEN 'planned'"
+        )
         if end.column:
-            select += f" WHEN {end.column.select} <= {now} THEN {last}"
+            ended = as_time.format(end.column.select)
+            select += f" WHEN {ended} <= {now} THEN {last}"
             last = "'in-progress'"
         elif end.candidates or not self.structure.values.is_filled(start.column.table):
             return status
@@ -370,7 +471,10 @@ class Evidence:
             slots = {slot.name: slot for slot in (*listed.slots, LINES)}
             every = [e for e in _ITEMS if e.name == listed.name]
             every = [e for e in every if e.kind in (None, rows.kind)]
-            own = [self._item(e, rows, slots) for e in every if e.about is None]
+            of_rows = [
+                self._own_items(e, rows, slots) for e in every if e.about is None
+            ]
+            own: list[Part | None] = [item for of in of_rows for item in of]
             of_tables = (
                 [self._item(e, child, slots)]
                 for child in rows.children
@@ -378,20 +482,44 @@ class Evidence:
                 for e in every
                 if e.about == "" or {*(e.about or "").split()} & all_of(child.words)
             )
+            if listed.name == "identifiers" and rows.kind is PATIENT and not own:
+                own = [*self._of_number(self._number(rows), _AS_NUMBER, slots)]
             # Columns that no row fills come after a table.
             ranked = [each for each in (own, *of_tables) if any(each)]
             ranked.sort(key=lambda each: not any(map(self._is_used, each)))
-            items[listed.name] = [part for part in next(iter(ranked), ()) if part]
-            key = self._key(rows)
-            if listed.name == "identifiers" and rows.kind is PATIENT and key:
-                fields = [Field(slots[n], None, t, c) for n, (c, t) in _PI.items()]
-                item = Part(None, [*fields, Field(slots["value"], key, _NO_NUMBER)])
-                items[listed.name] = items[listed.name] or [item]
+            # A patient may have numbers in both.
+            kept = 2 if listed.name == "identifiers" else 1
+            items[listed.name] = [part for of in ranked[:kept] for part in of if part]
+            if listed.name == "identifiers" and rows.kind is PATIENT:
+                key = self._of_number(self._key(rows), _NO_NUMBER, slots)
+                items[listed.name] = items[listed.name] or key
         return items
+
+    def _of_number(
+        self, number: Column | None, note: str, slots: Mapping[str, Slot]
+    ) -> list[Part]:
+        """Return an identifier of a patient by what a column holds, if there is one."""
+        fields = [Field(slots[n], None, text, c) for n, (c, text) in _PI.items()]
+        value = Field(slots["value"], number, note)
+        return [Part(None, [*fields, value])] if number else []
 
     def _is_used(self, part: Part | None) -> bool:
         columns = [field.column for field in part.fields] if part else []
         return any(map(self.structure.is_filled, filter(None, columns)))
+
+    def _own_items(
+        self, evidence: ItemEvidence, rows: Rows, slots: Mapping[str, Slot]
+    ) -> list[Part]:
+        """Return items of a section's own columns: an item for each number that it has."""
+        items, columns = list[Part](), rows.columns
+        while item := self._item(evidence, replace(rows, columns=columns), slots):
+            items.append(item)
+            used = [field.column for field in item.fields if field.column]
+            columns = [column for column in columns if column not in used]
+            columns = [c for c in columns if self.structure.is_filled(c)]
+            if {*evidence.words} != _VALUE or len(items) == _MOST_ITEMS:
+                break
+        return items
 
     def _item(
         self, evidence: ItemEvidence, rows: Rows, slots: Mapping[str, Slot]
@@ -409,7 +537,11 @@ class Evidence:
             if column is not None:
                 columns.remove(column)
                 filled.add(name)
-                fields[name] = self._field(rows, slots[name], column, note)
+                more = [c for c in used if c != column and c.words == column.words]
+                field = self._field(rows, slots[name], column, note)
+                if name == "lines" and more:
+                    field = replace(field, more=more, note="by their names")
+                fields[name] = field
         of = rows if evidence.about is not None else None
         return Part(of, [*fields.values()]) if filled & evidence.needs else None
 

@@ -18,55 +18,83 @@ Words = tuple[frozenset[str], ...]
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
-stay: estanci internam atendim inpatient hospitali admission adm
-patient: patient pat pid malade pazient pacient subject
+stay: enc encntr csn vst nda iep nosolog estanci internam atendim inpatient hospitali admission adm
+patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
-hospital: site clinic cliniq
-unit: unit ward depart dept locat servic uf pavil station abteil repart unidad enfermar careunit
-class: inout class type kind categ art typ tipo genre regime
-status: status state statut etat zustand stato estado situac
+hospital: site clinic cliniq empresa compan centr
+unit: unit ward depart dept dep locat servic uf pavil station abteil repart unidad enfermar careunit
+class: inout class type tp typ kind categ art typ tipo genre regime
+status: status stat. statu. state statut etat zustand stato estado situac
 start: start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
-start: checked hospitaliz von desde
-end: end endtime stop dis disch exit sorti fin entlass ende dimis uscit alta salid saida bis egres
-planned: plan expect prev sched appoint book onset geplant erwart previst agend
+start: checked hospitaliz von desde adms reg registration beg ing
+admission: admit admis adms entree aufnahm ingres entrad checked hospitaliz
+end: end endtime stop dis dch disch exit sorti fin entlass ende dimis uscit alta
+end: salid saida bis egres
+planned: plan expect exp prev sched appoint book onset geplant erwart previst agend
 year: year annee jahr anno ano
 month: month mois monat mese mes
 day: day jour giorno dia
-birth: birth dateofbirth dob bdate born naiss ne geburt geboren nascit nacim nascim
+birth: birth dateofbirth dob born naiss ne geburt geboren nasc nacim
 death: death dateofdeath dead deceas dod died deces deced verstorb gestorb todes fallec defunc
-death: falec obito
-sex: sex gender sexe geschlecht sesso sexo genero
-family: family surname sname lastname lname nachname familienname cognom apellid sobrenom apelid
-given: given firstname fname forename prenom vorname
-prefix: title civilit prefix salut anrede titel titolo tratam
-name: name nom nome nomb bezeich label libell denomin raison ragione razon razao
-number: number no num nr numer numme ref
-identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul
-code: code codic codig kurz abbr
+death: falec obito exitus
+sex: sex gender sexe geschl sesso sexo genero
+family: family nname surname sname lastname lname nachname familienname
+family: cognom ape apellid sobrenom apelid
+given: given vname firstname fname forename prenom vorname
+prefix: title pname civilit prefix salut anrede titel titolo tratam
+name: name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri beschreib
+name: display text. texto testo txt desc. dsc ds designa
+number: number nda iep nosolog no num nr nbr nro numer numme ref
+identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart
+identifiers: ids hin nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal
+identifiers: ssn nhs cpf cns curp rut dni nir tessera versich alias medrec
+code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone tel tele telefo telep mobil cell landline movil celul
+phone: phone fone tel telf tele telefo telep mobil cell landline movil celul
 fax: fax telefax
 email: mail email courriel correo
-lines: str street address addr line ligne rue adress strass indiriz direcc endere
-city: city town commun ville ort stadt comun citta ciudad municip cidad localid localit
+lines: str street address addr line ligne rue adress strass indiriz direcc endere domicil
+city: city town poblac commun ville ort stadt comun citta ciudad municip cidad localid localit
 postal_code: postal zip postc plz cap cep cp
 country: country pays land. paese pais
-replaced_by: merg replac link surviv fusion zusammen sostit unific
+replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
 other: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
 person: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
 other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
-other: origin reaso motif previous nation marital vital billing payment expire caus kin referr insur
+other: uuid guid
+emergency: emergenc urgenc notfall
+other: orig reaso motif previous nation marital vital billing payment expire caus kin referr insur
 """
-_STEMS += MARKS
+_STEMS += (
+    MARKS
+    + "changed: upd updt mod\ndeleted: inactiv disabl desactiv\naudit: ins crt cre reccreat\n"
+)
 # Words that tell what a type or a key tells.
-_TIMES = "datetime date time datum zeit data fecha hora heure"
-_NOISE = {*_TIMES.split(), "dt", "ts", "le", "id", "key", "utc"}
+_TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"
+_NOISE = {
+    *_TIMES.split(),
+    "le",
+    "id",
+    "xid",
+    "key",
+    "utc",
+    "tbl",
+    "tab",
+    "tb",
+    "sn",
+    "yn",
+}
+# What names without a sign between words begin or end with.
+_JOINED = re.compile(
+    f"^(?:{_TIMES.replace(' ', '|')})|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"
+)
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
-_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) name|name (last|first))\b")
+_NURSES = re.compile(r"\bnurs\w* (?=unit|station|ward)")
+_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) na?me?|na?me? (last|first))\b")
 _SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
 _HINTS = {
@@ -107,7 +135,7 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)]
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     # The last visit is no family name.
-    joined = _NAME_OF_PERSON.sub(r"\1\2name", " ".join(words))
+    joined = _NAME_OF_PERSON.sub(r"\1\2name", _NURSES.sub("", " ".join(words)))
     return [word for word in joined.split() if word not in _NOISE]
 
 
@@ -118,7 +146,10 @@ def without_time(name: str) -> str:
 
 def meanings_of(name: str, prefix: str = "") -> Words:
     """Return what each word of a name means."""
-    return tuple(meanings(word, _STEMS) for word in words_of(name, prefix))
+    return tuple(
+        meanings(word, _STEMS) or meanings(_JOINED.sub("", word), _STEMS)
+        for word in words_of(name, prefix)
+    )
 
 
 def prefix_of(names: Iterable[str]) -> str:

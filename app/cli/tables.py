@@ -34,7 +34,9 @@ _WHOLE = (
     2  # It adds that the most tables lead to one; that it leads to another takes away.
 )
 
-_NEUTRAL = frozenset({"patient", "hospital", "start", "end", "audit", "day"})
+_NEUTRAL = frozenset(
+    {"patient", "hospital", "start", "end", "admission", "audit", "day", "emergency"}
+)
 """What the name of a table may mean beside its kind: "encounter_type" holds no stays."""
 
 _CODED = frozenset({"unit", "class", "status", "sex", "city", "country"})
@@ -46,6 +48,7 @@ _NAMES = "=name, {0} name, ~name"
 _ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
 
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
+_MODULE = 3  # So many tables begin with the name of a module.
 _MOST_WORDS = 4  # So many words of a table's name a column may leave out.
 _GONE = {"deleted", "cancelled"}  # Marks of rows that are not served.
 _TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
@@ -69,7 +72,7 @@ class Column:
     """A column that a SELECT can read, after a `join`; `note` is what is open about it.
 
     `select` is its expression, which the SELECT may have `renamed`; `labels` is the key of
-    which it says what it means.
+    which it says what it means, `format` the form of a text that is a time.
     """
 
     table: Table
@@ -81,6 +84,7 @@ class Column:
     note: str = ""
     join: str = ""
     labels: "Column | None" = None
+    format: str = ""
 
     @property
     def holds(self) -> Holds:
@@ -110,6 +114,11 @@ class Column:
         return replace(self, source=source, select=select, renamed=name.lower())
 
     @property
+    def is_time(self) -> bool:
+        """Whether the database itself has it as a day or time."""
+        return self.table.by_name[self.source.name].holds in TIMES
+
+    @property
     def is_key(self) -> bool:
         """Whether it is the key of its rows, or leads to another table."""
         return bool(self.refers) or (self.source.name,) == self.table.primary_key
@@ -121,8 +130,9 @@ Found = tuple[Column | None, str]  # With what is open about the choice.
 def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
     """Return the column whose name fits best, and what is open: of an only namesake nothing."""
     ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
-    # Of a day and a time with equal names the time says more.
-    ranked.sort(key=lambda each: (*each[0], each[1].holds is Holds.DATE))
+    # Of a day and a time with equal names the time says more, and both more than a text.
+    none = {Holds.DATE: 1, Holds.LOCAL_TIME: 0, Holds.INSTANT: 0}
+    ranked.sort(key=lambda each: (*each[0], none.get(each[1].holds, 2)))
     if not ranked:
         return None, ""
     ranked.sort(key=lambda each: each[1].source.name.lower() != namesake)
@@ -183,7 +193,18 @@ class Structure:
         """What the name of each table means."""
         tables = self.catalogue.tables
         prefix = prefix_of(table.bare for table in tables)
-        return {table.name: meanings_of(table.bare, prefix) for table in tables}
+        words = {table.name: meanings_of(table.bare, prefix) for table in tables}
+        # What the names of a module's tables begin with says nothing of each.
+        firsts = Counter(next(iter(words_of(t.bare, prefix)), "") for t in tables)
+        for table in tables:
+            first = next(iter(words_of(table.bare, prefix)), "")
+            if (
+                firsts[first] >= _MODULE
+                and not words[table.name][0]
+                and words[table.name][1:]
+            ):
+                words[table.name] = words[table.name][1:]
+        return words
 
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Column]]:
@@ -263,7 +284,7 @@ class Structure:
     def _guess(self, table: Table, column: TableColumn, front: str) -> Reference | None:
         words = words_of(column.name, front)
         is_number = any(fit(meanings_of(word), "number") for word in words)
-        words = [word for word in words if not fit(meanings_of(word), "number")]
+        words = [w for w in words if not all_of(meanings_of(w)) & {"number", "code"}]
         ends = [_singular(words[skipped:]) for skipped in range(len(words))]
         # In French, Italian, Spanish and Portuguese the first word may be the table's.
         is_key = column.name.lower().endswith("id")
@@ -292,7 +313,8 @@ def key_of(table: Table) -> tuple[str, str]:
     texts = [column.name for column in table.columns if column.holds in TEXTS]
     names = [*table.primary_key, *texts, table.columns[0].name]
     if unique := [name for name in names if table.is_unique(name)]:
-        return unique[0], ""
+        # Next to another key a UUID is for other systems.
+        return min(unique, key=lambda name: "uuid" in name.lower()), ""
     if many := ", ".join(table.primary_key):
         return names[0], f"the key is {many}: make one text of them in the SELECT"
     return names[0], "no key is declared: is this column different in each row?"
@@ -397,7 +419,8 @@ class RowsReader:
         if note and table.primary_key:
             # Of several columns the one that says most.
             values = self.structure.values
-            id = max(table.primary_key, key=lambda name: values.variety(table, name))
+            last_first = table.primary_key[::-1]
+            id = max(last_first, key=lambda name: values.variety(table, name))
         rows = self._served(kind, table, id, note)
         stays = (self.structure.columns[stay.name] for stay in self._choices[STAY])
         keys = [column.refers for of in stays for column in of if column.refers]
@@ -451,12 +474,14 @@ class RowsReader:
         return joined
 
     def _merged(self, of: Table, by: Reference, joined: list[Column]) -> list[Column]:
-        """Return what a table of merges says of a patient: who replaces them."""
+        """Return keys of a joined table: who replaces a patient, the hospital of a unit."""
         words, said = self.structure.names[by.table.name], frozenset({"replaced_by"})
-        keys = [c for c in joined if c.refers and c.refers.table == of]
-        keys = [c for c in keys if c.source.name != by.column]
-        keys = [c for c in keys if said & all_of((*words, *c.words))]
-        return [replace(column, words=(said,)) for column in keys]
+        keys = [(c, c.refers.table) for c in joined if c.refers]
+        keys = [(c, to) for c, to in keys if c.source.name != by.column]
+        if of in self._choices[STAY]:
+            return [c for c, to in keys if to in self._choices.get(ORGANIZATION, ())]
+        merged = [c for c, to in keys if to == of and said & all_of((*words, *c.words))]
+        return [replace(column, words=(said,)) for column in merged]
 
     def _label(
         self, rows: Rows, own: Column, to: Reference, joined: Iterable[Column]
@@ -506,10 +531,32 @@ class RowsReader:
             columns = self.structure.columns[table.name]
             keys = [c for c in columns if c.refers and c.refers.table in owners]
             if keys and table not in (*owners, *self._own_tables) and not table.is_view:
-                note = keys[0].refers.note if keys[0].refers else ""
-                rows = self._served(PATIENT, table, keys[0].name, note)
-                children.append(rows)
+                key = self._key_of_child(keys)
+                note = key.refers.note if key.refers else "does each row have one here?"
+                children.append(self._served(PATIENT, table, key.name, note))
         return children
+
+    def _key_of_child(self, keys: Sequence[Column]) -> Column:
+        """Return the column of another table that says whose a row is.
+
+        Of columns that lead to patients it is the fullest. Where none is declared or used it
+        may be the first of a key, if all its values are those of patients.
+        """
+        table, values = keys[0].table, self.structure.values
+        own = [c for c in keys if not all_of(c.words) & {"replaced_by", "other"}]
+        own.sort(key=lambda column: -values.filled(table, column.name))
+        for column in own:
+            is_declared = column.refers and not column.refers.note
+            if is_declared or values.filled(table, column.name):
+                return column
+        firsts = {key[0] for key in (table.primary_key, *table.unique) if key}
+        of_keys = [c for c in self.structure.columns[table.name] if c.name in firsts]
+        for column in of_keys:
+            if (to := keys[0].refers) and values.is_within(
+                table, column.name, to.table, to.column
+            ):
+                return column
+        return keys[0]
 
     def _served(self, kind: ResourceType, table: Table, id: str, note: str) -> Rows:
         """Return the rows of a table, without those that are marked as deleted."""

@@ -15,7 +15,6 @@ from adapters.sql.catalog import (
     Contents,
     ForeignKey,
     Holds,
-    code_counts,
     read_catalogue,
 )
 from adapters.sql.engine import Database
@@ -90,8 +89,8 @@ def test_codes_are_counted_and_texts_are_not(database: Database) -> None:
     catalogue = read_catalogue(database)
     stays = catalogue.by_name["stays"]
     counted = (CodeCount("S", 2), CodeCount("E", 1))
-    assert code_counts(database, stays, "state") == counted
-    assert code_counts(database, stays, "noted") is None
+    assert Contents(database).codes(stays, "state") == counted
+    assert Contents(database).codes(stays, "noted") is None
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -113,7 +112,7 @@ def test_a_look_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         closing(Database(url, 0.1, 1)) as short,
     ):
         (endless,) = read_catalogue(patient).tables
-        assert code_counts(short, endless, "code") is None
+        assert Contents(short).codes(endless, "code") is None
 
 
 @pytest.mark.parametrize("number", [MOST_CODES, MOST_CODES + 1])
@@ -125,13 +124,13 @@ def test_rows_without_a_code_are_not_one_more_code(tmp_path: Path, number: int) 
         connection.executemany("INSERT INTO wards VALUES (?)", [*codes, (None,)])
     with closing(Database(f"sqlite:///{file}", 60, 1)) as database:
         (wards,) = read_catalogue(database).tables
-        counts = code_counts(database, wards, "code")
+        counts = Contents(database).codes(wards, "code")
     assert len(counts or ()) == (number if number <= MOST_CODES else 0)
 
 
 def test_codes_that_differ_in_case_are_two(database: Database) -> None:
     (stays,) = [t for t in read_catalogue(database).tables if t.name == "cases"]
-    assert code_counts(database, stays, "code") == (
+    assert Contents(database).codes(stays, "code") == (
         CodeCount("m", 2),
         CodeCount("M", 1),
     )
@@ -151,4 +150,11 @@ def test_what_columns_hold_is_counted(database: Database) -> None:
     first, last = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local
     (far,) = contents.times_outside(stays, "began", first, last)
     assert far.startswith("2999-12-31")
+    assert contents.filled(stays) == contents.filled(stays, "number") == 4
+    assert contents.are_ids(wards, "code")
+    assert not contents.are_ids(stays, "noted")
+    assert contents.are_numbers(wards, "code")
+    assert not contents.are_numbers(stays, "house")
+    assert contents.is_within(stays, "number", stays, "number")
+    assert contents.form_of_times(stays, "state") is None
     assert contents.codes(cases, "code") is contents.codes(cases, "code")

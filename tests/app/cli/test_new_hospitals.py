@@ -593,9 +593,13 @@ def test_abbreviations_merges_and_marks_that_most_rows_have(
     assert fields["names"] == [
         {"family": {"from": "PAT_SNAME"}, "given": {"from": "PAT_FNAME"}}
     ]
-    assert [one["system"] for one in fields["telecoms"]] == ["phone", "fax"]
-    # A second number is named, not dropped.
-    assert re.search(r"PAT_TELE}  # \? .*PAT_MOBILE", text)
+    # Each number is an item.
+    numbers = [(one["system"], one["value"]["from"]) for one in fields["telecoms"]]
+    assert numbers == [
+        ("phone", "PAT_TELE"),
+        ("phone", "PAT_MOBILE"),
+        ("fax", "PAT_FAX"),
+    ]
     assert fields["replaced_by"] == {"from": "xa_patientmerge_ptm_merged"}
     assert "ON x3.PTM_OLD = x.PAT_ID" in re.sub(r"x\d+", "x3", patients["rows"])
     guesses = ("active", "birth_date", "replaced_by", "start", "end", "functional_unit")
@@ -603,3 +607,87 @@ def test_abbreviations_merges_and_marks_that_most_rows_have(
         lines = re.findall(rf"^ +{name}: {{from.*$", text, re.MULTILINE)
         assert lines
         assert all("# ? " in line for line in lines)
+
+
+CONTENTS = """
+CREATE TABLE tbl_hospital (hospital_name VARCHAR(40) PRIMARY KEY, city VARCHAR(40));
+CREATE TABLE adt_ward (ward_cd NUMERIC(9, 0) PRIMARY KEY, ward_ds VARCHAR(20),
+  clinic_id VARCHAR(40) REFERENCES tbl_hospital (hospital_name));
+CREATE TABLE adt_patient (pat_no NUMERIC(9, 0) PRIMARY KEY, taxcode VARCHAR(16),
+  nm_patient VARCHAR(40), add_line_1 VARCHAR(40), add_line_2 VARCHAR(40),
+  home_phone VARCHAR(20), work_phone VARCHAR(20), dob VARCHAR(10), sex_c VARCHAR(1),
+  reg_code VARCHAR(9));
+CREATE TABLE adt_more (more_id INTEGER PRIMARY KEY, merged_pat_no NUMERIC(9, 0),
+  pat_no NUMERIC(9, 0) REFERENCES adt_patient (pat_no), city VARCHAR(20));
+CREATE TABLE zc_sex (sex_key VARCHAR(1) PRIMARY KEY, title VARCHAR(20), name VARCHAR(20));
+CREATE TABLE adt_encounter (enc_key NUMERIC(9, 0) PRIMARY KEY, slip VARCHAR(12),
+  pat_no NUMERIC(9, 0) REFERENCES adt_patient (pat_no),
+  ward_cd NUMERIC(9, 0) REFERENCES adt_ward (ward_cd), enc_date VARCHAR(14),
+  exp_disch_dt VARCHAR(14), disch_dt VARCHAR(14), mod_dt {time}, ins_dt {time})
+"""
+
+
+def test_what_columns_hold_says_what_their_names_do_not(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    numbers, moment = range(1, 41), "2024-01-02 08:00:00"
+    time = "TIMESTAMP" if kind == "postgresql" else "DATETIME"
+    url = filled(
+        new_url(kind),
+        CONTENTS.format(time=time),
+        tbl_hospital=[
+            {"hospital_name": f"{name} House", "city": name}
+            for name in ("North", "South")
+        ],
+        adt_ward=[{"ward_cd": 1, "ward_ds": "West", "clinic_id": "North House"}],
+        adt_patient=[
+            {"pat_no": n, "taxcode": f"CAN{n:03}ARY", "nm_patient": f"Canary {n}"}
+            | {
+                "add_line_1": "a",
+                "add_line_2": "b",
+                "home_phone": f"{n}",
+                "work_phone": "2",
+            }
+            | {"dob": f"{1 + n % 28:02}.07.1950", "sex_c": "12"[n % 2], "reg_code": "x"}
+            for n in numbers
+        ],
+        zc_sex=[
+            {"sex_key": "1", "title": "F", "name": "Female"},
+            {"sex_key": "2", "title": "M", "name": "Male"},
+        ],
+        adt_encounter=[
+            {"enc_key": n, "slip": f"E{n:05}", "pat_no": n, "ward_cd": 1}
+            | {"enc_date": f"202401{1 + n % 28:02}0815", "exp_disch_dt": "202402020815"}
+            | {"disch_dt": f"202402{1 + n % 28:02}0815" if n % 3 else ""}
+            | {"mod_dt": moment if n % 2 else None, "ins_dt": moment}
+            for n in numbers
+        ],
+    )
+    text = written(url, tmp_path)
+    file = yaml.safe_load(text)
+    stays, patients = file["encounter"], file["patient"]
+    fields = stays["fields"]
+    # What differs in each row and has digits is a number; the key of a NUMERIC type is a key.
+    assert (fields["id"], fields["visit_number"]) == (
+        {"from": "enc_key"},
+        {"from": "slip"},
+    )
+    # Texts of one form are times; what is expected is no end.
+    assert fields["start"] == {"from": "enc_date", "format": "%Y%m%d%H%M"}
+    assert fields["end"] == {"from": "disch_dt", "format": "%Y%m%d%H%M"}
+    assert patients["fields"]["birth_date"] == {"from": "dob", "format": "%d.%m.%Y"}
+    # A row that never changed has the time when it was written.
+    assert "COALESCE(a.mod_dt, a.ins_dt) AS last_mod_dt" in stays["rows"]
+    # The hospital is that of the unit; its key is no FHIR id.
+    assert re.search(
+        r"organization_id: {from: adt_ward_clinic_id}  # \? .*no FHIR ids", text
+    )
+    # Each line, number and identifier is there, and the label of an undeclared key.
+    (address,) = patients["fields"]["addresses"]
+    assert [line["from"] for line in address["lines"]] == ["add_line_1", "add_line_2"]
+    values = [one["value"]["from"] for one in patients["fields"]["telecoms"]]
+    assert values == ["home_phone", "work_phone"]
+    assert patients["fields"]["identifiers"][0]["value"] == {"from": "taxcode"}
+    assert patients["fields"]["names"] == [{"text": {"from": "nm_patient"}}]
+    assert "Female: female  # 1 row" in text
+    assert not any(word in text for word in ("Canary", "CAN0", "E000"))

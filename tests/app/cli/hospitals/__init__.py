@@ -300,7 +300,7 @@ def _origins(rows: str) -> dict[str, str]:
             alias, own, name = is_plain.groups()
             origins[name or own] = f"{tables[alias]}.{own}"
         else:
-            zeros = re.match(r"NULLIF\((\w+)\.(\w+), ", column)
+            zeros = re.match(r"(?:NULLIF|COALESCE)\((\w+)\.(\w+), ", column)
             name = column.rpartition(" AS ")[2]
             of = zeros and f"{tables[zeros[1]]}.{zeros[2]}"
             origins[name] = of or "computed"
