@@ -53,8 +53,6 @@ from adapters.inspection import (
     contradicted,
     counted,
     criterion_of,
-    doubtful_numbers,
-    doubtful_times,
     far_days,
     has_far_days,
     hidden_zone,
@@ -69,6 +67,7 @@ from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place, places_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.plausibility import doubts
 
 MAX_ROWS = 2000
 """How many rows are requested at once, of the list as it comes."""
@@ -225,8 +224,7 @@ def _check_rows(sample: Sample) -> Iterator[Finding]:
     reported = [(p.field.columns[0], rule) for p in coded for rule in RULES_OF_CODES]
     yield from broken_rules(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
-    yield from doubtful_times(section, sample.mapped, {}, now)
-    yield from doubtful_numbers(section, sample.mapped, {})
+    yield from doubts(section, sample.mapped, {}, now)
     for place in places:
         yield from _odd_times(sample, place, now)
     hidden = [

@@ -30,7 +30,6 @@ from adapters.inspection import (
     MOST,
     RULES_OF_CODES,
     SAMPLE,
-    ZONE,
     Check,
     Counted,
     Finding,
@@ -38,8 +37,6 @@ from adapters.inspection import (
     Severity,
     broken_rules,
     counted,
-    doubtful_numbers,
-    doubtful_times,
     empty,
     far_days,
     far_from,
@@ -63,6 +60,7 @@ from adapters.mapping.slots import REFERS, Place, places_of
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.mapping.times import sorts_as_text
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.plausibility import ZONE, doubts
 from adapters.sql.adapter import Section, UnfitError, open_section
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
@@ -108,6 +106,7 @@ def checks(
         *inspection.checks(),
         ("labels of codes", doubts.labels),
         ("marks", doubts.marks),
+        ("keys", doubts.keys),
         ("times beside", doubts.times),
         ("last changes", doubts.changes),
         ("visit numbers", doubts.numbers),
@@ -218,35 +217,35 @@ class Inspection:
 
     @cached_property
     def sample(self) -> tuple[Record | RowFault, ...]:
-        """Rows as the service reads them: newest, oldest, some between; each once."""
+        """Rows as the service reads them: newest, oldest, some between, last changed."""
+        pages: list[Page] = []
         try:
-            pages = self._pages()
+            pages.extend(self._pages())
         except SourceTimedOutError:
             # No index has their order, as the measured searches will show.
-            pages = [self._page(Sort(SortKey.ID))]
+            pages = pages or [self._page(Sort(SortKey.ID))]
         rows: dict[object, Record | RowFault] = {}
         for page in pages:
             for at, row in zip(page.positions, page.rows, strict=True):
                 rows.setdefault(object() if at.id is None else at.id, row)
         return tuple(rows.values())
 
-    def _pages(self) -> list[Page]:
+    def _pages(self) -> Iterator[Page]:
         sorts = self.section.mapping.sorts
         key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
-        newest = self._page(Sort(key, descending=True))
+        yield (newest := self._page(Sort(key, descending=True)))
         if not newest.more:
-            return [newest]
-        oldest = self._page(Sort(key))
-        return [newest, oldest, *self._between(key, oldest, newest)]
-
-    def _between(self, key: SortKey, oldest: Page, newest: Page) -> Iterator[Page]:
-        """Yield pages from instants between the newest and the oldest rows."""
-        first, last = oldest.last, newest.last
-        if not (first and first.moment and last and last.moment):
             return
-        for step in range(_MIDDLE_PAGES):
-            moment = first.moment + (last.moment - first.moment) * step / _MIDDLE_PAGES
-            yield self._page(Sort(key), SAMPLE // _MIDDLE_PAGES, Bound(moment))
+        yield (oldest := self._page(Sort(key)))
+        first, last = oldest.last, newest.last
+        if first and first.moment and last and last.moment:
+            step = (last.moment - first.moment) / _MIDDLE_PAGES
+            for number in range(_MIDDLE_PAGES):
+                after = Bound(first.moment + step * number)
+                yield self._page(Sort(key), SAMPLE // _MIDDLE_PAGES, after)
+        if SortKey.LAST_UPDATED in sorts:
+            # The newest change is compared with the clock.
+            yield self._page(Sort(SortKey.LAST_UPDATED, descending=True))
 
     def _page(self, sort: Sort, size: int = SAMPLE, after: Bound | None = None) -> Page:
         query = SearchQuery(self.kind, (), sort, size, after=after, placed=True)
@@ -304,13 +303,13 @@ class Inspection:
         column = self.column(place)
         return Finding.of_field(place, column, text, severity, *details)
 
-    def at_survivor(self, text: str, severity: Severity) -> Finding:
-        """Return the finding of who replaced a patient."""
+    @property
+    def survivor(self) -> tuple[Place, str]:
+        """Who replaced a patient: its field in their section, and its column."""
         patients = self.mapping.resources[ResourceType.PATIENT]
         place = next(p for p in places_of(patients) if p.slot == "replaced_by")
-        names = place.field.columns
-        column = ", ".join(str(self.origins_of(patients.rows).get(n, n)) for n in names)
-        return Finding.of_field(place, column, text, severity)
+        origins, names = self.origins_of(patients.rows), place.field.columns
+        return place, ", ".join(str(origins.get(name, name)) for name in names)
 
     def opened(self, section: ResourceMapping) -> Section:
         """Return another section of the same source, with its columns."""
@@ -414,8 +413,7 @@ class Inspection:
         # The clock of the database writes changes, and may differ from this machine's.
         status = self.database.server_status()
         now = (status and status.now) or datetime.now(UTC)
-        yield from doubtful_times(section, rows, columns, now)
-        yield from doubtful_numbers(section, rows, columns)
+        yield from doubts(section, rows, columns, now)
         selected = self.section.selected
         statement = self.section.columns.select(selected, self.served, limit=SAMPLE)
         cells = self.database.fetch(statement)
@@ -624,7 +622,7 @@ class Inspection:
             f"{rows_that(lost, 'lead')} into a circle of merges, where no patient is"
             " the last: their stays keep their own patient"
         )
-        yield self.at_survivor(text, Severity.WARNING)
+        yield Finding.of_field(*self.survivor, text, Severity.WARNING)
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""

@@ -59,6 +59,9 @@ SLOW = 1000.0
 FAST, SMALL = 20.0, 10_000
 """A slow search is a note in so few milliseconds, or of a computed column in so few rows."""
 
+_MERGES = ", merges"
+"""How the name of the first step along merges ends."""
+
 _NONE = "no index begins with"
 
 
@@ -168,7 +171,7 @@ class Measuring:
         """Yield what a page, the first step along merges and a count cost."""
         yield self._cost(name, query)
         if query.criteria:
-            yield from self._costs_of_merges(f"{name}, merges", query)
+            yield from self._costs_of_merges(f"{name}{_MERGES}", query)
             yield self._cost_of_count(f"{name}, count", query)
 
     def _cost(self, name: str, query: SearchQuery) -> Measurement:
@@ -208,7 +211,10 @@ class Measuring:
     def _keep_slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
-        is_computed = self._of.origin(place) is None
+        column = str(self._of.origin(place) or "")
+        if cost.search.endswith(_MERGES):
+            place, column = self._of.survivor
+        is_computed = not column
         rows, severity = cost.read or SMALL, self._severity
         if rows < SMALL if is_computed else cost.milliseconds <= FAST:
             severity = Severity.NOTE
@@ -219,13 +225,18 @@ class Measuring:
             severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
         elif is_computed:
             text += ": the SELECT computes the column, of which no table has an index"
-        self._keep(word, place, text, severity)
+        self._keep(word, place, text, severity, column)
 
     def _keep(
-        self, word: str, place: Place, text: str, severity: Severity = Severity.WARNING
+        self,
+        word: str,
+        place: Place,
+        text: str,
+        severity: Severity = Severity.WARNING,
+        column: str = "",
     ) -> None:
         """Keep what is wrong with a search: a parameter and a sort are one finding."""
-        finding = self._of_index(place, text, severity)
+        finding = self._of_index(place, text, severity, column=column)
         key = finding.source, text.partition(":")[0]
         self._slow.setdefault(key, (finding, []))[1].append(word)
 
