@@ -483,16 +483,18 @@ class Doubts:
             or _plain(day)[0] != self._of_id[1].bare.lower()
         ):
             return
+        holding = []
         for column in self._unnamed:
             name = column.name.lower()
             is_clock = column.holds in _CLOCKS or _TIME_OF_DAY.search(name)
-            if not is_clock or _stem(name) != _stem(day.column.lower()):
-                continue
-            rows = self._values(column.name)
-            if sum(n for value, n in rows.items() if value) >= sum(rows.values()) / 2:
-                text = f"a date, at the same time of day in all rows: does {column.name} hold it?"
-                yield self._of.at(place, text, Severity.WARNING)
-                return
+            if is_clock and _stem(name) == _stem(day.column.lower()):
+                rows = self._values(column.name)
+                filled = sum(number for value, number in rows.items() if value)
+                holding += [column.name] * (filled >= sum(rows.values()) / 2)
+        if holding:
+            text = "a date, at the same time of day in all rows: does"
+            text += f" {' or '.join(holding)} hold it?"
+            yield self._of.at(place, text, Severity.WARNING)
 
     def merges(self) -> Findings:
         """Report merges of which the patient who was replaced has the newest stay.

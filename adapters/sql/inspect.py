@@ -68,7 +68,6 @@ from adapters.sql.engine import Database
 from adapters.sql.joins import (
     arguments_of,
     from_of,
-    tables_of,
     with_outer_joins,
 )
 from adapters.sql.query import (
@@ -117,12 +116,6 @@ def checks(
         yield Check(f"{inspection.kind}: {subject}", run)
 
 
-_CHOOSES = re.compile(
-    r"\b(WHERE|HAVING|GROUP|DISTINCT|LIMIT|TOP|FETCH|UNION|EXCEPT|INTERSECT|WITH)\b",
-    re.IGNORECASE,
-)
-"""How a SELECT says that it leaves rows out, or makes others."""
-
 _LIMIT = re.compile(
     r"\ASELECT\s+TOP\s+\(?\d|\b(LIMIT|FETCH\s+(FIRST|NEXT))\s+\d+(\s+OFFSET\s+\d+|\s+ROWS?\s+ONLY)?\s*\Z",
     re.IGNORECASE,
@@ -134,9 +127,6 @@ _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.
 
 _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
 _WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
-
-_Unfit: TypeAlias = Iterator[tuple[Severity, str, str]]
-"""How much it matters, what is wrong with the type of a column, and the remedy."""
 
 
 def _iso_format(values: list[object]) -> str:
@@ -342,7 +332,7 @@ class Inspection:
 
         No row tells that a condition errs which leaves it out, or that one is missing.
         """
-        place, rows = self.place("id"), self.section.mapping.rows
+        place = self.place("id")
         if (origin := self.origin(place)) is None:
             return
         whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
@@ -352,17 +342,14 @@ class Inspection:
             # The account may read a view of it alone.
             return
         selected = self.count(self.section.columns, ALWAYS)
-        out, chooses = every - selected, _CHOOSES.search(self._outermost)
-        named = [table.rpartition(".")[2] for table in tables_of(rows).values()]
-        is_view = origin.table.rpartition(".")[2] not in named
-        lost = self._lost_by_joins(selected) if chooses or is_view else out
+        lost = self._lost_by_joins(selected)
         if lost > 0:
             text = (
                 f"{lost:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
             )
             yield self.at(place, text, Severity.WARNING)
-        elif self.kind is ResourceType.ENCOUNTER and out >= 0:
+        elif self.kind is ResourceType.ENCOUNTER and every >= selected:
             yield from self._unseen(origin, every, selected)
 
     def _lost_by_joins(self, selected: int) -> int:
@@ -395,14 +382,6 @@ class Inspection:
             return
         severity = Severity.NOTE if is_most else Severity.WARNING
         yield self.finding(text, severity, "types with rows that are left out")
-
-    @property
-    def _outermost(self) -> str:
-        """The SELECT of rows without what stands in parentheses."""
-        rows, within = "", self.section.mapping.rows
-        while rows != within:
-            rows, within = within, re.sub(r"\([^()]*\)", " ", within)
-        return rows
 
     def _invalid_rows(self) -> Findings:
         """Report the rows of the sample that cannot be served, doubtful times, unused fields."""
@@ -673,30 +652,37 @@ class Inspection:
             if place.rows or not place.field.columns:
                 continue
             name = place.field.filter_column or place.field.columns[0]
-            kind, rule = self.section.columns.column(name).kind, place.field.time
+            kind, values = (
+                self.section.columns.column(name).kind,
+                partial(self._values, place),
+            )
             if kind is not Kind.INSTANT:
-                values = partial(self._values, place)
                 yield from hidden_zone(place, self.column(place), values)
-            findings = (
+            topic = "columns of types that are not the best"
+            rule = place.field.time
+            unfit = (
                 self._of_time(place, kind, rule) if rule else self._of_type(place, kind)
             )
-            for severity, text, remedy in findings:
-                topic = "columns of types that are not the best"
-                yield self.at(place, text, severity, remedy, topic)
+            for severity, text, *remedy in unfit:
+                yield self.at(place, text, severity, remedy[0] if remedy else "", topic)
 
-    def _of_type(self, place: Place, kind: Kind) -> _Unfit:
+    def _of_type(self, place: Place, kind: Kind) -> Iterator[tuple[Severity, str]]:
         """Yield why a column of this type cannot be what its field is."""
         is_id, is_list = place.kind is SlotKind.ID, place.kind is SlotKind.PARTS
         if is_id and kind is Kind.NUMBER:
-            text = "a type with fractions: CAST it to an integer or a text"
-            yield Severity.NOTE, text, ""
+            yield (
+                Severity.NOTE,
+                "a type with fractions: CAST it to an integer or a text",
+            )
         elif kind in TIMES and (is_id or place.kind is SlotKind.EXACT):
-            yield Severity.WARNING, "a column of times cannot be an id", ""
+            yield Severity.WARNING, "a column of times cannot be an id"
         elif is_list and kind is Kind.OTHER and place.field in self.compared:
             text = "a list cannot be searched: name a column of texts with search:"
-            yield Severity.ERROR, text, ""
+            yield Severity.ERROR, text
 
-    def _of_time(self, place: Place, kind: Kind, rule: TimeRule) -> _Unfit:
+    def _of_time(
+        self, place: Place, kind: Kind, rule: TimeRule
+    ) -> Iterator[tuple[Severity, str, str]]:
         """Yield why searches err with a column of this type, or rows cannot be read."""
         is_compared = place.field in self.compared
         is_day = kind is Kind.DATE and place.kind is SlotKind.TIME

@@ -267,7 +267,7 @@ def check_file(
     # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.
     with suppress(MappingError):
         accepted = load_mapping(file, None).known
-    settled = list(settle(findings, accepted, is_complete=is_live and error is None))
+    settled = list(settle(findings, accepted))
     # An index that is accepted as missing is not suggested.
     remedies = {finding.remedy for finding in settled}
     suggested = [
@@ -566,21 +566,12 @@ _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
 _GROWN = 10
 """A finding that counts so many times as much as its entry is not accepted any more."""
 
-_GONE = (
-    "the check reports no such finding: remove the entry, or correct at and says. Findings"
-    " about the whole file cannot be accepted"
-)
-
 
 def settle(
-    findings: Iterable[Finding], accepted: Sequence[KnownFinding], *, is_complete: bool
+    findings: Iterable[Finding], accepted: Sequence[KnownFinding]
 ) -> Iterator[Finding]:
-    """Yield the findings, those that are accepted as notes.
-
-    With `is_complete` an entry that fits no finding is a note too: it may hide the next one.
-    """
-    every = tuple(findings)
-    for finding in every:
+    """Yield the findings, those that are accepted as notes."""
+    for finding in findings:
         entry = next((entry for entry in accepted if _fits(entry, finding)), None)
         if entry is None:
             yield finding
@@ -590,11 +581,6 @@ def settle(
             text = f"{finding.text} (known: {entry.because})"
             note = replace(finding, text=text, severity=Severity.NOTE, remedy="")
             yield replace(note, topic="findings that the file accepts")
-    for entry in accepted if is_complete else ():
-        if not any(_fits(entry, finding) for finding in every):
-            details = _GONE, "known", entry.at, Severity.NOTE
-            topic = "entries under known that fit no finding"
-            yield Finding.at(entry.mark, *details, topic=topic)
 
 
 def _fits(entry: KnownFinding, finding: Finding) -> bool:
