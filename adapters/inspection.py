@@ -21,7 +21,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import (
-    Any,
     NamedTuple,
     Protocol,
     Self,
@@ -75,8 +74,8 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import LISTS, SLOTS, Kind, Place, places_of
 from adapters.mapping.times import read_day, to_instant
 from adapters.mapping.values import LONGEST_CODE, as_text, presence
-from adapters.matching import resource_type_of
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.matching import resource_type_of, tokens_of, values_of
+from adapters.parameters import SEARCH_PARAMETERS, ParameterType
 
 SAMPLE = 1000
 """How many rows are read from each end of an order, and at once of a whole list."""
@@ -702,6 +701,7 @@ def never_filled(
         return
     positions = {column: at for at, column in enumerate(columns)}
     kind, own = section.resource_type, [row for row, _ in rows]
+    every: list[tuple[Finding, Reader, Sequence[int], Sequence[Row], str]] = []
     for slot in SLOTS[kind]:
         field = section.fields.get(slot.record)
         if field is None or not field.columns or slot.record in _RARE:
@@ -709,54 +709,32 @@ def never_filled(
         read = compile_cell(Cell(field, slot.name, positions), slot.kind)
         source = ", ".join(names.get(name, name) for name in field.columns)
         finding = Finding.at(field.mark, "", f"{kind}.{slot.element}", source)
-        cells = [positions[name] for name in field.columns]
-        yield from _unfilled(finding, own, read, cells, len(rows))
-    for listed in LISTS[kind]:
-        for item in section.items.get(listed.name, ()):
-            of = [row for _, below in rows for row in below.get(item, ())]
-            of = of if item.rows else own
-            read, at = (
-                item_reader(item, listed, positions),
-                item_positions(item, positions),
-            )
-            fields = (item.fields.get(name) for name in listed.content)
-            content = (*filter(None, fields), *item.lines)
-            cells = [
-                at[name] for each in content for name in each.columns if name in at
-            ]
-            finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
-            doubt = _doubt(item)
-            yield from _unfilled(finding, of, read, cells, len(rows), doubt)
-
-
-def _doubt(item: ItemMapping) -> str:
-    """Return the question about the column by which an item is chosen."""
-    if item.only_if:
-        return f": is only_if '{item.only_if.column}' as it says?"
-    return f": is key '{item.key}' the id of the row?" if item.key else ""
-
-
-def _unfilled(
-    finding: Finding,
-    rows: Sequence[Row],
-    read: Reader,
-    cells: Sequence[int],
-    number: int,
-    doubt: str = "",
-) -> Iterator[Finding]:
-    """Yield a finding without its text, completed, unless a row gives a value.
-
-    `number` is that of the resources; an item may have rows of its own, or none.
-    """
-    if any(_gives(read, row) for row in rows):
-        return
-    values = (row[cell] for row in rows for cell in cells)
-    is_empty = bool(rows) and not any(str(v).strip() for v in values if v is not None)
-    severity = Severity.NOTE if is_empty else Severity.WARNING
-    text = f"none of {number:,} rows has it"
-    text += ": it is empty in the source" if is_empty else doubt
-    topic = "fields that are empty in the source"
-    yield replace(finding, text=text, severity=severity, topic=topic)
+        every.append((finding, read, [positions[c] for c in field.columns], own, ""))
+    of_lists = [
+        (each, i) for each in LISTS[kind] for i in section.items.get(each.name, ())
+    ]
+    for listed, item in of_lists:
+        at = item_positions(item, positions)
+        fields = filter(None, map(item.fields.get, listed.content))
+        content = [name for each in (*fields, *item.lines) for name in each.columns]
+        below = [row for _, items in rows for row in items.get(item, ())]
+        doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
+        if item.only_if:
+            doubt = f": is only_if '{item.only_if.column}' as it says?"
+        finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
+        own_cells = [at[name] for name in content if name in at]
+        read = item_reader(item, listed, positions)
+        every.append((finding, read, own_cells, below if item.rows else own, doubt))
+    for finding, read, cells, of, doubt in every:
+        if any(_gives(read, row) for row in of):
+            continue
+        values = (row[cell] for row in of for cell in cells)
+        is_empty = bool(of) and not any(str(v).strip() for v in values if v is not None)
+        text = f"none of {len(rows):,} rows has it"
+        text += ": it is empty in the source" if is_empty else doubt
+        severity = Severity.NOTE if is_empty else Severity.WARNING
+        topic = "fields that are empty in the source"
+        yield replace(finding, text=text, severity=severity, topic=topic)
 
 
 def _gives(read: Reader, row: Row) -> bool:
@@ -770,36 +748,24 @@ def _gives(read: Reader, row: Row) -> bool:
 def criterion_of(parameter: str, record: Record) -> Criterion | None:
     """Return a criterion that the record meets, None when it lacks what is compared."""
     row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
-    value, system = _compared(record, row) if row else (None, None)
-    if row is None or not value:
+    if row is None:
         return None
-    match row.type:
-        case ParameterType.TOKEN:
-            return TokenCriterion(parameter, (Token(system, value),))
-        case ParameterType.REFERENCE:
-            return ReferenceCriterion(parameter, (value,))
-        case ParameterType.STRING:
-            return StringCriterion(parameter, (value,))
-        case ParameterType.DATE:
-            zone = value.tzinfo if isinstance(value, datetime) else UTC
-            low = datetime(value.year, value.month, value.day, tzinfo=zone)
-            days = DateValue(Prefix.EQ, low, low + timedelta(days=1))
-            return DateCriterion(parameter, (days,))
-
-
-def _compared(record: Record, row: SearchParameter) -> tuple[Any, str | None]:
-    """Return the first value that a parameter compares, and its system."""
-    fields = {s.name: s.record for s in SLOTS[resource_type_of(record)]}
-    for slot in row.slots:
-        listed, _, name = slot.rpartition(".")
-        for holder in getattr(record, listed) if listed else (record,):
-            value = getattr(holder, name if listed else fields[name])
-            if isinstance(value, tuple):
-                value = next(iter(value), None)
-            if value:
-                system = (row.system_slot or "").rpartition(".")[2]
-                return value, getattr(holder, system) if system else None
-    return None, None
+    if row.type is ParameterType.TOKEN:
+        tokens = [Token(t.system or None, t.code) for t in tokens_of(record, row)]
+        return TokenCriterion(parameter, tuple(tokens[:1])) if tokens else None
+    value = next(values_of(record, row), None)
+    text = value[0] if isinstance(value, tuple) else value
+    if not text:
+        return None
+    if row.type is ParameterType.REFERENCE:
+        return ReferenceCriterion(parameter, (text,))
+    if row.type is ParameterType.STRING:
+        return StringCriterion(parameter, (text,))
+    zone = text.tzinfo if isinstance(text, datetime) else UTC
+    low = datetime(text.year, text.month, text.day, tzinfo=zone)
+    return DateCriterion(
+        parameter, (DateValue(Prefix.EQ, low, low + timedelta(days=1)),)
+    )
 
 
 def hidden_zone(
@@ -835,13 +801,8 @@ def has_offset(value: object) -> bool:
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 
 
-_FAR = timedelta(days=20 * 365)
+FAR = timedelta(days=20 * 365)
 """No stay is known so long before: what ends then may well have no end."""
-
-
-def far_from(now: datetime) -> datetime:
-    """Return the time from which on a day is a far one."""
-    return now + _FAR
 
 
 def has_far_days(place: Place) -> bool:
@@ -860,7 +821,7 @@ def far_days(
     """
     rows_of: Counter[str] = Counter()
     for value, rows in values:
-        if (day := _day(value, place)) and day > far_from(now).date():
+        if (day := _day(value, place)) and day > (now + FAR).date():
             is_day = isinstance(value, datetime) and value.time() == time()
             rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
     days = sorted(text for text, rows in rows_of.items() if rows > 1)

@@ -6,7 +6,7 @@ patients. Labels are compared with words, and never quoted.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -372,7 +372,7 @@ class Doubts:
         mapped = [
             _plain(origin) for p in self._of.places if (origin := self._of.origin(p))
         ]
-        slot, is_named = place.slot, bool(_PLANNED.search(own.column))
+        slot, is_named = place.slot, _is_planned(own)
         for origin, pairs in self._beside:
             planned, present, past = (
                 [
@@ -390,24 +390,17 @@ class Doubts:
             differ = sum(bool(v) and _SAME < abs(s - v) < _NEAR for s, v in past if v)
             is_other = differ >= len(past) / 2 and _plain(origin) not in mapped
             is_real = is_told or (is_named and not is_audit(origin.column))
-            if (
-                is_filled
-                and is_other
-                and is_real
-                and not _PLANNED.search(origin.column)
-            ):
-                text = (
-                    "planned stays have it too" if is_told else "its name says planned"
-                )
-                text += f", and {origin} is filled for the others" + " alone" * is_told
-                text += (
-                    f" ({differ:,} of {len(past):,} differ): is that the real {slot}?"
-                )
-                remedy = f"in the SELECT: COALESCE({origin.column}, {own.column})"
-                severity = Severity.WARNING if is_named else Severity.NOTE
-                yield self._of.at(
-                    place, text, severity, remedy if slot == "start" else ""
-                )
+            if not (is_filled and is_other and is_real) or _is_planned(origin):
+                continue
+            why = "planned stays have it too" if is_told else "its name says planned"
+            alone = " alone" if is_told else ""
+            text = (
+                f"{why}, and {origin} is filled for the others{alone} ({differ:,} of"
+                f" {len(past):,} differ): is that the real {slot}?"
+            )
+            remedy = f"in the SELECT: COALESCE({origin.column}, {own.column})"
+            severity = Severity.WARNING if is_named else Severity.NOTE
+            yield self._of.at(place, text, severity, remedy * (slot == "start"))
 
     def _zone(self, place: Place, rule: TimeRule, own: Origin) -> Findings:
         """Report a time that is whole hours off one with a zone, in nearly all rows.
@@ -483,11 +476,11 @@ class Doubts:
             or _plain(day)[0] != self._of_id[1].bare.lower()
         ):
             return
-        holding = []
+        holding, stem = [], _DAY_OR_TIME.sub("", day.column.lower())
         for column in self._unnamed:
             name = column.name.lower()
             is_clock = column.holds in _CLOCKS or _TIME_OF_DAY.search(name)
-            if is_clock and _stem(name) == _stem(day.column.lower()):
+            if is_clock and _DAY_OR_TIME.sub("", name) == stem:
                 rows = self._values(column.name)
                 filled = sum(number for value, number in rows.items() if value)
                 holding += [column.name] * (filled >= sum(rows.values()) / 2)
@@ -536,15 +529,16 @@ def _numbers_of(section: ResourceMapping) -> tuple[str | None, ...]:
     return tuple(s.constant for s in said) if is_constant and are_columns else ()
 
 
-_YES_NO = _YES | _NO
+def _is_planned(origin: Origin) -> bool:
+    return bool(_PLANNED.search(origin.column))
 
 
-def _is_gone(column: str, value: str, values: Collection[str]) -> bool:
+def _is_gone(column: str, value: str, values: Iterable[str]) -> bool:
     """Tell whether rows with this value of a column, of all its values, are not there.
 
     A column of times or reasons marks by having one, if its whole name says so.
     """
-    meant, value, all_of_it = (
+    meant, value, every = (
         words_of(column) & _GONE,
         value.lower(),
         {v.lower() for v in values},
@@ -553,29 +547,15 @@ def _is_gone(column: str, value: str, values: Collection[str]) -> bool:
         return value == "2"
     if not meant:
         return says("status", value) == {CANCELLED}
-    if (
-        len(all_of_it) == 2
-        and all_of_it <= _YES_NO
-        and all_of_it & _NO
-        and all_of_it & _YES
-    ):
+    if len(every & _NO) == len(every & _YES) == 1 and len(every) == 2:
         return value in (_NO if meant == {"active"} else _YES)
-    return (
-        meant != {"active"}
-        and is_mark(column)
-        and bool(all_of_it & _NO)
-        and value not in _NO
-    )
+    is_filled = value not in _NO and bool(every & _NO)
+    return is_filled and is_mark(column) and meant != {"active"}
 
 
 def _is_same(one: str, other: str) -> bool:
     """Tell whether two names, with a schema or not, are of one table."""
     return _plain(Origin(one, ""))[0] == _plain(Origin(other, ""))[0]
-
-
-def _stem(name: str) -> str:
-    """Return what a column of days and its column of times of day have in common."""
-    return _DAY_OR_TIME.sub("", name)
 
 
 def _moment(value: object, rule: TimeRule) -> datetime | None:

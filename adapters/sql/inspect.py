@@ -27,6 +27,7 @@ from adapters.contract import (
     SourceTimedOutError,
 )
 from adapters.inspection import (
+    FAR,
     MOST,
     RULES_OF_CODES,
     SAMPLE,
@@ -39,7 +40,6 @@ from adapters.inspection import (
     counted,
     empty,
     far_days,
-    far_from,
     has_far_days,
     hidden_zone,
     holds_same,
@@ -436,22 +436,15 @@ class Inspection:
         now, columns = datetime.now(UTC), self.section.columns
         for place in filter(has_far_days, self.places):
             column = columns.column(place.field.columns[0])
-            condition = all_of([self.served, self._is_far(place, now)])
-            statement = columns.count_by(column, condition, _GROUPS)
-            values = self.database.fetch(statement)
+            form, far = place.field.time and place.field.time.format, ALWAYS
+            is_compared = place.field.filter_column == place.field.columns[0]
+            if is_compared and not (form and not sorts_as_text(form)):
+                time = self.section.filters.time(place.slot)
+                # Texts that stand for no time are told apart as rows are read.
+                far = time._replace(key=KeyColumn(time.key.column)).since(now + FAR)
+            counts = columns.count_by(column, all_of([self.served, far]), _GROUPS)
+            values = self.database.fetch(counts)
             yield from far_days(place, self.column(place), values, now)
-
-    def _is_far(self, place: Place, now: datetime) -> Condition:
-        """Return what keeps near days out, where the column is compared and sorts."""
-        field = place.field
-        form = field.time.format if field.time else None
-        if field.filter_column != field.columns[0] or (
-            form and not sorts_as_text(form)
-        ):
-            return ALWAYS
-        time = self.section.filters.time(place.slot)
-        # Texts that stand for no time are told apart as rows are read.
-        return time._replace(key=KeyColumn(time.key.column)).since(far_from(now))
 
     def _zero_dates(self) -> Findings:
         """Report days that the database holds and that are none, each row once."""
@@ -608,25 +601,20 @@ class Inspection:
         for place in self.places:
             if place.field.codes is None or not place.field.columns:
                 continue
+            columns, (name,) = self.columns_of(place), place.field.columns
+            column = columns.column(name)
+            of_place = ALWAYS if place.slot == "status" else self._counts(place)
             try:
-                counts = self._count_codes(place)
-                yield from unnamed(counts, self.section.mapping.required)
+                rows = self.database.fetch(columns.count_by(column, of_place, 2 * MOST))
             except SourceTimedOutError:
                 yield self.timed_out(f"codes of {self.column(place)}")
-
-    def _count_codes(self, place: Place) -> Counted:
-        """Count the codes in rows that are served, and in items that count."""
-        columns = self.columns_of(place)
-        (name,) = place.field.columns
-        of_place = ALWAYS if place.slot == "status" else self._counts(place)
-        statement = columns.count_by(columns.column(name), of_place, 2 * MOST)
-        values = [tuple(row) for row in self.database.fetch(statement)]
-        self.reported |= {(name, rule) for rule in RULES_OF_CODES}
-        counts = counted(place, self.column(place), values)
-        self.counted.append(
-            (counts, [value for value, _ in values if value is not None])
-        )
-        return counts
+                continue
+            values = [tuple(row) for row in rows]
+            self.reported |= {(name, rule) for rule in RULES_OF_CODES}
+            counts = counted(place, self.column(place), values)
+            present = [value for value, _ in values if value is not None]
+            self.counted.append((counts, present))
+            yield from unnamed(counts, self.section.mapping.required)
 
     def _trailing_blanks(self) -> Findings:
         """Report how many rows have an id, number or code that searches by it miss."""

@@ -48,7 +48,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import load_profile, profile_of
-from adapters.mapping.slots import REFERS, SECTIONS, places_of
+from adapters.mapping.slots import REFERS, places_of
 from adapters.mapping.slots import element as element_of
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
 
@@ -199,9 +199,12 @@ class MappingFile:
     def listed_mark(self, section: ResourceMapping, key: str, word: str) -> Mark:
         """Return the place of a word under `search` or `sort` of a section, or of all."""
         own: KeyPath = (section.resource_type.lower(),)
-        for path in _section_paths(self.root):
+        listed = find(self.root, (*own, "sources"))
+        for at in range(len(listed.items) if isinstance(listed, Items) else 0):
+            path = (*own, "sources", at)
             if place(self.root, path, True) == section.mark:
                 own = path
+                break
         for path in (own, own[:1]):
             node = find(self.root, (*path, key))
             if isinstance(node, Table) and word in node.keys:
@@ -210,15 +213,6 @@ class MappingFile:
                 if isinstance(item, Scalar) and item.text == word:
                     return item.mark
         return section.mark
-
-
-def _section_paths(root: Table) -> Iterator[KeyPath]:
-    for key in SECTIONS:
-        sources = find(root, (key, "sources"))
-        if isinstance(sources, Items):
-            yield from ((key, "sources", at) for at in range(len(sources.items)))
-        else:
-            yield (key,)
 
 
 def run(*, files: Sequence[Path], live: bool, verbose: bool, as_json: bool) -> int:
