@@ -225,8 +225,11 @@ def _check_rows(sample: Sample) -> Iterator[Finding]:
     yield from broken_rules(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
     yield from doubts(section, sample.mapped, {}, now)
-    for place in places:
-        yield from _odd_times(sample, place, now)
+    for place, column in ((p, c) for p in places for c in p.field.columns[:1]):
+        values = [_value(row, path_of(column)) for row in sample.rows]
+        yield from hidden_zone(place, column, partial(list, values))
+        if has_far_days(place):
+            yield from far_days(place, column, [(value, 1) for value in values], now)
     hidden = [
         record
         for record in sample.records
@@ -261,15 +264,6 @@ def _unknown_codes(sample: Sample, place: Place) -> Iterator[Finding]:
     counts = counted(place, column, codes)
     yield from unnamed(counts, sample.section.mapping.required)
     yield from contradicted(counts, {})
-
-
-def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Finding]:
-    """Report times without a known zone, and days far away."""
-    for column in place.field.columns[:1]:
-        values = [_value(row, path_of(column)) for row in sample.rows]
-        yield from hidden_zone(place, column, partial(list, values))
-        if has_far_days(place):
-            yield from far_days(place, column, [(value, 1) for value in values], now)
 
 
 def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:

@@ -100,13 +100,19 @@ class Doubts:
             for one, other in (ends, ends[::-1]):
                 keys += [other] * (_plain(one) == _plain(origin))
         # The tables of sections hold people and stays.
-        own = set[str]()
-        for section in self._of.mapping.sections:
-            ids = section.fields["id"].columns
-            origins = self._of.origins_of(section.rows) if section.rows else {}
-            own |= {_plain(origins[name])[0] for name in ids if name in origins}
+        own = {table for _, table in self._sections}
         unlike = {_plain(key): key for key in keys}
         yield from (key for (name, _), key in unlike.items() if name not in own)
+
+    @cached_property
+    def _sections(self) -> Collection[tuple[ResourceType, str]]:
+        """The types of all sections, each with the table of its ids."""
+        return {
+            (section.resource_type, _plain(origin)[0])
+            for section in self._of.mapping.sections
+            for name, origin in self._of.origins_of(section.rows).items()
+            if name in section.fields["id"].columns
+        }
 
     def _labels(
         self, key: Origin, codes: Sequence[object]
@@ -239,12 +245,9 @@ class Doubts:
 
     def _is_meant(self, slot: str, table: str) -> bool:
         """Tell whether a field refers to a table, by the file, or by the name of it."""
-        if kind := REFERS.get(slot):
-            sections = [s for s in self._of.mapping.sections if s.resource_type is kind]
-            ids = [(s.fields["id"].columns, s.rows) for s in sections if s.rows]
-            origins = [self._of.origins_of(rows).get(c) for (c, *_), rows in ids if c]
-            if any(origin and _is_same(origin.table, table) for origin in origins):
-                return True
+        kind = REFERS.get(slot)
+        if kind and (kind, _plain(Origin(table, ""))[0]) in self._sections:
+            return True
         word = "organization" if slot == "organization_id" else "unit"
         return kind is not ResourceType.PATIENT and words_of(table, TABLES) == {word}
 

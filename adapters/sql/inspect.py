@@ -258,7 +258,7 @@ class Inspection:
     def origins_of(self, rows: str) -> Mapping[str, Origin]:
         """Return the table and column that columns of a SELECT come from."""
         if rows not in self._origins:
-            self._origins[rows] = self.database.origins(rows)
+            self._origins[rows] = self.database.origins(rows) if rows else {}
         return self._origins[rows]
 
     def origin(self, place: Place) -> Origin | None:

@@ -421,7 +421,7 @@ def _begins(
 
 def _plain(expression: str) -> str:
     """Return a column or an expression in the form in which two of them compare."""
-    return re.sub(r"\s+", "", expression).strip("()").lower()
+    return re.sub(r"[\s()]+", "", expression).lower()
 
 
 def _name(*origins: Origin) -> str:

@@ -521,7 +521,16 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     results: list[Result] = []
     try:
         with closing(open_adapter(mapping)) as adapter:
-            results += _results(file, adapter, seconds)
+            checks = iter([Check("all", partial(problems_of, file, adapter))])
+            if isinstance(adapter, Inspectable):
+                checks = adapter.checks(tuple(adapter.capabilities))
+            for outcome in run_in_turn(checks, seconds, show_progress):
+                results += outcome.results
+                if not outcome.is_complete:
+                    text = f"the check is not complete: it took longer than {seconds:g} seconds"
+                    results.append(
+                        Finding(str(file), 0, 0, text, severity=Severity.WARNING)
+                    )
     except MappingError as error:
         results += findings_of(error)
     except AdapterError as error:
@@ -534,17 +543,6 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     findings = {each: None for each in results if isinstance(each, Finding)}
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from (each for each in results if isinstance(each, Measurement))
-
-
-def _results(file: Path, adapter: Adapter, seconds: float) -> Iterator[Result]:
-    checks = iter([Check("all", partial(problems_of, file, adapter))])
-    if isinstance(adapter, Inspectable):
-        checks = adapter.checks(tuple(adapter.capabilities))
-    for outcome in run_in_turn(checks, seconds, show_progress):
-        yield from outcome.results
-        if not outcome.is_complete:
-            text = f"the check is not complete: it took longer than {seconds:g} seconds"
-            yield Finding(str(file), 0, 0, text, severity=Severity.WARNING)
 
 
 def problems_of(file: Path, adapter: Adapter) -> Iterator[Finding]:
