@@ -122,9 +122,15 @@ def is_mark(column: str) -> bool:
     return _is_whole(column, {"deleted", "cancelled"})
 
 
-def _is_whole(column: str, meant: set[str]) -> bool:
-    words = [each for each in _words(column) if each not in _FILLERS]
-    return bool(words) and all(meanings(each, MARKS) & meant for each in words)
+def names_only(table: str, meant: str) -> bool:
+    """Tell whether a table is by its whole name one of units, or one of organizations."""
+    every = {"unit", "organization"} if meant == "unit" else {meant}
+    return meant in words_of(table, TABLES) and _is_whole(table, every, TABLES)
+
+
+def _is_whole(name: str, meant: set[str], stems: str = MARKS) -> bool:
+    words = [each for each in _words(name) if each not in _FILLERS]
+    return bool(words) and all(meanings(each, stems) & meant for each in words)
 
 
 def _words(column: str) -> list[str]:

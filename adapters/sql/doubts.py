@@ -31,7 +31,16 @@ from adapters.inspection import (
     plain_text,
     rows_that,
 )
-from adapters.labels import CANCELLED, STATES, TABLES, is_audit, is_mark, says, words_of
+from adapters.labels import (
+    CANCELLED,
+    STATES,
+    TABLES,
+    is_audit,
+    is_mark,
+    names_only,
+    says,
+    words_of,
+)
 from adapters.mapping.model import ResourceMapping, TimeRule
 from adapters.mapping.slots import REFERS, Kind, Place
 from adapters.mapping.times import to_instant
@@ -249,7 +258,7 @@ class Doubts:
         if kind and (kind, _plain(Origin(table, ""))[0]) in self._sections:
             return True
         word = "organization" if slot == "organization_id" else "unit"
-        return kind is not ResourceType.PATIENT and words_of(table, TABLES) == {word}
+        return slot != "patient_id" and names_only(table.rpartition(".")[2], word)
 
     def _joined(self, table: Table, keys: Sequence[ForeignKey]) -> set[str]:
         """Return the columns of a table that the SELECT compares with what keys refer to."""
@@ -482,7 +491,7 @@ class Doubts:
         holding, stem = [], _DAY_OR_TIME.sub("", day.column.lower())
         for column in self._unnamed:
             name = column.name.lower()
-            is_clock = column.holds in _CLOCKS or _TIME_OF_DAY.search(name)
+            is_clock = (stem and column.holds in _CLOCKS) or _TIME_OF_DAY.search(name)
             if is_clock and _DAY_OR_TIME.sub("", name) == stem:
                 rows = self._values(column.name)
                 filled = sum(number for value, number in rows.items() if value)
