@@ -21,7 +21,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import (
-    Any,
     NamedTuple,
     Protocol,
     Self,
@@ -36,7 +35,6 @@ from adapters.contract import (
     Criterion,
     DateCriterion,
     DateValue,
-    EncounterRecord,
     NotFoundError,
     Page,
     Prefix,
@@ -62,7 +60,6 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
 from adapters.mapping.problems import MappingProblem
 from adapters.mapping.row_mapper import (
@@ -77,8 +74,8 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import LISTS, SLOTS, Kind, Place, places_of
 from adapters.mapping.times import read_day, to_instant
 from adapters.mapping.values import LONGEST_CODE, as_text, presence
-from adapters.matching import resource_type_of
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.matching import resource_type_of, tokens_of, values_of
+from adapters.parameters import SEARCH_PARAMETERS, ParameterType
 
 SAMPLE = 1000
 """How many rows are read from each end of an order, and at once of a whole list."""
@@ -704,6 +701,7 @@ def never_filled(
         return
     positions = {column: at for at, column in enumerate(columns)}
     kind, own = section.resource_type, [row for row, _ in rows]
+    every: list[tuple[Finding, Reader, Sequence[int], Sequence[Row], str]] = []
     for slot in SLOTS[kind]:
         field = section.fields.get(slot.record)
         if field is None or not field.columns or slot.record in _RARE:
@@ -711,54 +709,32 @@ def never_filled(
         read = compile_cell(Cell(field, slot.name, positions), slot.kind)
         source = ", ".join(names.get(name, name) for name in field.columns)
         finding = Finding.at(field.mark, "", f"{kind}.{slot.element}", source)
-        cells = [positions[name] for name in field.columns]
-        yield from _unfilled(finding, own, read, cells, len(rows))
-    for listed in LISTS[kind]:
-        for item in section.items.get(listed.name, ()):
-            of = [row for _, below in rows for row in below.get(item, ())]
-            of = of if item.rows else own
-            read, at = (
-                item_reader(item, listed, positions),
-                item_positions(item, positions),
-            )
-            fields = (item.fields.get(name) for name in listed.content)
-            content = (*filter(None, fields), *item.lines)
-            cells = [
-                at[name] for each in content for name in each.columns if name in at
-            ]
-            finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
-            doubt = _doubt(item)
-            yield from _unfilled(finding, of, read, cells, len(rows), doubt)
-
-
-def _doubt(item: ItemMapping) -> str:
-    """Return the question about the column by which an item is chosen."""
-    if item.only_if:
-        return f": is only_if '{item.only_if.column}' as it says?"
-    return f": is key '{item.key}' the id of the row?" if item.key else ""
-
-
-def _unfilled(
-    finding: Finding,
-    rows: Sequence[Row],
-    read: Reader,
-    cells: Sequence[int],
-    number: int,
-    doubt: str = "",
-) -> Iterator[Finding]:
-    """Yield a finding without its text, completed, unless a row gives a value.
-
-    `number` is that of the resources; an item may have rows of its own, or none.
-    """
-    if any(_gives(read, row) for row in rows):
-        return
-    values = (row[cell] for row in rows for cell in cells)
-    is_empty = bool(rows) and not any(str(v).strip() for v in values if v is not None)
-    severity = Severity.NOTE if is_empty else Severity.WARNING
-    text = f"none of {number:,} rows has it"
-    text += ": it is empty in the source" if is_empty else doubt
-    topic = "fields that are empty in the source"
-    yield replace(finding, text=text, severity=severity, topic=topic)
+        every.append((finding, read, [positions[c] for c in field.columns], own, ""))
+    of_lists = [
+        (each, i) for each in LISTS[kind] for i in section.items.get(each.name, ())
+    ]
+    for listed, item in of_lists:
+        at = item_positions(item, positions)
+        fields = filter(None, map(item.fields.get, listed.content))
+        content = [name for each in (*fields, *item.lines) for name in each.columns]
+        below = [row for _, items in rows for row in items.get(item, ())]
+        doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
+        if item.only_if:
+            doubt = f": is only_if '{item.only_if.column}' as it says?"
+        finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
+        own_cells = [at[name] for name in content if name in at]
+        read = item_reader(item, listed, positions)
+        every.append((finding, read, own_cells, below if item.rows else own, doubt))
+    for finding, read, cells, of, doubt in every:
+        if any(_gives(read, row) for row in of):
+            continue
+        values = (row[cell] for row in of for cell in cells)
+        is_empty = bool(of) and not any(str(v).strip() for v in values if v is not None)
+        text = f"none of {len(rows):,} rows has it"
+        text += ": it is empty in the source" if is_empty else doubt
+        severity = Severity.NOTE if is_empty else Severity.WARNING
+        topic = "fields that are empty in the source"
+        yield replace(finding, text=text, severity=severity, topic=topic)
 
 
 def _gives(read: Reader, row: Row) -> bool:
@@ -772,36 +748,24 @@ def _gives(read: Reader, row: Row) -> bool:
 def criterion_of(parameter: str, record: Record) -> Criterion | None:
     """Return a criterion that the record meets, None when it lacks what is compared."""
     row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
-    value, system = _compared(record, row) if row else (None, None)
-    if row is None or not value:
+    if row is None:
         return None
-    match row.type:
-        case ParameterType.TOKEN:
-            return TokenCriterion(parameter, (Token(system, value),))
-        case ParameterType.REFERENCE:
-            return ReferenceCriterion(parameter, (value,))
-        case ParameterType.STRING:
-            return StringCriterion(parameter, (value,))
-        case ParameterType.DATE:
-            zone = value.tzinfo if isinstance(value, datetime) else UTC
-            low = datetime(value.year, value.month, value.day, tzinfo=zone)
-            days = DateValue(Prefix.EQ, low, low + timedelta(days=1))
-            return DateCriterion(parameter, (days,))
-
-
-def _compared(record: Record, row: SearchParameter) -> tuple[Any, str | None]:
-    """Return the first value that a parameter compares, and its system."""
-    fields = {s.name: s.record for s in SLOTS[resource_type_of(record)]}
-    for slot in row.slots:
-        listed, _, name = slot.rpartition(".")
-        for holder in getattr(record, listed) if listed else (record,):
-            value = getattr(holder, name if listed else fields[name])
-            if isinstance(value, tuple):
-                value = next(iter(value), None)
-            if value:
-                system = (row.system_slot or "").rpartition(".")[2]
-                return value, getattr(holder, system) if system else None
-    return None, None
+    if row.type is ParameterType.TOKEN:
+        tokens = [Token(t.system or None, t.code) for t in tokens_of(record, row)]
+        return TokenCriterion(parameter, tuple(tokens[:1])) if tokens else None
+    value = next(values_of(record, row), None)
+    text = value[0] if isinstance(value, tuple) else value
+    if not text:
+        return None
+    if row.type is ParameterType.REFERENCE:
+        return ReferenceCriterion(parameter, (text,))
+    if row.type is ParameterType.STRING:
+        return StringCriterion(parameter, (text,))
+    zone = text.tzinfo if isinstance(text, datetime) else UTC
+    low = datetime(text.year, text.month, text.day, tzinfo=zone)
+    return DateCriterion(
+        parameter, (DateValue(Prefix.EQ, low, low + timedelta(days=1)),)
+    )
 
 
 def hidden_zone(
@@ -837,13 +801,8 @@ def has_offset(value: object) -> bool:
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 
 
-_FAR = timedelta(days=20 * 365)
+FAR = timedelta(days=20 * 365)
 """No stay is known so long before: what ends then may well have no end."""
-
-
-def far_from(now: datetime) -> datetime:
-    """Return the time from which on a day is a far one."""
-    return now + _FAR
 
 
 def has_far_days(place: Place) -> bool:
@@ -862,7 +821,7 @@ def far_days(
     """
     rows_of: Counter[str] = Counter()
     for value, rows in values:
-        if (day := _day(value, place)) and day > far_from(now).date():
+        if (day := _day(value, place)) and day > (now + FAR).date():
             is_day = isinstance(value, datetime) and value.time() == time()
             rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
     days = sorted(text for text, rows in rows_of.items() if rows > 1)
@@ -884,181 +843,3 @@ def _day(value: object, place: Place) -> date | None:
         return None if present is None else read_day(present, place.field.time)
     except ValueError:
         return None
-
-
-def doubtful_numbers(
-    section: ResourceMapping,
-    rows: Collection[Record | RowFault],
-    columns: Mapping[str, str],
-) -> Iterator[Finding]:
-    """Yield the doubt about visit numbers that begun stays lack, or that several have."""
-    stays = [row for row in rows if isinstance(row, EncounterRecord)]
-    place = next((p for p in places_of(section) if p.slot == "visit_number"), None)
-    if place and place.field.columns and len(stays) >= ENOUGH:
-        column = columns.get(place.field.columns[0], place.field.columns[0])
-        for text, is_sure in (_lacking_numbers(stays), _shared_numbers(stays)):
-            severity = Severity.WARNING if is_sure else Severity.NOTE
-            yield from [Finding.of_field(place, column, text, severity)] * bool(text)
-
-
-def _lacking_numbers(stays: Sequence[EncounterRecord]) -> tuple[str, bool]:
-    planned = [bool(s.visit_number) for s in stays if s.status == "planned"]
-    begun = [bool(s.visit_number) for s in stays if s.status != "planned"]
-    # None at all is reported for the field.
-    if not any(begun) or begun.count(False) < max(ENOUGH, len(begun) / 2):
-        return "", False
-    is_other = len(planned) >= FEW and all(planned)
-    text = f"{begun.count(False):,} of {len(begun):,} stays that have begun have none"
-    text += ", all planned ones have one" * is_other
-    return f"{text}: does the SELECT choose another kind (type, tag)?", is_other
-
-
-def _shared_numbers(stays: Sequence[EncounterRecord]) -> tuple[str, bool]:
-    patients: dict[tuple[str | None, ...], list[str]] = {}
-    for stay in (each for each in stays if each.visit_number):
-        # A number is unique within one hospital.
-        number = stay.visit_number, stay.visit_number_system, stay.organization_id
-        patients.setdefault(number, []).append(stay.patient_id)
-    shared = [of for of in patients.values() if len(of) > 1]
-    mixed = sum(len(of) for of in shared if len({*of}) > 1)
-    is_mixed = mixed >= len(stays) / 2
-    sharing = mixed if is_mixed else sum(map(len, shared))
-    others = "stays of other patients" if is_mixed else "other stays of the patient"
-    text = (
-        f"{sharing:,} of {len(stays):,} stays share theirs with {others}: which column"
-    )
-    text += " tells visits apart?"
-    return text * (sharing >= len(stays) / 2), is_mixed
-
-
-_SHARE = 0.2
-"""How many of the stays have to be changed before they begin: a clock is hardly so wrong."""
-
-
-def doubtful_times(
-    section: ResourceMapping,
-    rows: Collection[Record | RowFault],
-    columns: Mapping[str, str],
-    now: datetime,
-) -> Iterator[Finding]:
-    """Yield what is odd about the times of records: clocks, and zones of columns."""
-    records = [row for row in rows if not isinstance(row, RowFault)]
-    stays = [record for record in records if isinstance(record, EncounterRecord)]
-    begun = [stay for stay in stays if stay.status in ("in-progress", "finished")]
-    for place in places_of(section):
-        slot, rule = place.field.slot, place.field.time
-        if place.kind is not Kind.TIME or rule is None or not place.field.columns:
-            continue
-        of: Sequence[Record] = begun if slot == "start" else records
-        times = [moment for each in of if (moment := getattr(each, slot))]
-        doubts = [_days_of_utc(times, rule)]
-        if slot in ("start", "last_updated"):
-            doubts.append(_ahead(times, now))
-        if slot == "last_updated":
-            start = section.fields.get("start", place.field).time or rule
-            doubts += (_behind(times, rule, now), _changed_early(begun, start))
-        elif slot == "end":
-            doubts += _ends_and_states(stays, now)
-        column = columns.get(place.field.columns[0], place.field.columns[0])
-        for text in filter(None, doubts):
-            topic = "columns with doubtful times"
-            yield Finding.of_field(place, column, text, Severity.WARNING, "", topic)
-    if text := _one_status(stays, now):
-        place = next(each for each in places_of(section) if each.slot == "status")
-        column = ", ".join(columns.get(name, name) for name in place.field.columns)
-        yield Finding.of_field(place, column, text, Severity.WARNING)
-
-
-_JUST = timedelta(minutes=15)
-"""A hospital changes some row so often."""
-
-ZONE = "is the time zone of the column right (time_zone:)?"
-
-
-def _days_of_utc(times: Collection[datetime], rule: TimeRule) -> str:
-    """Return the doubt about times that are all days of UTC, and not of their zone."""
-    if len(times) < ENOUGH or rule.at is not None:
-        return ""
-    is_day, is_utc_day = (
-        all(moment.astimezone(zone).time() == time() for moment in times)
-        for zone in (rule.zone, UTC)
-    )
-    text = f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone.key}"
-    return f"{text}: {ZONE}" if is_utc_day and not is_day else ""
-
-
-def _ahead(times: Collection[datetime], now: datetime) -> str:
-    """Return the doubt about what has happened in the future."""
-    number = sum(moment > now for moment in times)
-    text = (
-        f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
-    )
-    return f"{text} Or {ZONE}" if number else ""
-
-
-def _behind(changes: Collection[datetime], rule: TimeRule, now: datetime) -> str:
-    """Return the doubt about a newest change as long ago as the zone is from UTC.
-
-    Without many changes in as long a time before it, it is so by chance.
-    """
-    newest = max(changes, default=now)
-    offset = newest.astimezone(rule.zone).utcoffset() or timedelta()
-    is_just = offset and timedelta() <= now - newest - offset < _JUST
-    if not is_just or sum(newest - each < offset for each in changes) < ENOUGH:
-        return ""
-    return f"the newest change is {offset} ago, as far as the zone is from UTC: {ZONE}"
-
-
-def _ends_and_states(
-    stays: Collection[EncounterRecord], now: datetime
-) -> Iterator[str]:
-    """Yield the doubt about ends that contradict the status of most stays."""
-    open_ends = [stay.end for stay in stays if stay.status == "in-progress"]
-    ended = sum(end is not None and end <= now for end in open_ends)
-    if ended >= max(ENOUGH, len(open_ends) / 2):
-        text = f"{ended:,} of {len(open_ends):,} stays in progress have ended"
-        yield f"{text}: does their status follow from another column?"
-    final_ends = [stay.end for stay in stays if stay.status == "finished"]
-    if len(final_ends) >= ENOUGH and not any(final_ends):
-        text = f"none of {len(final_ends):,} finished stays has an end"
-        yield f"{text}: does another column hold it?"
-
-
-def _one_status(stays: Sequence[EncounterRecord], now: datetime) -> str:
-    """Return the doubt about a status that all stays have, whatever their times say.
-
-    Ends that are optional are missing in old stays too.
-    """
-    states = {stay.status for stay in stays}
-    dated = [(stay.start, stay.end) for stay in stays if stay.start]
-    past = sum(start < now - timedelta(days=1) for start, _ in dated)
-    if states == {"planned"} and past >= max(ENOUGH, len(dated) / 2):
-        return f"all stays are planned, {past:,} of {len(dated):,} with a start in the past"
-    ended = sorted(start for start, end in dated if end)
-    without = [start for start, end in dated if not end]
-    if states != {"finished"} or not ended or len(without) < ENOUGH:
-        return ""
-    recent = sum(start > ended[len(ended) * 3 // 4] for start in without)
-    text = f"all stays are finished, but {recent:,} of the newest have no end"
-    return f"{text}: are they in progress?" if recent >= 0.75 * len(without) else ""
-
-
-def _changed_early(begun: Collection[EncounterRecord], rule: TimeRule) -> str:
-    """Return the doubt about stays that were changed before they began, by less than a zone.
-
-    By more, they may have been booked days before.
-    """
-    pairs = [(s.last_updated, s.start) for s in begun if s.last_updated and s.start]
-    early = [(changed, start) for changed, start in pairs if changed < start]
-    near = sum(start - changed <= _offset(start, rule) for changed, start in early)
-    text = (
-        f"{near:,} of {len(pairs):,} stays were changed before they began, by no more"
-    )
-    text += " than a zone is from UTC"
-    least = max(ENOUGH, _SHARE * len(pairs), len(early) / 2)
-    return f"{text}: {ZONE}" if near >= least else ""
-
-
-def _offset(moment: datetime, rule: TimeRule) -> timedelta:
-    """Return how far the clocks of the hospital are from UTC, either way."""
-    return abs(moment.astimezone(rule.written).utcoffset() or timedelta())

@@ -52,6 +52,39 @@ active: active aktiv attiv activ ativ enabled
 """
 """What words of the names of columns mean that mark rows, or their changes."""
 
+NAMES = """
+given: given first fname forename prenom vorname
+family: family last lname surname nom nachname familienname cognom apellid sobrenom
+"""
+"""What words of the names of columns mean that hold names of people."""
+
+STATES = "state: status statut state etat stato estado zustand"
+"""What words of the names of columns mean that hold the state of a row."""
+
+TABLES = """
+organization: organi hospital facilit etabliss institut einricht ospedal struttur establec estabelec
+unit: ward unit service depart station abteil fachabt reparto servicio servico enfermar
+"""
+"""What words of the names of tables mean that stays refer to."""
+
+_FILLERS = {
+    *(
+        "at",
+        "by",
+        "on",
+        "dt",
+        "ts",
+        "is",
+        "last",
+        "date",
+        "time",
+        "datetime",
+        "timestamp",
+    ),
+    *("stamp", "utc", "row", "record", "reason"),
+}
+"""Words of the names of times that say nothing of what happened."""
+
 _TURNS = {
     *("no", "not", "non", "sans", "hors", "kein", "nicht", "senza", "sin", "sem", "ex"),
     *("pre", "post", "before", "after", "avant", "apres"),
@@ -74,10 +107,34 @@ def meanings(word: str, stems: str) -> frozenset[str]:
     )
 
 
-def marks(column: str) -> frozenset[str]:
-    """Return what a column marks by its name: rows that are deleted, active, …"""
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column)
-    return frozenset[str]().union(*(meanings(each.lower(), MARKS) for each in words))
+def words_of(column: str, stems: str = MARKS) -> frozenset[str]:
+    """Return what the words of a column's name mean: rows that are deleted, active, …"""
+    return frozenset[str]().union(*(meanings(each, stems) for each in _words(column)))
+
+
+def is_audit(column: str) -> bool:
+    """Tell whether a column says by its whole name when its row was made or changed."""
+    return _is_whole(column, {"audit", "changed"})
+
+
+def is_mark(column: str) -> bool:
+    """Tell whether a column says by its whole name that its row was deleted or cancelled."""
+    return _is_whole(column, {"deleted", "cancelled"})
+
+
+def names_only(table: str, meant: str) -> bool:
+    """Tell whether a table is by its whole name one of units, or one of organizations."""
+    every = {"unit", "organization"} if meant == "unit" else {meant}
+    return meant in words_of(table, TABLES) and _is_whole(table, every, TABLES)
+
+
+def _is_whole(name: str, meant: set[str], stems: str = MARKS) -> bool:
+    words = [each for each in _words(name) if each not in _FILLERS]
+    return bool(words) and all(meanings(each, stems) & meant for each in words)
+
+
+def _words(column: str) -> list[str]:
+    return [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column)]
 
 
 def stem_meanings(stems: str) -> Sequence[str]:

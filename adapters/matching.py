@@ -62,15 +62,15 @@ class Matcher:
         row = SEARCH_PARAMETERS[resource_type_of(record)][criterion.parameter]
         match criterion:
             case TokenCriterion(values=tokens):
-                held = tuple(_tokens(record, row))
+                held = tuple(tokens_of(record, row))
                 return any(_is_token(t, wanted) for wanted in tokens for t in held)
             case DateCriterion(values=dates):
                 return any(self._in_range(record, row, value) for value in dates)
             case StringCriterion(values=texts, match=how):
-                parts = tuple(_values(record, row))
+                parts = tuple(values_of(record, row))
                 return any(matches_text(p, text, how) for text in texts for p in parts)
             case ReferenceCriterion(values=ids):
-                return any(id in ids for id in _values(record, row))
+                return any(id in ids for id in values_of(record, row))
 
     def _in_range(self, record: Record, row: SearchParameter, value: DateValue) -> bool:
         low, high = utc(value.low), utc(value.high)
@@ -83,7 +83,7 @@ class Matcher:
             compares(value.prefix, utc(moment), utc(moment), low, high)
             if isinstance(moment, datetime)
             else compares(value.prefix, moment, moment, *self._days(value))
-            for moment in _values(record, row)
+            for moment in values_of(record, row)
         )
 
     def _days(self, value: DateValue) -> tuple[date, date]:
@@ -107,7 +107,7 @@ def _holders(record: Record, slot: str) -> Iterator[tuple[Any, str]]:
         yield item, attribute
 
 
-def _values(record: Record, row: SearchParameter) -> Iterator[Any]:
+def values_of(record: Record, row: SearchParameter) -> Iterator[Any]:
     """Yield the values of a record that a parameter is compared with."""
     for slot in row.slots:
         for holder, attribute in _holders(record, slot):
@@ -115,7 +115,8 @@ def _values(record: Record, row: SearchParameter) -> Iterator[Any]:
                 yield value
 
 
-def _tokens(record: Record, row: SearchParameter) -> Iterator[Token]:
+def tokens_of(record: Record, row: SearchParameter) -> Iterator[Token]:
+    """Yield the codes of a record that a parameter is compared with, "" where none has a system."""
     for slot in row.slots:
         systems = _holders(record, row.system_slot or slot)
         for (holder, name), system in zip(_holders(record, slot), systems, strict=True):

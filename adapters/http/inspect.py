@@ -53,8 +53,6 @@ from adapters.inspection import (
     contradicted,
     counted,
     criterion_of,
-    doubtful_numbers,
-    doubtful_times,
     far_days,
     has_far_days,
     hidden_zone,
@@ -69,6 +67,7 @@ from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place, places_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.plausibility import doubts
 
 MAX_ROWS = 2000
 """How many rows are requested at once, of the list as it comes."""
@@ -225,10 +224,12 @@ def _check_rows(sample: Sample) -> Iterator[Finding]:
     reported = [(p.field.columns[0], rule) for p in coded for rule in RULES_OF_CODES]
     yield from broken_rules(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
-    yield from doubtful_times(section, sample.mapped, {}, now)
-    yield from doubtful_numbers(section, sample.mapped, {})
-    for place in places:
-        yield from _odd_times(sample, place, now)
+    yield from doubts(section, sample.mapped, {}, now)
+    for place, column in ((p, c) for p in places for c in p.field.columns[:1]):
+        values = [_value(row, path_of(column)) for row in sample.rows]
+        yield from hidden_zone(place, column, partial(list, values))
+        if has_far_days(place):
+            yield from far_days(place, column, [(value, 1) for value in values], now)
     hidden = [
         record
         for record in sample.records
@@ -263,15 +264,6 @@ def _unknown_codes(sample: Sample, place: Place) -> Iterator[Finding]:
     counts = counted(place, column, codes)
     yield from unnamed(counts, sample.section.mapping.required)
     yield from contradicted(counts, {})
-
-
-def _odd_times(sample: Sample, place: Place, now: datetime) -> Iterator[Finding]:
-    """Report times without a known zone, and days far away."""
-    for column in place.field.columns[:1]:
-        values = [_value(row, path_of(column)) for row in sample.rows]
-        yield from hidden_zone(place, column, partial(list, values))
-        if has_far_days(place):
-            yield from far_days(place, column, [(value, 1) for value in values], now)
 
 
 def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:

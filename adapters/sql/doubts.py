@@ -5,7 +5,8 @@ patients. Labels are compared with words, and never quoted.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from adapters.contract import (
     EncounterRecord,
+    ResourceType,
     RowFault,
     SortKey,
     SourceDataError,
@@ -29,25 +31,48 @@ from adapters.inspection import (
     plain_text,
     rows_that,
 )
-from adapters.labels import marks
+from adapters.labels import (
+    CANCELLED,
+    STATES,
+    TABLES,
+    is_audit,
+    is_mark,
+    names_only,
+    says,
+    words_of,
+)
 from adapters.mapping.model import ResourceMapping, TimeRule
-from adapters.mapping.slots import Kind, Place
+from adapters.mapping.slots import REFERS, Kind, Place
 from adapters.mapping.times import to_instant
 from adapters.mapping.values import text_or_none
-from adapters.sql.catalog import Holds, Table, read_table
+from adapters.plausibility import CLEARLY
+from adapters.sql.catalog import ForeignKey, Holds, Table, TableColumn, read_table
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
 from adapters.sql.joins import arguments_behind, comparisons
 from adapters.sql.merges import MOST
 from adapters.sql.query import ALWAYS, Columns, all_of, in_rows
 
-_CLEARLY = 0.9
 _SAME, _NEAR = timedelta(minutes=1), timedelta(days=2)
 _HOUR = timedelta(hours=1)
 _CLOCKS = (Holds.LOCAL_TIME, Holds.INSTANT)
 _CLOCK = re.compile(r"\d[ T](?!00:00(?![:.]*0*[1-9]))\d\d:\d\d")
 _NO, _YES = {"", "0", "n", "no", "f", "false"}, {"1", "y", "yes", "t", "true"}
 _YES |= {*"josvx"}
+_VALUES = 100
+"""How many values of a column are counted."""
+_GONE = {"deleted", "cancelled", "active"}
+_KEYS = ("patient_id", "organization_id", "functional_unit")
+_STATES = {
+    "start": ("planned", "in-progress", "in-progress finished"),
+    "end": ("in-progress", "finished", "finished"),
+}
+"""The states of stays that have a planned time alone, that are new, and that have a real one."""
+_TIME_OF_DAY = re.compile("time|tim$|zeit|heure|hour|hora|ora$|clock|hhmm")
+_DAY_OR_TIME = re.compile(
+    "datetime|timestamp|datum|date|data|fecha|day|jour|dat$|dt$|uhrzeit|zeit|time|tim$"
+    "|heure|hour|hora|ora$|clock|hhmm|_"
+)
 _PLANNED = re.compile("plan|expec|prev|sched|appoi|book|erwart|agend", re.IGNORECASE)
 
 
@@ -84,13 +109,19 @@ class Doubts:
             for one, other in (ends, ends[::-1]):
                 keys += [other] * (_plain(one) == _plain(origin))
         # The tables of sections hold people and stays.
-        own = set[str]()
-        for section in self._of.mapping.sections:
-            ids = section.fields["id"].columns
-            origins = self._of.origins_of(section.rows) if section.rows else {}
-            own |= {_plain(origins[name])[0] for name in ids if name in origins}
+        own = {table for _, table in self._sections}
         unlike = {_plain(key): key for key in keys}
         yield from (key for (name, _), key in unlike.items() if name not in own)
+
+    @cached_property
+    def _sections(self) -> Collection[tuple[ResourceType, str]]:
+        """The types of all sections, each with the table of its ids."""
+        return {
+            (section.resource_type, _plain(origin)[0])
+            for section in self._of.mapping.sections
+            for name, origin in self._of.origins_of(section.rows).items()
+            if name in section.fields["id"].columns
+        }
 
     def _labels(
         self, key: Origin, codes: Sequence[object]
@@ -132,40 +163,125 @@ class Doubts:
             return None
         return origin, table, columns
 
+    @cached_property
+    def _unnamed(self) -> Sequence[TableColumn]:
+        """The columns of the table of the id that the file does not name."""
+        fields = (place.field for place in self._of.places)
+        named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
+        words = {word.lower() for word in re.findall(r"\w+", named)}
+        columns = self._of_id[1].columns if self._of_id else ()
+        return [each for each in columns if each.name.lower() not in words]
+
+    def _values(self, column: str) -> Mapping[str, int]:
+        """Return how many served rows have each of the commonest values of a column."""
+        assert self._of_id is not None, "the table has the column"
+        (origin, _, columns), own = self._of_id, self._section
+        served = in_rows(
+            columns.column(origin.column), own.columns, own.id, self._of.served
+        )
+        counts = columns.count_by(columns.column(column), served, _VALUES)
+        try:
+            values = self._database.fetch(counts)
+        except SourceDataError:
+            # Of a type that the database does not group.
+            return {}
+        rows: Counter[str] = Counter()
+        for value, number in values:
+            rows[plain_text(value)] += number
+        return rows
+
     def marks(self) -> Findings:
         """Report served rows that a column of their table marks, which the file does not name.
 
         More rows are served than marked: else `active` stands for who is still there.
         """
-        if self._of_id is None:
-            return
-        (origin, table, columns), own = self._of_id, self._section
-        fields = (place.field for place in self._of.places)
-        named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
-        key = columns.column(origin.column)
-        served = in_rows(key, own.columns, own.id, self._of.served)
-        for name in table.by_name:
-            meant = marks(name) & {"deleted", "cancelled", "active"}
-            if not meant or re.search(rf"\b{re.escape(name)}\b", named, re.IGNORECASE):
+        for column in self._unnamed:
+            name, meant = column.name, words_of(column.name) & _GONE
+            is_state = column.holds is Holds.TEXT and words_of(name, STATES)
+            if not (meant or is_state or name.lower() == "docstatus"):
                 continue
-            counts = columns.count_by(columns.column(name), served, 3)
-            values = self._database.fetch(counts)
-            rows = {plain_text(value).lower(): number for value, number in values}
-            no, yes = (next(iter(rows.keys() & each), None) for each in (_NO, _YES))
-            if len(values) != 2 or no is None or yes is None:
-                continue
-            gone, others = (no, yes) if meant == {"active"} else (yes, no)
-            if rows[gone] <= rows[others]:
+            rows = self._values(name)
+            gone = [value for value in rows if _is_gone(name, value, rows)]
+            number, every = sum(map(rows.__getitem__, gone)), sum(rows.values())
+            if 0 < number <= every / 2:
+                value = f"'{gone[0].lower()}'" if len(gone) == 1 else "a value"
                 text = (
-                    f"{rows[gone]:,} of {rows_that(sum(rows.values()))} that clients see have"
-                    f" '{gone}' in {name}, which the file does not name: are they cancelled"
-                    " or deleted?"
+                    f"{number:,} of {rows_that(every)} that clients see have {value} in"
+                    f" {name}, which the file does not name: are they cancelled or deleted?"
                 )
-                of, source = (
-                    (own.mapping.mark, text, self._of.kind),
-                    Origin(table.name, name),
-                )
-                yield Finding.at(*of, str(source), Severity.WARNING)
+                source = f"{self._of_id[1].name}.{name}" if self._of_id else name
+                details = self._of.kind, source, Severity.WARNING
+                yield Finding.at(self._section.mapping.mark, text, *details)
+
+    def keys(self) -> Findings:
+        """Report what refers to another table than the keys of its own table show."""
+        table = self._of_id[1] if self._of_id else None
+        every = table.foreign_keys if table else ()
+        keys = {key.columns[0]: key for key in every if len(key.columns) == 1}
+        for place in (each for each in self._of.places if each.slot in _KEYS):
+            origin = self._of.origin(place)
+            own = [
+                n for n, key in keys.items() if self._is_meant(place.slot, key.table)
+            ]
+            used: Collection[str] = [origin.column] if origin else ()
+            if table and origin and not _is_same(origin.table, table.bare):
+                own = [n for n, k in keys.items() if _is_same(k.table, origin.table)]
+                used = self._joined(table, [keys[name] for name in own])
+            elif origin and (own and self._may_be_meant(place.slot, keys, origin, own)):
+                continue
+            if used and own and not {*used} & {*own}:
+                key = f"the key to {keys[own[0]].table} is {own[0]}"
+                text = f"read by {', '.join(sorted(used))}, but {key}"
+                yield self._of.at(place, text, Severity.WARNING)
+            elif place.slot == "organization_id" and not origin:
+                yield from self._several(place, own)
+
+    def _may_be_meant(
+        self,
+        slot: str,
+        keys: Mapping[str, ForeignKey],
+        origin: Origin,
+        own: Sequence[str],
+    ) -> bool:
+        """Tell whether a column is no key, or one that leads on to what is meant."""
+        if origin.column not in keys:
+            return True
+        to = keys[origin.column].table
+        further = read_table(self._database, to)
+        leads = (key.table for key in (further.foreign_keys if further else ()))
+        is_place = slot != "patient_id" and words_of(to, TABLES)
+        return bool(is_place) or any(_is_same(t, keys[own[0]].table) for t in leads)
+
+    def _is_meant(self, slot: str, table: str) -> bool:
+        """Tell whether a field refers to a table, by the file, or by the name of it."""
+        kind = REFERS.get(slot)
+        if kind and (kind, _plain(Origin(table, ""))[0]) in self._sections:
+            return True
+        word = "organization" if slot == "organization_id" else "unit"
+        return slot != "patient_id" and names_only(table.rpartition(".")[2], word)
+
+    def _joined(self, table: Table, keys: Sequence[ForeignKey]) -> set[str]:
+        """Return the columns of a table that the SELECT compares with what keys refer to."""
+        pairs = [(e.inner.origin, e.outer.origin) for e in comparisons(self._rows)]
+        referred = {_plain(Origin(key.table, key.referred[0])) for key in keys}
+        return {
+            one.column
+            for pair in pairs
+            for one, two in (pair, pair[::-1])
+            if _is_same(one.table, table.bare) and _plain(two) in referred
+        }
+
+    def _several(self, place: Place, keys: Sequence[str]) -> Findings:
+        """Report one organization for all stays, where a key of their table has several."""
+        unnamed = {each.name for each in self._unnamed}
+        for name in (each for each in keys if each in unnamed):
+            rows = self._values(name)
+            filled = sum(number for value, number in rows.items() if value)
+            used = len(rows.keys() - {""})
+            # A key that few rows have says where patients came from.
+            if used > 1 and filled >= CLEARLY * sum(rows.values()):
+                text = f"one for all rows, but {name} has {used} different ones"
+                yield self._of.at(place, text, Severity.WARNING)
 
     def numbers(self) -> Findings:
         """Report visit numbers that stays of other patients have in a table before this one.
@@ -205,7 +321,7 @@ class Doubts:
         """Report rows without a last change where another audit time of the table is filled."""
         lost, kind = list[tuple[int, int, Origin]](), self._of.kind
         for origin, pairs in self._beside:
-            meant = marks(origin.column)
+            meant = words_of(origin.column)
             if meant & {"audit", "changed"} and "deleted" not in meant:
                 count = sum(v is not None and not one.last_updated for one, v in pairs)
                 lost.append((count, len(pairs), origin))
@@ -248,53 +364,55 @@ class Doubts:
     def times(self) -> Findings:
         """Report times that others of the same rows, or a time behind a day, contradict."""
         for place in self._of.places:
-            rule = place.field.time
-            if (
-                rule
-                and place.kind is Kind.TIME
-                and place.field.columns
-                and not place.rows
-            ):
-                yield from self._days(place, rule)
-                if origin := self._of.origin(place):
-                    yield from self._zone(place, rule, origin)
-                if origin and place.slot == "start":
-                    yield from self._real_start(place, rule, origin)
+            rule, origin = place.field.time, self._of.origin(place)
+            if rule is None or not place.field.columns or place.rows:
+                continue
+            if place.kind is Kind.TIME:
+                yield from self._days(place, rule, origin)
+            if place.kind is Kind.TIME and origin:
+                yield from self._zone(place, rule, origin)
+            if place.slot in _STATES and origin:
+                yield from self._real(place, rule, origin)
 
-    def _real_start(self, place: Place, rule: TimeRule, start: Origin) -> Findings:
-        """Report a start that planned stays have, where another time has the real one.
+    def _real(self, place: Place, rule: TimeRule, own: Origin) -> Findings:
+        """Report a planned time where another column has the real one.
 
-        That is empty for all planned stays and filled for the others, with another time of
-        about the same day. A column that holds either of both is right.
+        That is empty for all stays that are planned, or the planned one has a name that says
+        it; it is filled for the others, with another time of about the same day. A column
+        that holds either of both is right.
         """
         mapped = [
             _plain(origin) for p in self._of.places if (origin := self._of.origin(p))
         ]
+        slot, is_named = place.slot, _is_planned(own)
         for origin, pairs in self._beside:
-            planned, present, begun = (
+            planned, present, past = (
                 [
-                    (stay.start, _moment(v, rule))
-                    for stay, v in pairs
-                    if stay.start and stay.status in of
+                    (moment, _moment(value, rule))
+                    for stay, value in pairs
+                    if (moment := getattr(stay, slot)) and stay.status in states.split()
                 ]
-                for of in (["planned"], ["in-progress"], ["in-progress", "finished"])
+                for states in _STATES[slot]
             )
-            are_planned = len(planned) >= FEW and not any(v for _, v in planned)
+            is_told = len(planned) >= FEW and not any(v for _, v in planned)
             is_filled = all(
-                len(of) >= least and sum(bool(v) for _, v in of) >= _CLEARLY * len(of)
-                for of, least in ((present, FEW), (begun, ENOUGH))
+                len(of) >= least and sum(bool(v) for _, v in of) >= CLEARLY * len(of)
+                for of, least in ((present if is_told else past, FEW), (past, ENOUGH))
             )
-            differ = sum(bool(v) and _SAME < abs(s - v) < _NEAR for s, v in begun if v)
-            is_other = differ >= len(begun) / 2 and _plain(origin) not in mapped
-            if are_planned and is_filled and is_other:
-                text = (
-                    f"planned stays have it too, and {origin} is filled for the others alone"
-                    f" ({differ:,} of {len(begun):,} differ): is that the real start?"
-                )
-                remedy = f"in the SELECT: COALESCE({origin.column}, {start.column})"
-                is_named = _PLANNED.search(start.column)
-                severity = Severity.WARNING if is_named else Severity.NOTE
-                yield self._of.at(place, text, severity, remedy)
+            differ = sum(bool(v) and _SAME < abs(s - v) < _NEAR for s, v in past if v)
+            is_other = differ >= len(past) / 2 and _plain(origin) not in mapped
+            is_real = is_told or (is_named and not is_audit(origin.column))
+            if not (is_filled and is_other and is_real) or _is_planned(origin):
+                continue
+            why = "planned stays have it too" if is_told else "its name says planned"
+            alone = " alone" if is_told else ""
+            text = (
+                f"{why}, and {origin} is filled for the others{alone} ({differ:,} of"
+                f" {len(past):,} differ): is that the real {slot}?"
+            )
+            remedy = f"in the SELECT: COALESCE({origin.column}, {own.column})"
+            severity = Severity.WARNING if is_named else Severity.NOTE
+            yield self._of.at(place, text, severity, remedy * (slot == "start"))
 
     def _zone(self, place: Place, rule: TimeRule, own: Origin) -> Findings:
         """Report a time that is whole hours off one with a zone, in nearly all rows.
@@ -320,7 +438,7 @@ class Doubts:
             odd = len(whole) - whole.count(0)
             is_clear = odd >= max(ENOUGH, len(apart) / 3) and high - low <= 1
             # Two numbers: one in summer, one in winter.
-            if is_clear and len(whole) >= _CLEARLY * len(apart):
+            if is_clear and len(whole) >= CLEARLY * len(apart):
                 by = f"{low:+}" if low == high else f"{low:+} or {high:+}"
                 text = (
                     f"{odd:,} of {len(apart):,} times are {by} hours off {origin}, which has"
@@ -330,18 +448,13 @@ class Doubts:
                 yield self._of.at(place, text, severity)
                 return
 
-    def _days(self, place: Place, rule: TimeRule) -> Findings:
+    def _days(self, place: Place, rule: TimeRule, origin: Origin | None) -> Findings:
         """Report a day whose time of day stands in a column beside, or behind it."""
-        name, origin = place.field.columns[0], self._of.origin(place)
-        if (rule.at is None and origin) or len(place.field.columns) > 1:
+        name = place.field.columns[0]
+        if len(place.field.columns) > 1:
             return
-        if origin and (table := read_table(self._database, origin.table)):
-            stem, is_date, _ = origin.column.lower().rpartition("date")
-            clocks = [each.name for each in table.columns if each.holds in _CLOCKS]
-            times = [each for each in clocks if each.lower().startswith(stem)]
-            if stem and is_date and times and origin.column not in clocks:
-                text = f"a date, at the same time of day in all rows: does {times[0]} hold it?"
-                yield self._of.at(place, text, Severity.WARNING)
+        if origin:
+            yield from self._clock_beside(place, rule, origin)
             return
         shown = self._section.columns.select([name], self._of.served, limit=SAMPLE)
         values = [value for (value,) in self._database.fetch(shown) if value]
@@ -364,6 +477,30 @@ class Doubts:
                 yield self._of.at(place, text, Severity.WARNING)
                 return
 
+    def _clock_beside(self, place: Place, rule: TimeRule, day: Origin) -> Findings:
+        """Report a column of days beside which another one has the time of day."""
+        moments = [getattr(row, place.slot, None) for row in self._of.sample]
+        times = {m.astimezone(rule.zone).time() for m in moments if m}
+        is_day = rule.at is not None or (times == {time()} and len(moments) >= ENOUGH)
+        if (
+            not is_day
+            or self._of_id is None
+            or _plain(day)[0] != self._of_id[1].bare.lower()
+        ):
+            return
+        holding, stem = [], _DAY_OR_TIME.sub("", day.column.lower())
+        for column in self._unnamed:
+            name = column.name.lower()
+            is_clock = (stem and column.holds in _CLOCKS) or _TIME_OF_DAY.search(name)
+            if is_clock and _DAY_OR_TIME.sub("", name) == stem:
+                rows = self._values(column.name)
+                filled = sum(number for value, number in rows.items() if value)
+                holding += [column.name] * (filled >= sum(rows.values()) / 2)
+        if holding:
+            text = "a date, at the same time of day in all rows: does"
+            text += f" {' or '.join(holding)} hold it?"
+            yield self._of.at(place, text, Severity.WARNING)
+
     def merges(self) -> Findings:
         """Report merges of which the patient who was replaced has the newest stay.
 
@@ -385,13 +522,13 @@ class Doubts:
             newest[id] = max(began, newest.get(id, ""))
         known = [(a, b) for a, b in pairs if newest.get(a) or newest.get(b)]
         late = sum(newest.get(a, "") > newest.get(b, "") for a, b in known)
-        if late >= max(FEW, _CLEARLY * len(known)):
+        if late >= max(FEW, CLEARLY * len(known)):
             text = (
                 f"of {len(known):,} merges with stays, the patient who was replaced has the"
                 f" newest stay in {late:,}: are both patients the wrong way round?"
             )
             severity = Severity.NOTE if field.follows_merges else Severity.WARNING
-            yield self._of.at_survivor(text, severity)
+            yield Finding.of_field(*self._of.survivor, text, severity)
 
 
 def _numbers_of(section: ResourceMapping) -> tuple[str | None, ...]:
@@ -402,6 +539,35 @@ def _numbers_of(section: ResourceMapping) -> tuple[str | None, ...]:
     is_constant = not any(each.columns for each in said)
     are_columns = all(each and each.columns for each in read)
     return tuple(s.constant for s in said) if is_constant and are_columns else ()
+
+
+def _is_planned(origin: Origin) -> bool:
+    return bool(_PLANNED.search(origin.column))
+
+
+def _is_gone(column: str, value: str, values: Iterable[str]) -> bool:
+    """Tell whether rows with this value of a column, of all its values, are not there.
+
+    A column of times or reasons marks by having one, if its whole name says so.
+    """
+    meant, value, every = (
+        words_of(column) & _GONE,
+        value.lower(),
+        {v.lower() for v in values},
+    )
+    if column.lower() == "docstatus":
+        return value == "2"
+    if not meant:
+        return says("status", value) == {CANCELLED}
+    if len(every & _NO) == len(every & _YES) == 1 and len(every) == 2:
+        return value in (_NO if meant == {"active"} else _YES)
+    is_filled = value not in _NO and bool(every & _NO)
+    return is_filled and is_mark(column) and meant != {"active"}
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Tell whether two names, with a schema or not, are of one table."""
+    return _plain(Origin(one, ""))[0] == _plain(Origin(other, ""))[0]
 
 
 def _moment(value: object, rule: TimeRule) -> datetime | None:

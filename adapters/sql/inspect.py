@@ -27,10 +27,10 @@ from adapters.contract import (
     SourceTimedOutError,
 )
 from adapters.inspection import (
+    FAR,
     MOST,
     RULES_OF_CODES,
     SAMPLE,
-    ZONE,
     Check,
     Counted,
     Finding,
@@ -38,11 +38,8 @@ from adapters.inspection import (
     Severity,
     broken_rules,
     counted,
-    doubtful_numbers,
-    doubtful_times,
     empty,
     far_days,
-    far_from,
     has_far_days,
     hidden_zone,
     holds_same,
@@ -63,6 +60,7 @@ from adapters.mapping.slots import REFERS, Place, places_of
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.mapping.times import sorts_as_text
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.plausibility import ZONE, doubts
 from adapters.sql.adapter import Section, UnfitError, open_section
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
@@ -70,7 +68,6 @@ from adapters.sql.engine import Database
 from adapters.sql.joins import (
     arguments_of,
     from_of,
-    tables_of,
     with_outer_joins,
 )
 from adapters.sql.query import (
@@ -108,6 +105,7 @@ def checks(
         *inspection.checks(),
         ("labels of codes", doubts.labels),
         ("marks", doubts.marks),
+        ("keys", doubts.keys),
         ("times beside", doubts.times),
         ("last changes", doubts.changes),
         ("visit numbers", doubts.numbers),
@@ -117,12 +115,6 @@ def checks(
         run = partial(inspection.in_time, subject, check)
         yield Check(f"{inspection.kind}: {subject}", run)
 
-
-_CHOOSES = re.compile(
-    r"\b(WHERE|HAVING|GROUP|DISTINCT|LIMIT|TOP|FETCH|UNION|EXCEPT|INTERSECT|WITH)\b",
-    re.IGNORECASE,
-)
-"""How a SELECT says that it leaves rows out, or makes others."""
 
 _LIMIT = re.compile(
     r"\ASELECT\s+TOP\s+\(?\d|\b(LIMIT|FETCH\s+(FIRST|NEXT))\s+\d+(\s+OFFSET\s+\d+|\s+ROWS?\s+ONLY)?\s*\Z",
@@ -135,9 +127,6 @@ _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.
 
 _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
 _WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
-
-_Unfit: TypeAlias = Iterator[tuple[Severity, str, str]]
-"""How much it matters, what is wrong with the type of a column, and the remedy."""
 
 
 def _iso_format(values: list[object]) -> str:
@@ -218,35 +207,35 @@ class Inspection:
 
     @cached_property
     def sample(self) -> tuple[Record | RowFault, ...]:
-        """Rows as the service reads them: newest, oldest, some between; each once."""
+        """Rows as the service reads them: newest, oldest, some between, last changed."""
+        pages: list[Page] = []
         try:
-            pages = self._pages()
+            pages.extend(self._pages())
         except SourceTimedOutError:
             # No index has their order, as the measured searches will show.
-            pages = [self._page(Sort(SortKey.ID))]
+            pages = pages or [self._page(Sort(SortKey.ID))]
         rows: dict[object, Record | RowFault] = {}
         for page in pages:
             for at, row in zip(page.positions, page.rows, strict=True):
                 rows.setdefault(object() if at.id is None else at.id, row)
         return tuple(rows.values())
 
-    def _pages(self) -> list[Page]:
+    def _pages(self) -> Iterator[Page]:
         sorts = self.section.mapping.sorts
         key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
-        newest = self._page(Sort(key, descending=True))
+        yield (newest := self._page(Sort(key, descending=True)))
         if not newest.more:
-            return [newest]
-        oldest = self._page(Sort(key))
-        return [newest, oldest, *self._between(key, oldest, newest)]
-
-    def _between(self, key: SortKey, oldest: Page, newest: Page) -> Iterator[Page]:
-        """Yield pages from instants between the newest and the oldest rows."""
-        first, last = oldest.last, newest.last
-        if not (first and first.moment and last and last.moment):
             return
-        for step in range(_MIDDLE_PAGES):
-            moment = first.moment + (last.moment - first.moment) * step / _MIDDLE_PAGES
-            yield self._page(Sort(key), SAMPLE // _MIDDLE_PAGES, Bound(moment))
+        yield (oldest := self._page(Sort(key)))
+        first, last = oldest.last, newest.last
+        if first and first.moment and last and last.moment:
+            step = (last.moment - first.moment) / _MIDDLE_PAGES
+            for number in range(_MIDDLE_PAGES):
+                after = Bound(first.moment + step * number)
+                yield self._page(Sort(key), SAMPLE // _MIDDLE_PAGES, after)
+        if SortKey.LAST_UPDATED in sorts:
+            # The newest change is compared with the clock.
+            yield self._page(Sort(SortKey.LAST_UPDATED, descending=True))
 
     def _page(self, sort: Sort, size: int = SAMPLE, after: Bound | None = None) -> Page:
         query = SearchQuery(self.kind, (), sort, size, after=after, placed=True)
@@ -269,7 +258,7 @@ class Inspection:
     def origins_of(self, rows: str) -> Mapping[str, Origin]:
         """Return the table and column that columns of a SELECT come from."""
         if rows not in self._origins:
-            self._origins[rows] = self.database.origins(rows)
+            self._origins[rows] = self.database.origins(rows) if rows else {}
         return self._origins[rows]
 
     def origin(self, place: Place) -> Origin | None:
@@ -304,13 +293,13 @@ class Inspection:
         column = self.column(place)
         return Finding.of_field(place, column, text, severity, *details)
 
-    def at_survivor(self, text: str, severity: Severity) -> Finding:
-        """Return the finding of who replaced a patient."""
+    @property
+    def survivor(self) -> tuple[Place, str]:
+        """Who replaced a patient: its field in their section, and its column."""
         patients = self.mapping.resources[ResourceType.PATIENT]
         place = next(p for p in places_of(patients) if p.slot == "replaced_by")
-        names = place.field.columns
-        column = ", ".join(str(self.origins_of(patients.rows).get(n, n)) for n in names)
-        return Finding.of_field(place, column, text, severity)
+        origins, names = self.origins_of(patients.rows), place.field.columns
+        return place, ", ".join(str(origins.get(name, name)) for name in names)
 
     def opened(self, section: ResourceMapping) -> Section:
         """Return another section of the same source, with its columns."""
@@ -343,7 +332,7 @@ class Inspection:
 
         No row tells that a condition errs which leaves it out, or that one is missing.
         """
-        place, rows = self.place("id"), self.section.mapping.rows
+        place = self.place("id")
         if (origin := self.origin(place)) is None:
             return
         whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
@@ -353,17 +342,14 @@ class Inspection:
             # The account may read a view of it alone.
             return
         selected = self.count(self.section.columns, ALWAYS)
-        out, chooses = every - selected, _CHOOSES.search(self._outermost)
-        named = [table.rpartition(".")[2] for table in tables_of(rows).values()]
-        is_view = origin.table.rpartition(".")[2] not in named
-        lost = self._lost_by_joins(selected) if chooses or is_view else out
+        lost = self._lost_by_joins(selected)
         if lost > 0:
             text = (
                 f"{lost:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
             )
             yield self.at(place, text, Severity.WARNING)
-        elif self.kind is ResourceType.ENCOUNTER and out >= 0:
+        elif self.kind is ResourceType.ENCOUNTER and every >= selected:
             yield from self._unseen(origin, every, selected)
 
     def _lost_by_joins(self, selected: int) -> int:
@@ -397,14 +383,6 @@ class Inspection:
         severity = Severity.NOTE if is_most else Severity.WARNING
         yield self.finding(text, severity, "types with rows that are left out")
 
-    @property
-    def _outermost(self) -> str:
-        """The SELECT of rows without what stands in parentheses."""
-        rows, within = "", self.section.mapping.rows
-        while rows != within:
-            rows, within = within, re.sub(r"\([^()]*\)", " ", within)
-        return rows
-
     def _invalid_rows(self) -> Findings:
         """Report the rows of the sample that cannot be served, doubtful times, unused fields."""
         rows, section = self.sample, self.section.mapping
@@ -414,8 +392,7 @@ class Inspection:
         # The clock of the database writes changes, and may differ from this machine's.
         status = self.database.server_status()
         now = (status and status.now) or datetime.now(UTC)
-        yield from doubtful_times(section, rows, columns, now)
-        yield from doubtful_numbers(section, rows, columns)
+        yield from doubts(section, rows, columns, now)
         selected = self.section.selected
         statement = self.section.columns.select(selected, self.served, limit=SAMPLE)
         cells = self.database.fetch(statement)
@@ -459,22 +436,15 @@ class Inspection:
         now, columns = datetime.now(UTC), self.section.columns
         for place in filter(has_far_days, self.places):
             column = columns.column(place.field.columns[0])
-            condition = all_of([self.served, self._is_far(place, now)])
-            statement = columns.count_by(column, condition, _GROUPS)
-            values = self.database.fetch(statement)
+            form, far = place.field.time and place.field.time.format, ALWAYS
+            is_compared = place.field.filter_column == place.field.columns[0]
+            if is_compared and not (form and not sorts_as_text(form)):
+                time = self.section.filters.time(place.slot)
+                # Texts that stand for no time are told apart as rows are read.
+                far = time._replace(key=KeyColumn(time.key.column)).since(now + FAR)
+            counts = columns.count_by(column, all_of([self.served, far]), _GROUPS)
+            values = self.database.fetch(counts)
             yield from far_days(place, self.column(place), values, now)
-
-    def _is_far(self, place: Place, now: datetime) -> Condition:
-        """Return what keeps near days out, where the column is compared and sorts."""
-        field = place.field
-        form = field.time.format if field.time else None
-        if field.filter_column != field.columns[0] or (
-            form and not sorts_as_text(form)
-        ):
-            return ALWAYS
-        time = self.section.filters.time(place.slot)
-        # Texts that stand for no time are told apart as rows are read.
-        return time._replace(key=KeyColumn(time.key.column)).since(far_from(now))
 
     def _zero_dates(self) -> Findings:
         """Report days that the database holds and that are none, each row once."""
@@ -624,32 +594,27 @@ class Inspection:
             f"{rows_that(lost, 'lead')} into a circle of merges, where no patient is"
             " the last: their stays keep their own patient"
         )
-        yield self.at_survivor(text, Severity.WARNING)
+        yield Finding.of_field(*self.survivor, text, Severity.WARNING)
 
     def _codes(self) -> Findings:
         """Count the codes of each column and compare them with their tables."""
         for place in self.places:
             if place.field.codes is None or not place.field.columns:
                 continue
+            columns, (name,) = self.columns_of(place), place.field.columns
+            column = columns.column(name)
+            of_place = ALWAYS if place.slot == "status" else self._counts(place)
             try:
-                counts = self._count_codes(place)
-                yield from unnamed(counts, self.section.mapping.required)
+                rows = self.database.fetch(columns.count_by(column, of_place, 2 * MOST))
             except SourceTimedOutError:
                 yield self.timed_out(f"codes of {self.column(place)}")
-
-    def _count_codes(self, place: Place) -> Counted:
-        """Count the codes in rows that are served, and in items that count."""
-        columns = self.columns_of(place)
-        (name,) = place.field.columns
-        of_place = ALWAYS if place.slot == "status" else self._counts(place)
-        statement = columns.count_by(columns.column(name), of_place, 2 * MOST)
-        values = [tuple(row) for row in self.database.fetch(statement)]
-        self.reported |= {(name, rule) for rule in RULES_OF_CODES}
-        counts = counted(place, self.column(place), values)
-        self.counted.append(
-            (counts, [value for value, _ in values if value is not None])
-        )
-        return counts
+                continue
+            values = [tuple(row) for row in rows]
+            self.reported |= {(name, rule) for rule in RULES_OF_CODES}
+            counts = counted(place, self.column(place), values)
+            present = [value for value, _ in values if value is not None]
+            self.counted.append((counts, present))
+            yield from unnamed(counts, self.section.mapping.required)
 
     def _trailing_blanks(self) -> Findings:
         """Report how many rows have an id, number or code that searches by it miss."""
@@ -675,30 +640,37 @@ class Inspection:
             if place.rows or not place.field.columns:
                 continue
             name = place.field.filter_column or place.field.columns[0]
-            kind, rule = self.section.columns.column(name).kind, place.field.time
+            kind, values = (
+                self.section.columns.column(name).kind,
+                partial(self._values, place),
+            )
             if kind is not Kind.INSTANT:
-                values = partial(self._values, place)
                 yield from hidden_zone(place, self.column(place), values)
-            findings = (
+            topic = "columns of types that are not the best"
+            rule = place.field.time
+            unfit = (
                 self._of_time(place, kind, rule) if rule else self._of_type(place, kind)
             )
-            for severity, text, remedy in findings:
-                topic = "columns of types that are not the best"
-                yield self.at(place, text, severity, remedy, topic)
+            for severity, text, *remedy in unfit:
+                yield self.at(place, text, severity, remedy[0] if remedy else "", topic)
 
-    def _of_type(self, place: Place, kind: Kind) -> _Unfit:
+    def _of_type(self, place: Place, kind: Kind) -> Iterator[tuple[Severity, str]]:
         """Yield why a column of this type cannot be what its field is."""
         is_id, is_list = place.kind is SlotKind.ID, place.kind is SlotKind.PARTS
         if is_id and kind is Kind.NUMBER:
-            text = "a type with fractions: CAST it to an integer or a text"
-            yield Severity.NOTE, text, ""
+            yield (
+                Severity.NOTE,
+                "a type with fractions: CAST it to an integer or a text",
+            )
         elif kind in TIMES and (is_id or place.kind is SlotKind.EXACT):
-            yield Severity.WARNING, "a column of times cannot be an id", ""
+            yield Severity.WARNING, "a column of times cannot be an id"
         elif is_list and kind is Kind.OTHER and place.field in self.compared:
             text = "a list cannot be searched: name a column of texts with search:"
-            yield Severity.ERROR, text, ""
+            yield Severity.ERROR, text
 
-    def _of_time(self, place: Place, kind: Kind, rule: TimeRule) -> _Unfit:
+    def _of_time(
+        self, place: Place, kind: Kind, rule: TimeRule
+    ) -> Iterator[tuple[Severity, str, str]]:
         """Yield why searches err with a column of this type, or rows cannot be read."""
         is_compared = place.field in self.compared
         is_day = kind is Kind.DATE and place.kind is SlotKind.TIME

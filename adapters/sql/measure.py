@@ -9,6 +9,7 @@ reported as slow.
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -58,6 +59,9 @@ SLOW = 1000.0
 
 FAST, SMALL = 20.0, 10_000
 """A slow search is a note in so few milliseconds, or of a computed column in so few rows."""
+
+_MERGES = ", merges"
+"""How the name of the first step along merges ends."""
 
 _NONE = "no index begins with"
 
@@ -115,16 +119,13 @@ class Measuring:
         """Return a criterion that a row of the sample meets."""
         records = (row for row in self._of.sample if not isinstance(row, RowFault))
         for criterion in (criterion_of(parameter, record) for record in records):
-            if criterion and self._can_match(criterion):
-                return criterion
+            if criterion is None:
+                continue
+            query = SearchQuery(self._kind, (criterion,), Sort(SortKey.ID), 1)
+            with suppress(NotAskableError):
+                if self._section.filters.of_query(query) is not NEVER:
+                    return criterion
         return None
-
-    def _can_match(self, criterion: Criterion) -> bool:
-        query = SearchQuery(self._kind, (criterion,), Sort(SortKey.ID), 1)
-        try:
-            return self._section.filters.of_query(query) is not NEVER
-        except NotAskableError:
-            return False
 
     def _measured(
         self, word: str, query: SearchQuery, places: list[Place]
@@ -165,50 +166,48 @@ class Measuring:
         yield from costs[1:]
 
     def _costs(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
-        """Yield what a page, the first step along merges and a count cost."""
-        yield self._cost(name, query)
-        if query.criteria:
-            yield from self._costs_of_merges(f"{name}, merges", query)
-            yield self._cost_of_count(f"{name}, count", query)
+        """Yield what a page, the first step along merges and a count cost.
 
-    def _cost(self, name: str, query: SearchQuery) -> Measurement:
-        """Return what a page costs, by all statements that it needs."""
+        Raises TooCostlyError as the service does.
+        """
+        meant, _ = self._section.meant(self._database, query)
         search = partial(self._adapter.search, query)
         page, milliseconds = timed(search)
         if milliseconds > SLOW:
             milliseconds = min(milliseconds, timed(search)[1])
-        read, missing = 0, query.count + 1
-        meant, _ = self._section.meant(self._database, query)
-        for segment, condition in self._section.segments(meant):
-            statement = self._section.page(segment, condition, missing)
+        yield Measurement(name, milliseconds, len(page.rows), self._read(meant))
+        if not query.criteria:
+            return
+        merges, fetch = self._section.merges, self._database.fetch
+        for statement in merges.first_steps(query) if merges else ():
+            ids, milliseconds = timed(partial(fetch, statement))
             rows = self._database.rows_read(statement)
-            if rows is None:
-                return Measurement(name, milliseconds, len(page.rows))
+            read = rows and rows.read
+            yield Measurement(f"{name}{_MERGES}", milliseconds, len(ids), read)
+        total, milliseconds = timed(partial(self._adapter.count, query))
+        condition = self._section.filters.of_query(meant)
+        rows = self._database.rows_read(self._section.columns.count(condition))
+        yield Measurement(f"{name}, count", milliseconds, total, rows and rows.read)
+
+    def _read(self, query: SearchQuery) -> int | None:
+        """Return how many rows a page reads by all its statements, if the database says it."""
+        read, missing = 0, query.count + 1
+        for segment, condition in self._section.segments(query):
+            statement = self._section.page(segment, condition, missing)
+            if (rows := self._database.rows_read(statement)) is None:
+                return None
             read, missing = read + rows.read, missing - rows.returned
             if missing <= 0:
                 break
-        return Measurement(name, milliseconds, len(page.rows), read)
-
-    def _cost_of_count(self, name: str, query: SearchQuery) -> Measurement:
-        """Return what counting costs. Raises TooCostlyError as the service does."""
-        total, milliseconds = timed(partial(self._adapter.count, query))
-        meant, _ = self._section.meant(self._database, query)
-        condition = self._section.filters.of_query(meant)
-        rows = self._database.rows_read(self._section.columns.count(condition))
-        return Measurement(name, milliseconds, total, rows and rows.read)
-
-    def _costs_of_merges(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
-        """Yield what the first step along merges costs."""
-        merges = self._section.merges
-        for statement in merges.first_steps(query) if merges else ():
-            ids, milliseconds = timed(partial(self._database.fetch, statement))
-            rows = self._database.rows_read(statement)
-            yield Measurement(name, milliseconds, len(ids), rows and rows.read)
+        return read
 
     def _keep_slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
-        is_computed = self._of.origin(place) is None
+        column = str(self._of.origin(place) or "")
+        if cost.search.endswith(_MERGES):
+            place, column = self._of.survivor
+        is_computed = not column
         rows, severity = cost.read or SMALL, self._severity
         if rows < SMALL if is_computed else cost.milliseconds <= FAST:
             severity = Severity.NOTE
@@ -219,13 +218,18 @@ class Measuring:
             severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
         elif is_computed:
             text += ": the SELECT computes the column, of which no table has an index"
-        self._keep(word, place, text, severity)
+        self._keep(word, place, text, severity, column)
 
     def _keep(
-        self, word: str, place: Place, text: str, severity: Severity = Severity.WARNING
+        self,
+        word: str,
+        place: Place,
+        text: str,
+        severity: Severity = Severity.WARNING,
+        column: str = "",
     ) -> None:
         """Keep what is wrong with a search: a parameter and a sort are one finding."""
-        finding = self._of_index(place, text, severity)
+        finding = self._of_index(place, text, severity, column=column)
         key = finding.source, text.partition(":")[0]
         self._slow.setdefault(key, (finding, []))[1].append(word)
 
@@ -417,7 +421,7 @@ def _begins(
 
 def _plain(expression: str) -> str:
     """Return a column or an expression in the form in which two of them compare."""
-    return re.sub(r"\s+", "", expression).strip("()").lower()
+    return re.sub(r"[\s()]+", "", expression).lower()
 
 
 def _name(*origins: Origin) -> str:

@@ -49,7 +49,7 @@ from adapters.mapping.model import (
 )
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import profile_of
-from adapters.mapping.slots import REFERS, SECTIONS, places_of
+from adapters.mapping.slots import REFERS, places_of
 from adapters.mapping.slots import element as element_of
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
 
@@ -205,9 +205,12 @@ class MappingFile:
     def listed_mark(self, section: ResourceMapping, key: str, word: str) -> Mark:
         """Return the place of a word under `search` or `sort` of a section, or of all."""
         own: KeyPath = (section.resource_type.lower(),)
-        for path in _section_paths(self.root):
+        listed = find(self.root, (*own, "sources"))
+        for at in range(len(listed.items) if isinstance(listed, Items) else 0):
+            path = (*own, "sources", at)
             if place(self.root, path, True) == section.mark:
                 own = path
+                break
         for path in (own, own[:1]):
             node = find(self.root, (*path, key))
             if isinstance(node, Table) and word in node.keys:
@@ -216,15 +219,6 @@ class MappingFile:
                 if isinstance(item, Scalar) and item.text == word:
                     return item.mark
         return section.mark
-
-
-def _section_paths(root: Table) -> Iterator[KeyPath]:
-    for key in SECTIONS:
-        sources = find(root, (key, "sources"))
-        if isinstance(sources, Items):
-            yield from ((key, "sources", at) for at in range(len(sources.items)))
-        else:
-            yield (key,)
 
 
 def run(*, files: Sequence[Path], live: bool, verbose: bool, as_json: bool) -> int:
@@ -273,7 +267,7 @@ def check_file(
     # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.
     with suppress(MappingError):
         accepted = load_mapping(file, None).known
-    settled = list(settle(findings, accepted, is_complete=is_live and error is None))
+    settled = list(settle(findings, accepted))
     # An index that is accepted as missing is not suggested.
     remedies = {finding.remedy for finding in settled}
     suggested = [
@@ -526,7 +520,16 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     results: list[Result] = []
     try:
         with closing(open_adapter(mapping)) as adapter:
-            results += _results(file, adapter, seconds)
+            checks = iter([Check("all", partial(problems_of, file, adapter))])
+            if isinstance(adapter, Inspectable):
+                checks = adapter.checks(tuple(adapter.capabilities))
+            for outcome in run_in_turn(checks, seconds, show_progress):
+                results += outcome.results
+                if not outcome.is_complete:
+                    text = f"the check is not complete: it took longer than {seconds:g} seconds"
+                    results.append(
+                        Finding(str(file), 0, 0, text, severity=Severity.WARNING)
+                    )
     except MappingError as error:
         results += findings_of(error)
     except AdapterError as error:
@@ -539,17 +542,6 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     findings = {each: None for each in results if isinstance(each, Finding)}
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from (each for each in results if isinstance(each, Measurement))
-
-
-def _results(file: Path, adapter: Adapter, seconds: float) -> Iterator[Result]:
-    checks = iter([Check("all", partial(problems_of, file, adapter))])
-    if isinstance(adapter, Inspectable):
-        checks = adapter.checks(tuple(adapter.capabilities))
-    for outcome in run_in_turn(checks, seconds, show_progress):
-        yield from outcome.results
-        if not outcome.is_complete:
-            text = f"the check is not complete: it took longer than {seconds:g} seconds"
-            yield Finding(str(file), 0, 0, text, severity=Severity.WARNING)
 
 
 def problems_of(file: Path, adapter: Adapter) -> Iterator[Finding]:
@@ -565,21 +557,12 @@ _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
 _GROWN = 10
 """A finding that counts so many times as much as its entry is not accepted any more."""
 
-_GONE = (
-    "the check reports no such finding: remove the entry, or correct at and says. Findings"
-    " about the whole file cannot be accepted"
-)
-
 
 def settle(
-    findings: Iterable[Finding], accepted: Sequence[KnownFinding], *, is_complete: bool
+    findings: Iterable[Finding], accepted: Sequence[KnownFinding]
 ) -> Iterator[Finding]:
-    """Yield the findings, those that are accepted as notes.
-
-    With `is_complete` an entry that fits no finding is a note too: it may hide the next one.
-    """
-    every = tuple(findings)
-    for finding in every:
+    """Yield the findings, those that are accepted as notes."""
+    for finding in findings:
         entry = next((entry for entry in accepted if _fits(entry, finding)), None)
         if entry is None:
             yield finding
@@ -589,11 +572,6 @@ def settle(
             text = f"{finding.text} (known: {entry.because})"
             note = replace(finding, text=text, severity=Severity.NOTE, remedy="")
             yield replace(note, topic="findings that the file accepts")
-    for entry in accepted if is_complete else ():
-        if not any(_fits(entry, finding) for finding in every):
-            details = _GONE, "known", entry.at, Severity.NOTE
-            topic = "entries under known that fit no finding"
-            yield Finding.at(entry.mark, *details, topic=topic)
 
 
 def _fits(entry: KnownFinding, finding: Finding) -> bool:

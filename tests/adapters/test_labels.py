@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.labels import CANCELLED, contradicts, says
+from adapters.labels import CANCELLED, contradicts, is_audit, is_mark, says
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,24 @@ def test_what_a_label_says(slot: str, label: str, codes: set[str]) -> None:
 )
 def test_what_a_label_contradicts(word: str, code: str, is_wrong: bool) -> None:
     assert contradicts(word, code) is is_wrong
+
+
+@pytest.mark.parametrize(
+    ("column", "is_of_audit", "marks_rows"),
+    [
+        ("updated_at", True, False),
+        ("LAST_MODIFIED_ON", True, False),
+        ("dateCreation", True, False),
+        ("date_maj", True, False),
+        ("closed_at", False, False),
+        ("discharge_updated", False, False),
+        ("last_date", False, False),
+        ("date_voided", False, True),
+        ("cancel_reason", False, True),
+        ("drain_removed_at", False, False),
+    ],
+)
+def test_what_the_whole_name_of_a_column_says(
+    column: str, is_of_audit: bool, marks_rows: bool
+) -> None:
+    assert (is_audit(column), is_mark(column)) == (is_of_audit, marks_rows)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from adapters import plausibility
 from adapters.contract import EncounterRecord
-from adapters.inspection import doubtful_times, hidden_zone
+from adapters.inspection import hidden_zone
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ResourceMapping
 from adapters.mapping.slots import places_of
@@ -104,7 +105,7 @@ def test_stays_that_were_changed_before_they_began_are_a_doubt(
         for n, changed in enumerate([NOW - HOUR] * early + [NOW] * (30 - early))
     ]
     zoned = section("", ", time_zone: Europe/Paris")
-    texts = [finding.text for finding in doubtful_times(zoned, stays, {}, NOW)]
+    texts = [finding.text for finding in plausibility.doubts(zoned, stays, {}, NOW)]
     assert any("before they began" in text for text in texts) is told
 
 
@@ -127,5 +128,7 @@ def test_a_newest_change_as_far_off_as_the_zone_is_a_doubt(
         EncounterRecord(str(n), "finished", "1", last_updated=NOW - ago - n * apart)
         for n in range(30)
     ]
-    texts = [seen.text for seen in doubtful_times(section("", field), stays, {}, NOW)]
+    texts = [
+        seen.text for seen in plausibility.doubts(section("", field), stays, {}, NOW)
+    ]
     assert any("as far as the zone is from UTC" in text for text in texts) is told

@@ -312,8 +312,17 @@ def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collectio
 
 _LITERALS = re.compile(r"'(?:[^']|'')*'(?:::[a-z ]+)?")
 _QUALIFIER = re.compile(r"""('(?:[^']|'')*')|\b(\w+)\.(?=[\w"])""")
-_STABLE = re.compile(r'(?:(?:COALESCE|NULLIF|lower|upper)\(|[\w".]+(?!\w|\()|[|(), ])+')
+_PARTS = r'(?:COALESCE|NULLIF|lower|upper)\(|[\w".]+(?!\w|\()|[|(), ]'
+_STABLE = re.compile(f"(?:{_PARTS})+")
 """Expressions that can be indexed: their value depends on nothing but the row."""
+_STABLE_OF_TIMES = re.compile(
+    rf"(?:::(?:timestamp without time zone|date)|\+|{_PARTS})+"
+)
+"""Those that can be, if all columns are days and times without a zone."""
+_OTHERS = """
+SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = ANY(%s)
+ AND atttypid NOT IN ('date'::regtype, 'timestamp'::regtype, 'time'::regtype)
+"""
 
 
 def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
@@ -332,11 +341,16 @@ def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
         bare = _LITERALS.sub("1", expression)
         aliases = {match[2] for match in _QUALIFIER.finditer(bare)}
         is_column = re.fullmatch(r'[\w".]+', bare)
-        if len(aliases) == 1 and not is_column and _STABLE.fullmatch(bare):
+        if len(aliases) == 1 and not is_column and _STABLE_OF_TIMES.fullmatch(bare):
             table = tables.get(aliases.pop(), ("", ""))
             found = execute(connection, _REGCLASS, table).scalar()
             own = _QUALIFIER.sub(lambda match: match[1] or "", expression)
-            computed |= {name: Origin(found, own)} if found else {}
+            is_stable = found and _STABLE.fullmatch(bare)
+            if found and not is_stable:
+                named = re.findall(r'\w+\.(?:"([^"]+)"|(\w+))', bare)
+                columns = [quoted or plain for quoted, plain in named]
+                is_stable = not execute(connection, _OTHERS, (found, columns)).scalar()
+            computed |= {name: Origin(found, own)} if is_stable else {}
     return computed
 
 

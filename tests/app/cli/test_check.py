@@ -186,19 +186,6 @@ def test_an_accepted_finding_is_a_note_with_its_reason(
     assert "CREATE INDEX" not in printed
 
 
-def test_an_entry_without_its_finding_is_a_note_of_live_checks(
-    url: str, tmp_path: Path, capsys: Capture
-) -> None:
-    fill(url, "sqlite")
-    file = accepting(tmp_path, "stays.state", "'Q7' (1 row)")
-    (one,) = [f for f in checked(file, capsys) if f["element"] == "known"]
-    assert one["severity"] == "note"
-    assert "at: stays.state" in file.read_text().splitlines()[int(one["line"]) - 1]
-    # Without the source nobody can say.
-    assert main(["mapping", "check", str(file)]) == 0
-    assert "known" not in capsys.readouterr().out
-
-
 def test_an_error_of_the_file_itself_cannot_be_accepted(
     tmp_path: Path, mapping: Mapping
 ) -> None:
@@ -250,7 +237,7 @@ def test_what_an_entry_means(at: str, says: str, fits: bool) -> None:
     entry = KnownFinding(at, says, "so", Mark("f", 9, 3))
     text = "3 of 5 rows are odd" + ", not '7'" * ("not" in says)
     finding = Finding("f", 1, 1, text, "Encounter.status", "t.c")
-    (one,) = settle([finding], [entry], is_complete=False)
+    (one,) = settle([finding], [entry])
     assert (one.severity is Severity.NOTE) is fits
 
 
@@ -264,6 +251,6 @@ def test_a_finding_that_counts_ten_times_as_many_is_back(
     entry = KnownFinding("t.c", f"{before} rows are odd", "so", Mark("f", 9, 3))
     text = "20 of 50,000 rows are odd"
     odd = Finding("f", 1, 1, text, "Encounter.status", "t.c")
-    (one,) = settle([odd], [entry], is_complete=True)
+    (one,) = settle([odd], [entry])
     assert (one.severity is odd.severity) is is_back
     assert (entry.says in one.text) is is_back

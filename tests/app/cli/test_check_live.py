@@ -30,6 +30,8 @@ from tests.sets import SERVERS
 
 DEFECTS = defects("sql")
 RIGHT = defects("right")
+PARTS = 6
+"""How many tests try all defects in a database: none takes minutes."""
 LONG = ("visit", "unit", "kind", "state") * 12
 """The columns of an expression that is longer than two lines."""
 SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
@@ -97,16 +99,18 @@ def test_a_defect_is_found_in_sqlite(
         assert is_found(DEFECTS[name], "sqlite", url, tmp_path, capsys)
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", ["postgresql", *SERVERS])
 def test_defects_are_found_in_other_databases(
     kind: str,
+    part: int,
     new_url: NewUrl,
     tmp_path: Path,
     capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     missed = []
-    for name, defect in DEFECTS.items():
+    for name, defect in [*DEFECTS.items()][part::PARTS]:
         if kind in defect.get("databases", (kind,)):
             monkeypatch.setenv("PAS_URL", url := new_url(kind))
             if not is_found(defect, kind, url, tmp_path, capsys):
