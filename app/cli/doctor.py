@@ -23,7 +23,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import redis
 import requests
-from redis.sentinel import MasterNotFoundError
 
 from adapters import open_source
 from adapters.contract import AdapterError
@@ -120,14 +119,13 @@ def checks_of(settings: Settings) -> Iterator[Check]:
     yield from _mapping_checks(settings)
     yield Check("redis", partial(_check_redis, settings))
     addresses = ProviderAddresses.of(settings)
-    if address := addresses.key_set:
-        ask = partial(_check_key_set, settings)
-        fault = "no token can be checked (503)", "ENCOUNTERS_KEY_SET_URL"
-        yield Check("key set", partial(_check_provider, address, ask, *fault))
-    if address := addresses.introspection:
-        ask = partial(_check_introspection, settings)
-        fault = "opaque tokens get 503", "ENCOUNTERS_INTROSPECTION_URL"
-        yield Check("introspection", partial(_check_provider, address, ask, *fault))
+    for subject, address, ask in (
+        ("key set", addresses.key_set, _check_key_set),
+        ("introspection", addresses.introspection, _check_introspection),
+    ):
+        if address:
+            check = partial(_check_provider, address, partial(ask, settings))
+            yield Check(subject, check)
     if settings.explorer_bind and settings.explorer_client_id:
         yield Check("explorer", partial(_check_explorer, settings))
 
@@ -220,15 +218,10 @@ def _check_operations(bind: str) -> Findings:
     host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104
     try:
         response = _request("GET", f"http://{host}:{port}/ready")
-    except requests.RequestException:
-        text = "nothing answers there"
-        yield _note(text, "fine before the start; otherwise see the service's log")
-        return
-    try:
         parts = response.json()["parts"]
-    except (ValueError, KeyError, TypeError):
-        text = f"something else answers (status {response.status_code})"
-        yield _error(text, "ENCOUNTERS_OPERATIONS_BIND: use a free port")
+    except (requests.RequestException, LookupError, TypeError) as error:
+        text = f"the service does not answer there ({type(error).__name__})"
+        yield _note(text, "fine before the start; otherwise see the service's log")
         return
     if response.ok:
         yield _fine("the service is ready")
@@ -241,6 +234,10 @@ def _check_operations(bind: str) -> Findings:
 # Certificates and clocks
 
 _OTHER_HOST = "is for another host", "use a name of the certificate in the setting"
+_OTHER_CA = (
+    "is of an unknown authority",
+    "send the whole chain; set SSL_CERT_FILE for own authorities",
+)
 _UNTRUSTED = {10: ("has expired", "renew it"), 62: _OTHER_HOST, 64: _OTHER_HOST}
 """What OpenSSL's codes mean (X509_V_ERR_…): its own texts may contain the host."""
 
@@ -259,13 +256,10 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
         ):
             certificate = secure.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
-        if known := _UNTRUSTED.get(error.verify_code):
-            yield _error(f"its certificate {known[0]}", known[1])
-        else:
-            severity = Severity.ERROR if for_us else Severity.NOTE
-            remedy = "send the whole chain; set SSL_CERT_FILE for own authorities"
-            text = "its certificate is of an unknown authority"
-            yield Finding.about(text, remedy, severity)
+        text, remedy = _UNTRUSTED.get(error.verify_code, _OTHER_CA)
+        is_theirs = remedy == _OTHER_CA[1] and not for_us
+        severity = Severity.NOTE if is_theirs else Severity.ERROR
+        yield Finding.about(f"its certificate {text}", remedy, severity)
     except OSError as error:
         yield _note(f"its certificate cannot be checked ({type(error).__name__})")
     else:
@@ -282,8 +276,7 @@ def _compare_clock(ahead: float, leeway: float | None = None) -> Finding:
 
     `leeway` is the difference from which on tokens are refused, if it issues any.
     """
-    direction = "ahead of" if ahead > 0 else "behind"
-    text = f"its clock is {abs(ahead):.0f} seconds {direction} ours"
+    text = f"its clock is {ahead:+.0f} seconds from ours"
     remedy = "synchronize both machines (chronyc tracking, timedatectl)"
     if leeway is not None and abs(ahead) > leeway:
         limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({leeway:g})"
@@ -378,26 +371,6 @@ def _check_database(source: SourceConfig, settings: Settings) -> Findings:
 
 # Redis
 
-_REDIS_FAULTS: Mapping[type[redis.RedisError], tuple[str, str]] = {
-    redis.AuthenticationError: ("refuses our password", "see ENCOUNTERS_REDIS_URL"),
-    redis.exceptions.NoPermissionError: (
-        "refuses to store pages",
-        "its account must read, write and run scripts on all keys of this database",
-    ),
-    MasterNotFoundError: (
-        "no sentinel answers and names a master: further pages get 503",
-        "ENCOUNTERS_REDIS_URL: check the name of the master and the password",
-    ),
-    redis.ReadOnlyError: (
-        "is a replica and stores no pages",
-        "ENCOUNTERS_REDIS_URL: name the master, or its sentinels",
-    ),
-    redis.exceptions.OutOfMemoryError: (
-        "is full: searches with more than one page get 503",
-        "raise maxmemory: a page takes up to 2 KB",
-    ),
-}
-
 
 def _check_redis(settings: Settings) -> Findings:
     yield from _check_redis_address(settings.redis_url)
@@ -414,10 +387,9 @@ def _check_redis(settings: Settings) -> Findings:
             yield _compare_clock(seconds + 0.5 - time.time())
             yield from _check_redis_info(client.info())
     except redis.RedisError as error:
-        text = f"does not answer ({type(error).__name__}): further pages get 503"
-        fault = (text, "check ENCOUNTERS_REDIS_URL, the server and firewalls")
-        kinds = (kind for kind in _REDIS_FAULTS if isinstance(error, kind))
-        yield _error(*_REDIS_FAULTS.get(next(kinds, redis.RedisError), fault))
+        text = f"stores no pages ({type(error).__name__}): further pages get 503"
+        remedy = "ENCOUNTERS_REDIS_URL: name the master; check its account and memory"
+        yield _error(text, f"{remedy}, and firewalls")
 
 
 def _check_redis_address(url: str) -> Findings:
@@ -456,10 +428,8 @@ def _check_redis_info(info: Mapping[str, Any]) -> Findings:
 # Identity provider
 
 
-def _check_provider(
-    address: Address, ask: Callable[[str], Findings], effect: str, setting: str
-) -> Findings:
-    """Yield what an address answers and how it is reached; `effect` is what a fault means."""
+def _check_provider(address: Address, ask: Callable[[str], Findings]) -> Findings:
+    """Yield what an address of the provider answers, and how it is reached."""
     url = reason = ""
     try:
         url = address if isinstance(address, str) else address()
@@ -471,8 +441,8 @@ def _check_provider(
     except (requests.RequestException, ValueError, AttributeError) as error:
         reason = type(error).__name__
     if reason:
-        remedy = f"check {setting}, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
-        yield _error(f"does not answer ({reason}): {effect}", remedy)
+        text = f"does not answer ({reason}): tokens cannot be checked (503)"
+        yield _error(text, "check its setting, or ENCOUNTERS_ISSUER, and firewalls")
     if url and is_plain(url):
         yield _warning(_ALLOWED, "use an https:// address")
     yield from check_certificate(url)

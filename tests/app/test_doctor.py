@@ -188,6 +188,10 @@ def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(
         ((severity, text),) = of(settings, "redis")
         return severity, text
 
+    def refused(error: str) -> bool:
+        severity, text = found()
+        return severity is ERROR and text.startswith(f"stores no pages ({error})")
+
     with own_redis.client() as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
         assert of(settings, "redis") == []
@@ -197,22 +201,19 @@ def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(
         assert "(allkeys-lru)" in text
         client.config_set("maxmemory-policy", "noeviction")
         client.config_set("maxmemory", "1")
-        severity, text = found()
-        assert (severity, text.split(":")[0]) == (ERROR, "is full")
+        assert refused("OutOfMemoryError")
         client.config_set("maxmemory", "0")
         client.replicaof(HOST, "9")
-        assert found() == (ERROR, "is a replica and stores no pages")
+        assert refused("ReadOnlyError")
         client.replicaof("NO", "ONE")
     own_redis.stop()
-    severity, text = found()
-    assert severity is ERROR
-    assert "does not answer (ConnectionError)" in text
+    assert refused("ConnectionError")
     first = free_ports(2)
     url = f"redis+sentinel://:canary@{HOST}:{first},{HOST}:{first + 1}/pages"
     few, away = of(deployed(REDIS_URL=url), "redis")
     assert (few[0], away[0]) == (WARNING, ERROR)
     assert few[1].startswith("2 sentinels are named")
-    assert "no sentinel answers" in away[1]
+    assert "(MasterNotFoundError)" in away[1]
 
 
 # The identity provider
@@ -380,7 +381,7 @@ def test_the_operations_port(deployed: Deployed) -> None:
         for status, answer, expected in (
             (200, b'{"parts": {"source": {"problems": []}}}', []),
             (503, b'{"parts": {"source": {"problems": ["x"]}}}', ["source: x"]),
-            (501, b"?", ["something else answers (status 501)"]),
+            (501, b"?", []),
         ):
             sent.append((status, answer))
             found = of(settings, "operations port")
