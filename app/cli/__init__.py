@@ -232,12 +232,6 @@ def audit_verify(**options: Any) -> int:
 # The demo
 
 
-def _not_empty(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    if text is not None and not text.strip():
-        raise click.BadParameter("is empty")
-    return text
-
-
 def _place(command: Function) -> Function:
     """Add the options that say which demo is meant."""
     group = click.option(
@@ -309,13 +303,10 @@ def demo_command(
 @cli.command("token")
 @click.option(
     "--scope",
-    callback=_not_empty,
     help="The scopes of the token, separated by blanks. Default: PATIENT_GAM_SEARCH, "
     "which allows everything.",
 )
-@click.option(
-    "--client", callback=_not_empty, help="The client of the token. Default: demo."
-)
+@click.option("--client", help="The client of the token. Default: demo.")
 @_place
 def token_command(
     scope: str | None, client: str | None, group: str, directory: Path
@@ -437,13 +428,12 @@ def mapping_grants(**options: Any) -> int:
 
 
 _live = click.option(
-    "--live", is_flag=True, help="Required: every stay is read from the source."
+    "--live",
+    flag_value="live",
+    required=True,
+    expose_value=False,
+    help="Required: every stay is read from the source.",
 )
-
-
-def _require_live(live: bool) -> None:
-    if not live:
-        raise click.UsageError("--live is required: every stay is read.")
 
 
 @mapping.command(
@@ -454,14 +444,13 @@ def _require_live(live: bool) -> None:
 @_live
 @click.option("--ids", is_flag=True, help="Print the id of each stay that differs.")
 @_json
-def mapping_diff(live: bool, **options: Any) -> int:
+def mapping_diff(**options: Any) -> int:
     """Print what a mapping change does to the stays of the hospital.
 
     Reads all stays with OLD and with NEW, and counts those that appear, disappear, become
     valid or invalid, move to another patient or change an element, by source code and
     month of start.
     """
-    _require_live(live)
     return _run_tool("cli.diff", **options)
 
 
@@ -486,12 +475,11 @@ def mapping_diff(live: bool, **options: Any) -> int:
     metavar="JSON",
     help="The figures of an earlier report, to compare with.",
 )
-def mapping_report(live: bool, **options: Any) -> int:
+def mapping_report(**options: Any) -> int:
     """Write a report on the data quality of the hospital, as one HTML page.
 
     Reads all stays. The page has rounded counts, and nothing else of a row.
     """
-    _require_live(live)
     return _run_tool("cli.report", **options)
 
 
@@ -504,38 +492,20 @@ def mapping_schema(**options: Any) -> int:
     return _run_tool("cli.schema", **options)
 
 
-class _ListOptions(click.Command):
-    """A command without arguments whose list options take one or more values each."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Rewrite `--stay A B` as `--stay A --stay B`."""
-        lists = {p.opts[0] for p in self.params if getattr(p, "multiple", False)}
-        rewritten: list[str] = []
-        option, values = "", 0
-        for arg in args:
-            if arg.startswith("-"):
-                option, values = arg, 0
-            else:
-                if option in lists and values:
-                    rewritten.append(option)
-                values += 1
-            rewritten.append(arg)
-        return super().parse_args(ctx, rewritten)
-
-
 def _tables(command: Function) -> Function:
     """Add the options that say where a database holds what."""
     for name, metavar, text in (
-        ("--schema", "NAME…", "The schemas to inspect, in place of the default one."),
-        ("--organization", "TABLE…", "The table of hospitals."),
-        ("--patient", "TABLE…", "The tables of patients."),
-        ("--stay", "TABLE…", "The tables of stays."),
+        ("--schema", "NAME", "A schema to inspect, in place of the default one."),
+        ("--organization", "TABLE", "The table of hospitals."),
+        ("--patient", "TABLE", "A table of patients."),
+        ("--stay", "TABLE", "A table of stays."),
     ):
+        text = f"{text} Repeatable."
         click.option(name, multiple=True, metavar=metavar, help=text)(command)
     return command
 
 
-@mapping.command("new", cls=_ListOptions, epilog=_STATUSES)
+@mapping.command("new", epilog=_STATUSES)
 @click.option(
     "--from",
     "source",
@@ -557,7 +527,7 @@ def mapping_new(**options: Any) -> int:
     return _run_tool("cli.new", **options)
 
 
-@cli.command("workbench", cls=_ListOptions, epilog=_STATUSES)
+@cli.command("workbench", epilog=_STATUSES)
 @_file
 @click.option(
     "--from",

@@ -162,8 +162,6 @@ demo --mapping setup.cfg --stays 1000
 demo --mapping setup.cfg --group a
 doctor --seconds 0
 doctor --seconds 601
-token --scope ''
-token --client ' '
 mapping check
 mapping preview a.yaml
 mapping preview a.yaml --live --row row.yaml
