@@ -5,14 +5,13 @@ is NULL. What is wrong with a row is added to a list of problems: a column that 
 does not name, and a value that no cell can hold.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapters.contract import SourceDataError
 from adapters.http.adapter import open_section
 from adapters.inspection import SourceRow
 from adapters.mapping.model import ItemMapping, ResourceMapping
-from adapters.mapping.paths import Expression, first_keys, path_of
 from adapters.mapping.problems import MappingProblem, did_you_mean
 from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
 from adapters.mapping.slots import Kind, places_of
@@ -35,22 +34,27 @@ def read_row(
     problems: Problems,
 ) -> SourceRow:
     """Return a written row; without meaning where it adds to the problems."""
-    columns = own_columns(section)
-    below: ItemRows
-    if section.http is not None:
-        cells, below = _read_nested(file, section, written, items, problems)
-    else:
+    columns, below = own_columns(section), read_items(section, items, problems)
+    if section.http is None:
         cells = read_cells(section, written, problems)
-        below = {
+        of_items = {
             item: [tuple(map(row.get, item_columns(item))) for row in rows]
-            for item, rows in read_items(section, items, problems).items()
+            for item, rows in below.items()
         }
-    return SourceRow(section, columns, tuple(map(cells.get, columns)), below)
+        return SourceRow(section, columns, tuple(map(cells.get, columns)), of_items)
+    opened = open_section(file.source_of(section), section.resource_type)
+    try:
+        own, lists = opened.cells(plain(written))
+    except SourceDataError as error:
+        problems.append(MappingProblem(written.mark, "", str(error)))
+        return SourceRow(section, columns, (None,) * len(columns), {})
+    cells = _with_flags(section, dict(zip(columns, own, strict=True)))
+    return SourceRow(section, columns, tuple(cells.values()), lists)
 
 
 def read_cells(section: ResourceMapping, written: Table, problems: Problems) -> Cells:
     """Return the cells of a written row by column."""
-    problems += _unknown(written, known_columns(section))
+    problems += _refused(written, known_columns(section))
     return _with_flags(section, plain(written))
 
 
@@ -72,7 +76,7 @@ def read_items(
         if item := by_name.get(name):
             rows = rows_of(node, problems)
             for row in rows:
-                problems += _unknown(row, known_item_columns(item))
+                problems += _refused(row, known_item_columns(item))
             cells[item] = [plain(row) for row in rows]
         else:
             use = ", ".join(by_name) or "none, the section has no such item"
@@ -127,75 +131,12 @@ def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
             yield f"{name}.{number}" if len(numbered) > 1 else name, item
 
 
-def _read_nested(
-    file: MappingFile,
-    section: ResourceMapping,
-    written: Table,
-    items: Node | None,
-    problems: Problems,
-) -> tuple[Cells, ItemRows]:
-    """Return the cells of a row of an HTTP API by path, and the rows of its lists."""
-    if items is not None:
-        text = "an HTTP row holds its own lists: write them in 'given'"
-        problems.append(MappingProblem(items.mark, "", text))
-    unknown = [*_unknown(written, *_paths(section))]
-    problems += unknown
-    if unknown:
-        return {}, {}
-    opened = open_section(file.source_of(section), section.resource_type)
-    try:
-        cells, below = opened.cells(plain(written))
-    except SourceDataError as error:
-        problems.append(MappingProblem(written.mark, "", str(error)))
-        return {}, {}
-    by_column = dict(zip(own_columns(section), cells, strict=True))
-    return _with_flags(section, by_column), below
-
-
-def _paths(section: ResourceMapping) -> tuple[Sequence[str], Collection[str]]:
-    """Return the paths that a section reads, and those below which an expression reads."""
-    columns = [(column, "") for column in own_columns(section)]
-    for item in (item for of in section.items.values() for item in of if item.rows):
-        columns.append((item.rows or "", ""))
-        columns += [(column, f"{item.rows}.") for column in item_columns(item)]
-    read = [(path_of(column), above) for column, above in columns]
-    free = (
-        f"{above}{key}"
-        for path, above in read
-        if isinstance(path, Expression)
-        for key in first_keys(path)
-    )
-    return [f"{above}{column}" for column, above in columns if column != "."], {*free}
-
-
-def _unknown(
-    node: Node,
-    known: Iterable[str],
-    free: Collection[str] | None = None,
-    path: str = "",
-) -> Iterator[MappingProblem]:
-    """Yield a problem for each value at a column or path that the mapping does not name.
-
-    `free` are paths of a nested row below which anything may stand, None for a flat row.
-    """
-    if isinstance(node, Scalar):
-        hint = ": leave out what the answer has as null" * (node.text == "null")
-        text = f"expected keys and values at '{path}'{hint}"
-        problem = MappingProblem(node.mark, "", text)
-        yield from () if path in known else (problem,)
-    elif path and free is None:
-        yield MappingProblem(node.mark, "", f"expected one text for '{path}'")
-    elif isinstance(node, Items):
-        for item in node.items:
-            yield from _unknown(item, known, free, path)
-    else:
-        for key, below in node.entries.items():
-            inner = f"{path}.{key}" if path else key
-            if inner in (free or ()):
-                continue
-            if any(is_below(name, inner) for name in known):
-                yield from _unknown(below, known, free, inner)
-            else:
-                near = did_you_mean(inner, known) or ": leave it out"
-                text = f"the mapping names no '{inner}'{near}"
-                yield MappingProblem(node.keys[key], "", text)
+def _refused(row: Table, known: Sequence[str]) -> Iterator[MappingProblem]:
+    """Yield a problem for each cell of a column that the mapping does not name."""
+    for column, node in row.entries.items():
+        if column not in known:
+            near = did_you_mean(column, known) or ": leave it out"
+            text = f"the mapping names no '{column}'{near}"
+            yield MappingProblem(row.keys[column], "", text)
+        elif not isinstance(node, Scalar):
+            yield MappingProblem(node.mark, "", f"expected one text for '{column}'")

@@ -154,11 +154,6 @@ REPORTS = {
     "an unknown source": (
         GNU_HEALTH, f"  - name: t\n    source: ipn-\n    given: {{id: 1}}{AT}: {{id: 1}}", "3:5",
         "'ipn-'|'inp-'"),
-    "paths of an HTTP row": (
-        GROUP_A, f"  - name: t\n    given: {{id: 1, patient: {{ip: 42}}, uf: 0123}}{AT}: {{id: 1}}",
-        "3:30 3:43", "'patient.ip'|'patient.ipp'|'uf'"),
-    "null in an HTTP row": (
-        GROUP_A, f"  - name: t\n    given: {{id: 1, uf: null}}{AT}: {{id: 1}}", "3:24", "null"),
     "refused otherwise": (DEMO, f"{SEARCH}{{status: done}}{AT}_refused: sorry", "5:5",
                           "'done'"),
     "no request": (DEMO, f"{SEARCH}{{}}{AT}_request: {{path: /x}}", "5:5", "expect_found"),
