@@ -484,12 +484,9 @@ def mapping_report(**options: Any) -> int:
 
 
 @mapping.command("schema", epilog=_STATUSES)
-@click.option(
-    "--profile", is_flag=True, help="Print the schema of profile files instead."
-)
-def mapping_schema(**options: Any) -> int:
+def mapping_schema() -> int:
     """Print the JSON Schema of mapping files, for editors."""
-    return _run_tool("cli.schema", **options)
+    return _run_tool("cli.schema")
 
 
 def _tables(command: Function) -> Function:

@@ -303,14 +303,8 @@ def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
         "differing": comparison.differing,
         "constants": comparison.constants,
         "changes": [
-            {
-                **change._asdict(),
-                "column": column,
-                "code": code,
-                "month": month,
-                "stays": n,
-            }
-            for (change, column, code, month), n in sorted(comparison.cases.items())
+            {**case._asdict(), **case.change._asdict(), "stays": stays}
+            for case, stays in sorted(comparison.cases.items())
         ],
     }
 
@@ -339,13 +333,11 @@ def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
 
 
 def _starts(months: Counter[str]) -> str:
-    """Return how many stays begin in each month, or in each year of many."""
-    if len(months) <= _MOST:
-        return f"month of start: {_listed(sorted(months.items()))}"
-    years: Counter[str] = Counter()
+    unit, length = ("month", 7) if len(months) <= _MOST else ("year", 4)
+    starts: Counter[str] = Counter()
     for month, stays in months.items():
-        years[month if month == NO_START else month.partition("-")[0]] += stays
-    return f"year of start: {_listed(sorted(years.items()))}"
+        starts[month if month == NO_START else month[:length]] += stays
+    return f"{unit} of start: {_listed(sorted(starts.items()))}"
 
 
 _MOST = 12

@@ -44,7 +44,7 @@ from app.config import (
     Settings,
     SettingsError,
 )
-from app.jwks import Address, IdentityError, Metadata, ProviderAddresses, usable_keys
+from app.jwks import Address, IdentityError, ProviderAddresses, usable_keys
 from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
 from app.tls import refused_sources, remedy_of
 
@@ -126,8 +126,6 @@ def checks_of(settings: Settings) -> Iterator[Check]:
         if address:
             check = partial(_check_provider, address, partial(ask, settings))
             yield Check(subject, check)
-    if settings.explorer_bind and settings.explorer_client_id:
-        yield Check("explorer", partial(_check_explorer, settings))
 
 
 # Settings, disk, and the service's own addresses
@@ -477,14 +475,3 @@ def _check_introspection(settings: Settings, url: str) -> Findings:
     else:
         text = "accepts an invented token"
         yield _error(text, "do not use it: everybody would have access")
-
-
-def _check_explorer(settings: Settings) -> Findings:
-    """Check that people can log in: the metadata of the issuer has to name where."""
-    metadata = Metadata(settings)
-    for name in ("authorization_endpoint", "token_endpoint"):
-        try:
-            metadata.address(name)
-            yield _fine(f"the provider names its {name}")
-        except IdentityError as error:
-            yield _error(f"{name}: {error}", "check ENCOUNTERS_ISSUER and its metadata")

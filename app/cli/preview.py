@@ -74,14 +74,10 @@ def _written(
 
 def _live(file: MappingFile, kind: ResourceType, id: str) -> SourceRow:
     """Return the row that the source holds."""
-    sections = file.sections(kind) or (file.section(kind),)
     try:
         return find_row(file.mapping, kind, id)
     except (NotFoundError, GoneError) as error:
-        prefixes = sorted({s.fields["id"].prefix for s in sections})
-        is_of_none = not id.startswith(tuple(prefixes))
-        why = f": its ids begin with {' or '.join(prefixes)}" if is_of_none else ""
-        raise CannotRunError(f"the source has no such {kind.lower()}{why}") from error
+        raise CannotRunError(f"the source has no such {kind.lower()}") from error
 
 
 def _as_text(tried: TriedRow) -> Iterator[str]:

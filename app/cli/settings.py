@@ -47,8 +47,7 @@ def run(*, as_json: bool) -> int:
             )
         print(*aligned(table), *faults, *unknown.values(), sep="\n")
         if os.environ.get("GUNICORN_CMD_ARGS"):
-            text = "is set and overrides workers, threads and bind"
-            print(f"note: GUNICORN_CMD_ARGS {text}")
+            print("note: GUNICORN_CMD_ARGS overrides workers, threads and bind")
     return FINDINGS if faults else FINE
 
 

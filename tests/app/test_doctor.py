@@ -165,7 +165,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
     found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
     page = section(OPERATORS.read_text("utf-8"), "Check a deployment")
     documented = {n for row in table(page, "Check") for n in row[0].split(", ")}
-    assert set(found) == documented - {"one for each", "introspection", "explorer"}
+    assert set(found) == documented - {"one for each", "introspection"}
     assert set(found["redis"][0]) == {"text", "severity", "remedy"}
     assert found["source"][-1]["severity"] == "error"
     assert "did not end" in found["source"][-1]["text"]
@@ -258,21 +258,12 @@ def test_introspection(deployed: Deployed) -> None:
 def test_what_the_metadata_of_the_provider_names(deployed: Deployed) -> None:
     issuer = f"http://{HOST}:9"
     url = f"{issuer}/.well-known/openid-configuration"
-    explorer = {"EXPLORER_BIND": f"{HOST}:1", "EXPLORER_CLIENT_ID": "explorer"}
-    settings = deployed(KEY_SET_URL="", ISSUER=issuer, **explorer)
-    for metadata, errors in (
-        ({"authorization_endpoint": "x", "token_endpoint": "x"}, 0),
-        ({"token_endpoint": "x"}, 1),
-        ({}, 2),
-    ):
-        with published(behind=0) as mock:
-            named = {name: f"{issuer}/{path}" for name, path in metadata.items()}
-            named |= {"issuer": issuer, "jwks_uri": KEY_SET_URL}
-            mock.get(url, json=named)
-            assert [each for each, _ in of(settings, "explorer")] == [ERROR] * errors
-            assert of(settings, "key set") == []
-            mock.upsert(responses.GET, url, status=404)
-            assert [severity for severity, _ in of(settings, "key set")] == [ERROR]
+    settings = deployed(KEY_SET_URL="", ISSUER=issuer)
+    with published(behind=0) as mock:
+        mock.get(url, json={"issuer": issuer, "jwks_uri": KEY_SET_URL})
+        assert of(settings, "key set") == []
+        mock.upsert(responses.GET, url, status=404)
+        assert [severity for severity, _ in of(settings, "key set")] == [ERROR]
 
 
 # Mapping and sources
