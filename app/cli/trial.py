@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -98,25 +98,21 @@ class Line:
     place: str
 
     def __str__(self) -> str:
-        cells = ", ".join(
-            f"{column} = {'NULL' if cell is None else repr(cell)}"
-            for column, cell in self.cells.items()
-        )
+        shown = {c: "NULL" if v is None else repr(v) for c, v in self.cells.items()}
+        cells = ", ".join(f"{column} = {cell}" for column, cell in shown.items())
         values = self.value if isinstance(self.value, list) else [self.value]
         value = "" if self.value is None else f" = {', '.join(map(written, values))}"
-        rule = "; ".join(part for part in (cells, self.rule) if part)
-        origin = "   ".join(part for part in (rule, self.place) if part)
+        rule = "; ".join(filter(None, (cells, self.rule)))
+        origin = "   ".join(filter(None, (rule, self.place)))
         return f"  {self.element}{value}\n      ← {origin}"
 
     def number_in(self, file: Path) -> int:
         """Return the number of the line in a file, 0 where another file says so."""
-        name, _, rest = self.place.rpartition(".yaml:")
-        is_here = Path(f"{name}.yaml") == file
-        return int(rest.partition(":")[0]) if is_here and rest else 0
+        name, line, _ = (self.place or "::").rsplit(":", 2)
+        return int(line) if Path(name) == file else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """What makes one element; `rule` is in words, `mark` the line that says so."""
 
     rule: str = ""
@@ -126,7 +122,7 @@ class Origin:
     @property
     def place(self) -> str:
         """The line that says so, "" for none."""
-        return str(self.mark) if self.mark else ""
+        return str(self.mark or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,11 +246,15 @@ class TriedRow:
                 return self.origin_of(traced)
         making = [traced for traced in self.traced if _makes(traced, path, inside)]
         if making:
-            return self.origin_of(max(making, key=_nearness))
+            # The nearest one, which has a value rather than none.
+            near = max(
+                making, key=lambda m: (len(m.element), bool(m.value), m.is_filled)
+            )
+            return self.origin_of(near)
         # Where several fields make an element together, the first that makes anything.
         parts = [m for m in self.traced if is_below(unnumbered(m.element), inside)]
-        parts.sort(key=lambda m: not m.value)
-        return self.origin_of(parts[0]) if parts else Origin()
+        filled = [part for part in parts if part.value]
+        return self.origin_of((filled or parts)[0]) if parts else Origin()
 
     def origin_of(self, traced: TracedField) -> Origin:
         """Return in words what a field does with its cells, and the line that says so."""
@@ -389,11 +389,6 @@ def _time_rule(traced: TracedField) -> str:
     return ", ".join(parts)
 
 
-def _nearness(traced: TracedField) -> tuple[int, bool, bool]:
-    """Return the rank of a field that makes an element: an exact one with a value is highest."""
-    return len(traced.element), bool(traced.value), traced.is_filled
-
-
 def _makes(traced: TracedField, path: str, inside: str) -> bool:
     if "[" in traced.element:
         return traced.is_included and is_below(path, traced.element)
@@ -408,9 +403,6 @@ def _plain(value: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------- searches
-
-Search: TypeAlias = tuple[ResourceType, Parameters]
-"""A resource type and its parameters, as clients send them."""
 
 
 class RefusedError(CannotRunError):
@@ -459,15 +451,14 @@ def searching(mapping: SourceMapping) -> Iterator[Searches]:
         yield Searches(mapping, adapter)
 
 
-def parsed_search(search: str) -> Search:
+def parsed_search(search: str) -> tuple[ResourceType, Parameters]:
     """Return a search like `Encounter?date=2024`, with or without an address before it."""
     path, _, query = search.partition("?")
-    name = path.rstrip("/").rpartition("/")[2]
-    kinds = {str(kind): kind for kind in ResourceType}
-    if name not in kinds:
-        text = one_of(name, kinds, "a resource type")
+    name = path.rpartition("/")[2]
+    if name not in [*ResourceType]:
+        text = one_of(name, ResourceType, "a resource type")
         raise CannotRunError(f"{text}; a search is like 'Encounter?patient=42'")
-    return kinds[name], decode_form(query.encode())
+    return ResourceType(name), decode_form(query.encode())
 
 
 @contextmanager
