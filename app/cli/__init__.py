@@ -384,7 +384,7 @@ def mapping_test(**options: Any) -> int:
 @_file
 @click.option("--row", type=_PATH, help="A file of columns and values.")
 @click.option("--live", is_flag=True, help="Read the row from the source.")
-@click.option("--id", help="With --live: the id, as clients see it.")
+@click.option("--id", default="", help="With --live: the id, as clients see it.")
 @click.option(
     "--of",
     type=click.Choice(["encounter", "patient", "organization"]),
@@ -397,10 +397,11 @@ def mapping_test(**options: Any) -> int:
 )
 @click.option("--redact", is_flag=True, help="Hide what identifies a person.")
 @_json
-def mapping_preview(**options: Any) -> int:
+def mapping_preview(live: bool, **options: Any) -> int:
     """Print what a row becomes, and the origin of each value."""
-    if bool(options["row"]) == options["live"]:
-        raise click.UsageError("One of --row and --live is required.")
+    row, id, source = (options[name] for name in ("row", "id", "source"))
+    if bool(row) is live or live is not bool(id) or (live and source):
+        raise click.UsageError("--row FILE or --live --id ID is required.")
     return _run_tool("cli.preview", **options)
 
 

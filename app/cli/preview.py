@@ -24,31 +24,21 @@ _UNSERVED = {
     "removed": "the row is removed: no search finds it, and reading it returns 410",
 }
 
-_USAGE = (
-    "--live takes --id, which row, as clients see its id; --source is for --row, since "
-    "such an id tells its source"
-)
-
 
 def run(
     *,
     file: Path,
     row: Path | None,
-    live: bool,
-    id: str | None,
+    id: str,
     of: str,
     source: str,
     redact: bool,
     as_json: bool,
 ) -> int:
     """Preview one row and return the exit status: 1 for a row that is a fault."""
-    if live is not bool(id) or (live and source):
-        raise CannotRunError(_USAGE)
-    mapping = MappingFile.open(file, os.environ if live else None)
+    mapping = MappingFile.open(file, None if row else os.environ)
     kind = SECTIONS[of]
-    found = (
-        _written(mapping, kind, row, source) if row else _live(mapping, kind, id or "")
-    )
+    found = _written(mapping, kind, row, source) if row else _live(mapping, kind, id)
     tried = TriedRow.of(mapping, found, redacted=redact)
     if as_json:
         print_json(tried.as_json())

@@ -164,6 +164,9 @@ doctor --seconds 0
 doctor --seconds 601
 mapping check
 mapping preview a.yaml
+mapping preview a.yaml --live
+mapping preview a.yaml --row row.yaml --id 1
+mapping preview a.yaml --live --id 1 --source north
 mapping preview a.yaml --live --row row.yaml
 mapping preview a.yaml --live --of stay
 mapping new

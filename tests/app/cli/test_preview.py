@@ -190,7 +190,6 @@ def test_removed_stays_and_rows_of_an_api(preview: Preview) -> None:
         ("sejour: 1", (), "row.yaml:1:1: "),
         ("a: [", (), "row.yaml:"),
         ("id: 1", ("--source", "x"), "'source'"),
-        ("id: 1", ("--id", "1"), "--live"),
     ],
 )
 def test_what_cannot_be_previewed_is_an_error(
@@ -220,7 +219,6 @@ def test_a_live_row_is_read_by_its_id(
     said = live("--id", patient, "--of", "patient", "--redact")
     assert (said.status, number in said.out) == (0, False)
     for url, options, says in (
-        (f"sqlite:///{database}", (), "--live takes --id"),
         (f"sqlite:///{database}", ("--id", "nobody"), NOT_THERE),
         ("sqlite:////nowhere.sqlite", ("--id", "1"), "the source cannot be read: "),
         (None, ("--id", "1"), "the environment variable PAS_URL is not set"),
