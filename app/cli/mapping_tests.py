@@ -32,7 +32,7 @@ from adapters.mapping.model import (
     SourceMapping,
     TimeRule,
 )
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.problems import MappingError
 from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS, UNSERVED, Kind, field_of, places_of
@@ -64,7 +64,6 @@ from app.cli.trial import (
     RefusedError,
     TriedRow,
     element_of,
-    elements_of,
     entry_of,
     leaves,
     searching,
@@ -356,39 +355,29 @@ def _described(value: Any) -> str:
 def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how a row differs from what is expected of it."""
     section = file.section(case.kind, case.text("source"))
-    problems = [*_unknown_elements(case)]
+    problems: Problems = []
     given, items = case.parts["given"], case.parts.get("given_items")
     assert isinstance(given, Table), "a faulty case is not tried"
     tried = TriedRow.of(file, read_row(file, section, given, items, problems))
     if problems:
         raise MappingError(problems)
     outcome, fault = tried.outcome, case.text("expect_error")
-    mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
-    wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
-    if isinstance(outcome, RowFault):
-        text = _fault_text(case.kind, outcome)
-        coverage.touch_named(tried, outcome.field if fault else "")
-        if not fault or fault not in text:
-            where = f" ({tried.mark_of(outcome)})".removesuffix(" (None)")
-            text = f"expected {wanted}, and the row is a fault{where}: {text}"
-            yield Finding.at(mark, text, element_of(case.kind, outcome), outcome.column)
-    elif isinstance(outcome, dict) and wanted == "a resource":
+    if isinstance(outcome, dict) and not (fault or case.text("expect")):
         yield from _resource(tried, case, coverage)
+        return
+    wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
+    name, found, text = "status", tried.unserved or "a resource", ""
+    if isinstance(outcome, RowFault):
+        name, text = outcome.field, _fault_text(case.kind, outcome)
+        places = (f"{traced.field.mark}: " for traced in tried.named(name))
+        found = f"a fault: {next(places, '')}{text}"
+    if fault in text if fault else wanted == found:
+        for traced in tried.named(name):
+            coverage.touch_field(traced)
     else:
-        coverage.touch_named(tried, "status")
-        if wanted != outcome:
-            text = f"expected {wanted}, and the row is {tried.unserved or 'a resource'}"
-            yield Finding.at(mark, text, case.kind)
-
-
-def _unknown_elements(case: Case) -> Iterator[MappingProblem]:
-    """Yield the paths of `expect_absent` at which no resource has anything."""
-    known = elements_of(case.kind)
-    for path in case.texts("expect_absent"):
-        name = unnumbered(path.text)
-        if not any(is_below(name, element) for element in known):
-            text = f"{case.kind} has no element '{name}' here"
-            yield MappingProblem(path.mark, "", text + did_you_mean(name, known))
+        mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
+        text = f"expected {wanted}, and the row is {found}"
+        yield Finding.at(mark, text, case.kind)
 
 
 def _resource(tried: TriedRow, case: Case, coverage: "Coverage") -> Iterator[Finding]:
@@ -681,12 +670,6 @@ class Coverage:
         self._touched.add(traced.field.mark)
         if traced.fault is None and traced.cells:
             self._touch_code(traced.field, traced.cells[0][1])
-
-    def touch_named(self, tried: TriedRow, name: str) -> None:
-        """Count the fields of a name."""
-        for traced in tried.traced:
-            if traced.name == name:
-                self.touch_field(traced)
 
     def touch_search(
         self,

@@ -30,7 +30,7 @@ from adapters.mapping.model import FieldMapping, Mark, SourceMapping
 from adapters.mapping.problems import one_of
 from adapters.mapping.profile import profile_of
 from adapters.mapping.row_mapper import RowMapper
-from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, element, named_slots
+from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.cli.check import CannotRunError, MappingFile
@@ -176,20 +176,17 @@ class TriedRow:
             return ()
         # Nobody reads the other columns of an item that is left out.
         faults = [m.fault for m in self.traced if m.fault and m.is_included]
-        return tuple(
-            Finding.at(
-                self.mark_of(fault) or self.row.section.mark,
-                fault.rule,
-                element_of(self.kind, fault),
-                fault.column,
-            )
-            for fault in dict.fromkeys([*faults, self.outcome])
-        )
+        found = []
+        for fault in dict.fromkeys([*faults, self.outcome]):
+            marks = [traced.field.mark for traced in self.named(fault.field)]
+            mark = (marks or [self.row.section.mark])[0]
+            element = element_of(self.kind, fault)
+            found.append(Finding.at(mark, fault.rule, element, fault.column))
+        return tuple(found)
 
-    def mark_of(self, fault: RowFault) -> Mark | None:
-        """Return the place of the field that a fault is of."""
-        marks = (m.field.mark for m in self.traced if m.name == fault.field)
-        return next(marks, None)
+    def named(self, name: str) -> list[TracedField]:
+        """Return the fields of a name."""
+        return [traced for traced in self.traced if traced.name == name]
 
     def as_json(self) -> dict[str, Any]:
         """Return all that is shown, for machines."""
@@ -317,18 +314,6 @@ def as_resource(mapping: SourceMapping, kind: ResourceType, record: Any) -> Any:
 def element_of(kind: ResourceType, fault: RowFault) -> str:
     """Return the FHIR element of a fault."""
     return element((kind.lower(), "fields", *fault.field.split(".")))
-
-
-def elements_of(kind: ResourceType) -> tuple[str, ...]:
-    """Return every element of a resource type that this service can make."""
-    elements = [slot.element for slot in SLOTS[kind]]
-    for listed in LISTS[kind]:
-        slots = (*listed.slots, LINES)
-        elements += [f"{listed.element}.{slot.element}" for slot in slots]
-    others = (each.partition(".") for each in (*_FIXED, *_ALSO))
-    elements += [path for of, _, path in others if of == kind]
-    whole = [e[: dot.start()] for e in elements for dot in re.finditer(r"\.", e)]
-    return tuple(dict.fromkeys((*elements, *whole)))
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -149,8 +149,6 @@ REPORTS = {
         "3:5 6:13 6:36 8:5 12:5 14:5 20:19 20:56 24:20",
         "'given'|'sejour_id'|'patient_id'|telecoms|'villle'"),
     "nothing expected": (DEMO, f"{ROW}}}{AT}: {{}}", "4:5", ""),
-    "an element that never is": (DEMO, f"{ROW}}}{AT}_absent: [perod.end, period.end]", "4:21",
-                                 "'perod.end'|'period.end'"),
     "an unknown source": (
         GNU_HEALTH, f"  - name: t\n    source: ipn-\n    given: {{id: 1}}{AT}: {{id: 1}}", "3:5",
         "'ipn-'|'inp-'"),
