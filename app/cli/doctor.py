@@ -114,8 +114,6 @@ def checks_of(settings: Settings) -> Iterator[Check]:
     yield Check("settings", partial(_check_settings, settings))
     yield Check("disk", partial(_check_disk, settings))
     yield Check("public address", partial(_check_public_address, settings))
-    if bind := settings.operations_bind:
-        yield Check("operations port", partial(_check_operations, bind))
     yield from _mapping_checks(settings)
     yield Check("redis", partial(_check_redis, settings))
     addresses = ProviderAddresses.of(settings)
@@ -211,25 +209,7 @@ def _of_status(status: int, *, is_open: bool) -> Finding:
     return _error(f"only the proxy answers (status {status})", remedy)
 
 
-def _check_operations(bind: str) -> Findings:
-    host, _, port = bind.rpartition(":")
-    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104
-    try:
-        response = _request("GET", f"http://{host}:{port}/ready")
-        parts = response.json()["parts"]
-    except (requests.RequestException, LookupError, TypeError) as error:
-        text = f"the service does not answer there ({type(error).__name__})"
-        yield _note(text, "fine before the start; otherwise see the service's log")
-        return
-    if response.ok:
-        yield _fine("the service is ready")
-    for name, part in parts.items():
-        for problem in part["problems"]:
-            remedy = "see the check of that part, and docs/runbook.md"
-            yield _error(f"{name}: {problem}", remedy)
-
-
-# Certificates and clocks
+# Certificates
 
 _OTHER_HOST = "is for another host", "use a name of the certificate in the setting"
 _OTHER_CA = (
@@ -267,21 +247,6 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
             yield _warning(f"its certificate expires in {days} days", "renew it")
         else:
             yield _fine(f"its certificate is valid for {days} days")
-
-
-def _compare_clock(ahead: float, leeway: float | None = None) -> Finding:
-    """Return what it means that a clock is so many seconds ahead of ours.
-
-    `leeway` is the difference from which on tokens are refused, if it issues any.
-    """
-    text = f"its clock is {ahead:+.0f} seconds from ours"
-    remedy = "synchronize both machines (chronyc tracking, timedatectl)"
-    if leeway is not None and abs(ahead) > leeway:
-        limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({leeway:g})"
-        return _error(f"{text}, {limit}: tokens may be refused", remedy)
-    if abs(ahead) > CLOCK_SECONDS:
-        return _warning(text, remedy)
-    return _fine("its clock agrees with ours")
 
 
 # Mapping and sources
@@ -345,16 +310,14 @@ def _check_database(source: SourceConfig, settings: Settings) -> Findings:
     try:
         with closing(Database(source.url, source.timeout_seconds, 1)) as database:
             status = database.server_status()
-            seconds, now = time.monotonic() - started, time.time()
+            seconds = time.monotonic() - started
     except AdapterError as error:
         yield _error(f"does not report its state: {error}", _MEND)
         return
     if status is None:
-        yield _note("this kind of database reports no version, clock and limits")
+        yield _note("this kind of database reports no version and limits")
         return
     yield _fine(f"{status.version}, connects in {seconds:.2f} s")
-    if status.now is not None:
-        yield _compare_clock(status.now.timestamp() - now)
     needed = settings.workers * (source.connections + COUNTS)
     need = f"this instance needs up to {needed}"
     remedy = "fewer ENCOUNTERS_WORKERS or source.connections, or more there"
@@ -381,8 +344,6 @@ def _check_redis(settings: Settings) -> Findings:
                 pipeline.delete(key)
                 pipeline.execute()
             yield _fine("stores pages")
-            seconds, _ = client.time()
-            yield _compare_clock(seconds + 0.5 - time.time())
             yield from _check_redis_info(client.info())
     except redis.RedisError as error:
         text = f"stores no pages ({type(error).__name__}): further pages get 503"
@@ -453,7 +414,15 @@ def _check_key_set(settings: Settings, url: str) -> Findings:
     if date := response.headers.get("Date"):
         # The header has whole seconds.
         ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
-        yield _compare_clock(ahead, settings.leeway_seconds)
+        text = f"its clock is {ahead:+.0f} seconds from ours"
+        remedy = "synchronize both machines (chronyc tracking, timedatectl)"
+        if abs(ahead) > settings.leeway_seconds:
+            limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({settings.leeway_seconds:g})"
+            yield _error(f"{text}, {limit}: tokens may be refused", remedy)
+        elif abs(ahead) > CLOCK_SECONDS:
+            yield _warning(text, remedy)
+        else:
+            yield _fine("its clock agrees with ours")
 
 
 def _check_introspection(settings: Settings, url: str) -> Findings:

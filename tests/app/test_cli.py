@@ -161,7 +161,6 @@ demo --mapping no-such-file
 demo --mapping setup.cfg --stays 1000
 demo --mapping setup.cfg --group a
 doctor --seconds 0
-doctor --seconds 601
 mapping check
 mapping preview a.yaml
 mapping preview a.yaml --live

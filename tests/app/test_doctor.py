@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psycopg
@@ -152,7 +151,6 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
             ("source: {", "source: {timeout_seconds: 60, "),
             pas=f"postgresql://canary-user:canary-word@{HOST}:{port}/canary-name",
             REDIS_URL=f"redis://:canary-redis@{HOST}:{free_ports()}/0",
-            OPERATIONS_BIND=f"{HOST}:{free_ports()}",
         )
         # On a busy machine another check may be late once.
         for seconds in ("2.5", "20"):
@@ -171,7 +169,6 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
     assert "did not end" in found["source"][-1]["text"]
     assert found["redis"][-1]["severity"] == "error"
     assert found["key set"][0]["severity"] == "ok"
-    assert found["operations port"][0]["severity"] == "note"
     assert "canary" not in text
     assert f"{port}" not in text
 
@@ -352,32 +349,6 @@ def test_the_public_address(deployed: Deployed) -> None:
     ((severity, text),) = of(deployed(TRUSTED_PROXIES=""), "settings")
     assert severity is ERROR
     assert "403" in text
-
-
-def test_the_operations_port(deployed: Deployed) -> None:
-    sent: list[tuple[int, bytes]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(sent[-1][0])
-            self.end_headers()
-            self.wfile.write(sent[-1][1])
-
-        def log_message(self, *_: object) -> None:
-            """Write nothing."""
-
-    with ThreadingHTTPServer((HOST, 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        settings = deployed(OPERATIONS_BIND=f"{HOST}:{server.server_port}")
-        for status, answer, expected in (
-            (200, b'{"parts": {"source": {"problems": []}}}', []),
-            (503, b'{"parts": {"source": {"problems": ["x"]}}}', ["source: x"]),
-            (501, b"?", []),
-        ):
-            sent.append((status, answer))
-            found = of(settings, "operations port")
-            assert found == [(ERROR, text) for text in expected]
-        server.shutdown()
 
 
 def test_a_certificate_is_reported_by_its_days(tmp_path: Path) -> None:
