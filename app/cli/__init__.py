@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
-from click.core import ParameterSource
 
 Function = TypeVar("Function", bound=Callable[..., int])
 
@@ -205,8 +204,6 @@ def audit_who(**options: Any) -> int:
     Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
     ENCOUNTERS_AUDIT_KEY is the key of the digests.
     """
-    if options["as_csv"] and options["as_json"]:
-        raise click.UsageError("--csv and --json exclude each other.")
     return _run_tool("cli.audit", "who", **options)
 
 
@@ -272,9 +269,7 @@ def _place(command: Function) -> Function:
     "variables that it names in the environment.",
 )
 @_place
-@click.pass_context
 def demo_command(
-    context: click.Context,
     port: int,
     stays: int,
     mapping: Path | None,
@@ -288,10 +283,8 @@ def demo_command(
     from demo import stack
     from demo.state import DemoError, deployment
 
-    has_stays = context.get_parameter_source("stays") is ParameterSource.COMMANDLINE
-    if mapping and (group or has_stays):
-        other = "--group" if group else "--stays"
-        raise click.UsageError(f"--mapping and {other} exclude each other.")
+    if mapping and group:
+        raise click.UsageError("--mapping and --group exclude each other.")
     try:
         chosen = deployment(group, mapping)
     except DemoError as error:

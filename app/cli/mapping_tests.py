@@ -30,16 +30,12 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
 from adapters.mapping.problems import MappingError
 from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
-from adapters.mapping.slots import SECTIONS, UNSERVED, Kind, field_of, places_of
-from adapters.mapping.times import read_day, to_instant
+from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
-from adapters.sql.columns import Kind as ColumnKind
-from adapters.sql.columns import time_bound
 from app.cli.check import (
     FINDINGS,
     FINE,
@@ -471,7 +467,9 @@ def _given(file: MappingFile, case: Case) -> Rows:
             lists = node.entries
         for name, below in lists.items():
             section = file.section(kind, name)
-            rows[section.mark] = _read_rows(section, below, problems)
+            rows[section.mark] = [
+                read_cells(section, row, problems) for row in rows_of(below, problems)
+            ]
     if items := case.parts.get("given_items"):
         section = file.section(case.kind, source)
         of_items = read_items(section, items, problems)
@@ -479,38 +477,6 @@ def _given(file: MappingFile, case: Case) -> Rows:
     if problems:
         raise MappingError(problems)
     return rows
-
-
-def _read_rows(
-    section: ResourceMapping, node: Node, problems: Problems
-) -> Sequence[Cells]:
-    """Return written rows as SQLite compares them: times are texts that sort as times."""
-    times = {
-        column: (place.kind, rule)
-        for place in places_of(section)
-        if (rule := place.field.time) and rule.format is None
-        for column in (*place.field.columns, place.field.search_column)
-        if len(place.field.columns) == 1
-    }
-    return [
-        {
-            column: _comparable(*times[column], cell) if column in times else cell
-            for column, cell in read_cells(section, row, problems).items()
-        }
-        for row in rows_of(node, problems)
-    ]
-
-
-def _comparable(kind: Kind, rule: TimeRule, cell: object) -> object:
-    """Write a time as the SQL adapter compares texts with it; what is none stays."""
-    if not isinstance(cell, str):
-        return cell
-    try:
-        if kind is Kind.DATE:
-            return read_day(cell, rule).isoformat()
-        return time_bound(ColumnKind.TEXT, rule, to_instant(cell, rule))
-    except ValueError:
-        return cell
 
 
 def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:

@@ -19,11 +19,6 @@ from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile, print_jso
 from app.cli.rows import read_row
 from app.cli.trial import TriedRow
 
-_UNSERVED = {
-    "hidden": "the row is hidden: it is never served, and reading it returns 404",
-    "removed": "the row is removed: no search finds it, and reading it returns 410",
-}
-
 
 def run(
     *,
@@ -75,7 +70,7 @@ def _as_text(tried: TriedRow) -> Iterator[str]:
         yield orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
         yield "\nWhere each element is from:"
     elif tried.unserved:
-        yield _UNSERVED[tried.unserved]
+        yield f"the row is {tried.unserved}: no client gets it"
     else:
         yield from map(str, tried.faults)
         yield "\nWhat its fields hold:"

@@ -158,7 +158,6 @@ demo --port 0
 demo --port 65534
 demo --stays 999
 demo --mapping no-such-file
-demo --mapping setup.cfg --stays 1000
 demo --mapping setup.cfg --group a
 doctor --seconds 0
 mapping check

@@ -110,12 +110,6 @@ REPORTS = {
     "not refused": (DEMO, f"{SEARCH}{{status: planned}}{AT}_refused: sorry", "5:5", "answered"),
     "an invalid row": (DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 4 2, etat: S}]\n"
                        f"    search: {{}}{AT}_found: []", "3:5", "Encounter.subject ← patient_id"),
-    "times however they are written": (
-        DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
-        " date_entree: 2024-01-01T00:00:00Z}, {sejour_id: 2, patient_id: 42, etat: S,"
-        " date_entree: 2024-01-01T00:59:59.5}]\n    cases:\n"
-        "      - {search: {date: ge2024-01-01T01:00:00+01:00}, expect_found: [1]}\n"
-        "      - {search: {_sort: date}, expect_found: [2, 1]}", "", ""),
     "several sources": (
         GNU_HEALTH, "  - name: t\n    given:\n"
         "      inp-: [{id: 1, patient: 42, state: finished}]\n"
