@@ -48,7 +48,6 @@ from app.cli.check import (
 )
 from app.cli.rows import (
     Cells,
-    Problems,
     is_below,
     known_item_columns,
     read_cells,
@@ -171,19 +170,15 @@ def run(*, files: Sequence[Path], complete: bool, as_json: bool) -> int:
     return FINDINGS if wrong else FINE
 
 
-def try_file(named: Path) -> Result:
-    """Run the tests beside a mapping file; the file of tests itself may be named too."""
-    name = named.name.removesuffix(".test.yaml")
-    path = named if name == named.name else named.with_name(f"{name}.yaml")
-    problems: Problems = []
+def try_file(path: Path) -> Result:
+    """Run the tests beside a mapping file."""
     try:
         file = MappingFile.open(path)
-        cases = read_cases(tests_beside(path), problems)
+        cases, faults = read_cases(tests_beside(path))
     except MappingError as error:
         return Result(path, findings_of(error))
     coverage = Coverage(file)
     tests = [(case, _differences(file, case, coverage)) for case in cases]
-    faults = findings_of(MappingError(problems))
     return Result(path, faults, tests, coverage.targets, coverage.gaps)
 
 
@@ -238,22 +233,23 @@ class Case:
         return Finding.at(self.keys.get(key, self.mark), text)
 
 
-def read_cases(path: Path, problems: Problems) -> list[Case]:
-    """Return the cases of the tests that have the right shape; adds to the problems.
+def read_cases(path: Path) -> tuple[list[Case], list[Finding]]:
+    """Return the cases of the tests that have the right shape, and what is wrong with others.
 
     Raises MappingError for a file that cannot be read at all.
     """
     root, unread = parse_file(path)
     of_shape = problems_of(root, "TestFile")
-    problems += [*unread, *(problem for problem, _ in of_shape)]
     refused = {at[1] for _, at in of_shape if len(at) > 1}
     node = root.entries.get("tests")
-    return [
+    cases = [
         case
         for number, test in enumerate(node.items if isinstance(node, Items) else ())
         if number not in refused and isinstance(test, Table)
         for case in _cases(test)
     ]
+    problems = (*unread, *(problem for problem, _ in of_shape))
+    return cases, [Finding.of(problem) for problem in problems]
 
 
 def _cases(test: Table) -> Iterator[Case]:
@@ -351,12 +347,9 @@ def _described(value: Any) -> str:
 def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how a row differs from what is expected of it."""
     section = file.section(case.kind, case.text("source"))
-    problems: Problems = []
     given, items = case.parts["given"], case.parts.get("given_items")
     assert isinstance(given, Table), "a faulty case is not tried"
-    tried = TriedRow.of(file, read_row(file, section, given, items, problems))
-    if problems:
-        raise MappingError(problems)
+    tried = TriedRow.of(file, read_row(file, section, given, items))
     outcome, fault = tried.outcome, case.text("expect_error")
     if isinstance(outcome, dict) and not (fault or case.text("expect")):
         yield from _resource(tried, case, coverage)
@@ -454,9 +447,7 @@ def _given(file: MappingFile, case: Case) -> Rows:
     Raises MappingError.
     """
     rows: Rows = {}
-    problems: Problems = []
-    source = case.text("source")
-    patient = ResourceType.PATIENT
+    source, patient = case.text("source"), ResourceType.PATIENT
     for key, kind, only in (
         ("given", case.kind, source),
         ("given_patients", patient, ""),
@@ -467,15 +458,11 @@ def _given(file: MappingFile, case: Case) -> Rows:
             lists = node.entries
         for name, below in lists.items():
             section = file.section(kind, name)
-            rows[section.mark] = [
-                read_cells(section, row, problems) for row in rows_of(below, problems)
-            ]
+            rows[section.mark] = [read_cells(section, row) for row in rows_of(below)]
     if items := case.parts.get("given_items"):
         section = file.section(case.kind, source)
-        of_items = read_items(section, items, problems)
-        rows |= {item.mark: cells for item, cells in of_items.items()}
-    if problems:
-        raise MappingError(problems)
+        for item, cells in read_items(section, items).items():
+            rows[item.mark] = cells
     return rows
 
 

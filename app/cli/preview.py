@@ -46,15 +46,13 @@ def _written(
     file: MappingFile, kind: ResourceType, path: Path, source: str
 ) -> SourceRow:
     """Return the row that a file holds."""
-    root, refused = parse_file(path)
-    section, problems = file.section(kind, source), [*refused]
+    root, problems = parse_file(path)
+    if problems:
+        raise MappingError(problems)
     cells = {k: v for k, v in root.entries.items() if k != "given_items"}
     written = Table(root.mark, cells, root.keys)
     items = root.entries.get("given_items")
-    row = read_row(file, section, written, items, problems)
-    if problems:
-        raise MappingError(problems)
-    return row
+    return read_row(file, file.section(kind, source), written, items)
 
 
 def _live(file: MappingFile, kind: ResourceType, id: str) -> SourceRow:

@@ -1,8 +1,8 @@
 """Rows that a person wrote as YAML, as the source would return them.
 
 Every value is the text that was written, as in a mapping file; a column that is left out
-is NULL. What is wrong with a row is added to a list of problems: a column that the mapping
-does not name, and a value that no cell can hold.
+is NULL. A column that the mapping does not name, and a value that no cell can hold, are a
+MappingError.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,32 +11,26 @@ from typing import Any, TypeAlias
 from adapters.contract import SourceDataError
 from adapters.http.adapter import open_section
 from adapters.inspection import SourceRow
-from adapters.mapping.model import ItemMapping, ResourceMapping
-from adapters.mapping.problems import MappingProblem, did_you_mean
+from adapters.mapping.model import ItemMapping, Mark, ResourceMapping
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
 from adapters.mapping.slots import Kind, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, plain
 from app.cli.check import MappingFile
 
 Cells: TypeAlias = Mapping[str, Any]
-Problems: TypeAlias = list[MappingProblem]
-ItemRows: TypeAlias = Mapping[ItemMapping, Sequence[Sequence[object]]]
 
 _TRUTH: Mapping[str, object] = {"true": True, "false": False, "1": 1, "0": 0}
 """What a column of a true-or-false field without a code table holds."""
 
 
 def read_row(
-    file: MappingFile,
-    section: ResourceMapping,
-    written: Table,
-    items: Node | None,
-    problems: Problems,
+    file: MappingFile, section: ResourceMapping, written: Table, items: Node | None
 ) -> SourceRow:
-    """Return a written row; without meaning where it adds to the problems."""
-    columns, below = own_columns(section), read_items(section, items, problems)
+    """Return a written row."""
+    columns, below = own_columns(section), read_items(section, items)
     if section.http is None:
-        cells = read_cells(section, written, problems)
+        cells = read_cells(section, written)
         of_items = {
             item: [tuple(map(row.get, item_columns(item))) for row in rows]
             for item, rows in below.items()
@@ -46,57 +40,46 @@ def read_row(
     try:
         own, lists = opened.cells(plain(written))
     except SourceDataError as error:
-        problems.append(MappingProblem(written.mark, "", str(error)))
-        return SourceRow(section, columns, (None,) * len(columns), {})
+        raise _refusal(written.mark, str(error)) from error
     cells = _with_flags(section, dict(zip(columns, own, strict=True)))
     return SourceRow(section, columns, tuple(cells.values()), lists)
 
 
-def read_cells(section: ResourceMapping, written: Table, problems: Problems) -> Cells:
+def read_cells(section: ResourceMapping, written: Table) -> Cells:
     """Return the cells of a written row by column."""
-    problems += _refused(written, known_columns(section))
-    return _with_flags(section, plain(written))
+    return _with_flags(section, _cells(written, known_columns(section)))
 
 
 def read_items(
-    section: ResourceMapping, items: Node | None, problems: Problems
+    section: ResourceMapping, items: Node | None
 ) -> Mapping[ItemMapping, Sequence[Cells]]:
     """Return the written rows of each item that has a SELECT of its own.
 
     They stand by the name of the list (`identifiers`), with the number of the item in it
     where several have one (`identifiers.2`).
     """
-    if not isinstance(items, Table):
-        if items is not None:
-            text = "expected lists and their rows here: {telecoms: [{…}]}"
-            problems.append(MappingProblem(items.mark, "", text))
+    if items is None:
         return {}
+    if not isinstance(items, Table):
+        text = "expected lists and their rows here: {telecoms: [{…}]}"
+        raise _refusal(items.mark, text)
     by_name, cells = dict(_named_items(section)), {}
     for name, node in items.entries.items():
-        if item := by_name.get(name):
-            rows = rows_of(node, problems)
-            for row in rows:
-                problems += _refused(row, known_item_columns(item))
-            cells[item] = [plain(row) for row in rows]
-        else:
+        if name not in by_name:
             use = ", ".join(by_name) or "none, the section has no such item"
             text = f"no items of their own SELECT are called '{name}': use {use}"
-            problems.append(MappingProblem(items.keys[name], "", text))
+            raise _refusal(items.keys[name], text)
+        known = known_item_columns(by_name[name])
+        cells[by_name[name]] = [_cells(row, known) for row in rows_of(node)]
     return cells
 
 
-def rows_of(node: Node, problems: Problems) -> Sequence[Table]:
+def rows_of(node: Node) -> Sequence[Table]:
     """Return the rows of a written list."""
-    if not isinstance(node, Items):
-        text = "expected a list of rows here: [{…}, {…}]"
-        problems.append(MappingProblem(node.mark, "", text))
-        return ()
-    rows = [item for item in node.items if isinstance(item, Table)]
-    problems += (
-        MappingProblem(item.mark, "", "expected columns and values here")
-        for item in node.items
-        if not isinstance(item, Table)
-    )
+    items = node.items if isinstance(node, Items) else (node,)
+    rows = [item for item in items if isinstance(item, Table)]
+    if not isinstance(node, Items) or len(rows) < len(items):
+        raise _refusal(node.mark, "expected a list of rows here: [{…}, {…}]")
     return rows
 
 
@@ -131,12 +114,22 @@ def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
             yield f"{name}.{number}" if len(numbered) > 1 else name, item
 
 
-def _refused(row: Table, known: Sequence[str]) -> Iterator[MappingProblem]:
-    """Yield a problem for each cell of a column that the mapping does not name."""
+def _cells(row: Table, known: Sequence[str]) -> Cells:
+    """Return the cells of columns that the mapping names."""
+    problems = []
     for column, node in row.entries.items():
         if column not in known:
             near = did_you_mean(column, known) or ": leave it out"
             text = f"the mapping names no '{column}'{near}"
-            yield MappingProblem(row.keys[column], "", text)
+            problems.append(MappingProblem(row.keys[column], "", text))
         elif not isinstance(node, Scalar):
-            yield MappingProblem(node.mark, "", f"expected one text for '{column}'")
+            text = f"expected one text for '{column}'"
+            problems.append(MappingProblem(node.mark, "", text))
+    if problems:
+        raise MappingError(problems)
+    cells: Cells = plain(row)
+    return cells
+
+
+def _refusal(mark: Mark, text: str) -> MappingError:
+    return MappingError([MappingProblem(mark, "", text)])
