@@ -45,7 +45,7 @@ from app.config import (
     SettingsError,
 )
 from app.jwks import Address, IdentityError, ProviderAddresses, usable_keys
-from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
+from app.redis_client import connect, is_exposed
 from app.tls import refused_sources, remedy_of
 
 CERTIFICATE_DAYS = 21
@@ -59,9 +59,6 @@ LEAST_DISK_BYTES = 1_600_000_000
 """What a million audit events of reads and small pages take."""
 
 LEAST_METRICS_BYTES = 16 * 1024**2
-SENTINELS = 3
-"""Fewer sentinels cannot elect a master safely."""
-
 _MEND = "correct the mapping or the source"
 _AWAY = "check its address, its account and firewalls"
 _ALLOWED = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
@@ -353,12 +350,7 @@ def _check_redis(settings: Settings) -> Findings:
 
 def _check_redis_address(url: str) -> Findings:
     parts = urlsplit(url)
-    if is_sentinel(url):
-        number = len(SentinelAddress.read(url).hosts)
-        if number < SENTINELS:
-            text = f"{number} sentinels are named: electing a master takes {SENTINELS}"
-            yield _warning(text, "name all of them in ENCOUNTERS_REDIS_URL")
-    elif parts.scheme == "rediss":
+    if parts.scheme == "rediss":
         (cafile,) = parse_qs(parts.query).get("ssl_ca_certs", [""])
         https = f"https://{parts.hostname}:{parts.port or 6379}"
         yield from check_certificate(https, cafile)

@@ -48,7 +48,6 @@ from app.cli.check import (
 )
 from app.cli.rows import (
     Cells,
-    is_below,
     known_item_columns,
     read_cells,
     read_items,
@@ -60,6 +59,7 @@ from app.cli.trial import (
     TriedRow,
     element_of,
     entry_of,
+    is_below,
     leaves,
     searching,
     unnumbered,

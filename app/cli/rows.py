@@ -90,11 +90,6 @@ def known_item_columns(item: ItemMapping) -> Sequence[str]:
     return tuple(dict.fromkeys((*item_columns(item), *searched)))
 
 
-def is_below(path: str, above: str) -> bool:
-    """Whether a path is that of an element, or of something inside it."""
-    return path == above or path.startswith((f"{above}.", f"{above}["))
-
-
 def _with_flags(section: ResourceMapping, cells: Cells) -> Cells:
     """Return cells by column; those of true-or-false fields without a code table are such."""
     flags = {

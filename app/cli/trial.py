@@ -34,7 +34,6 @@ from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.cli.check import CannotRunError, MappingFile
-from app.cli.rows import is_below
 from app.errors import ServiceError
 from app.fhir.resources import resource_schemas
 from app.middleware import outcome_for
@@ -353,6 +352,11 @@ def entry_of(field: FieldMapping, cell: object) -> tuple[str | None, str | None]
     if code in field.codes.table and code not in field.absent | {""}:
         return code, field.codes.table[code]
     return None, field.codes.otherwise
+
+
+def is_below(path: str, above: str) -> bool:
+    """Whether a path is that of an element, or of something inside it."""
+    return path == above or path.startswith((f"{above}.", f"{above}["))
 
 
 def unnumbered(path: str) -> str:
