@@ -9,7 +9,7 @@ What no test touches is reported.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -65,6 +65,7 @@ from app.cli.trial import (
     unnumbered,
     written,
 )
+from app.search.parser import Parameters
 
 KINDS = ("field", "code", "search parameter", "sort key")
 """What can be covered."""
@@ -476,7 +477,7 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
             query = replace(query, count=max(query.count, sum(map(len, rows.values()))))
         page = searches.page(query)
     sections = [s for s in file.sections(case.kind) if rows.get(s.mark)]
-    coverage.touch_search(query, sections, rows, is_sorted="_sort" in names)
+    coverage.touch_search(query, pairs, sections, rows)
     for row in page.rows:
         if isinstance(row, RowFault):
             text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
@@ -503,8 +504,7 @@ def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findi
         # An HTTP source refuses what it cannot ask when it says what it would send.
         request = searches.sent(query, values=True)
     questions = questions_of(open_section(mapping, query.resource_type), query)
-    is_sorted = any(name == "_sort" for name, _ in pairs)
-    coverage.touch_search(query, [section], {}, is_sorted=is_sorted)
+    coverage.touch_search(query, pairs, [section], {})
     expected = case.parts.get("expect_request")
     if isinstance(expected, Table) and questions:
         yield from _compare_request(expected, questions[0], query.count)
@@ -627,10 +627,9 @@ class Coverage:
     def touch_search(
         self,
         query: SearchQuery,
-        sections: Sequence[ResourceMapping],
+        pairs: Parameters,
+        sections: Iterable[ResourceMapping],
         rows: Rows,
-        *,
-        is_sorted: bool,
     ) -> None:
         """Count the parameters and the order of a search, and the codes that it compares."""
         names = {criterion.parameter for criterion in query.criteria}
@@ -640,7 +639,7 @@ class Coverage:
             slots.add("visit_number_system")
         for section in sections:
             self._touched |= {(section.mark, name) for name in names}
-            if is_sorted:
+            if any(name == "_sort" for name, _ in pairs):
                 self._touched.add((section.mark, "_sort", query.sort.key))
             for slot, field in section.fields.items():
                 for row in rows.get(section.mark, ()) if field.codes else ():
