@@ -7,7 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from datetime import datetime, timedelta
 from glob import escape
 from http import HTTPStatus
@@ -48,45 +48,43 @@ class Disclosure:
     request_id: str
 
 
-@dataclass(slots=True)
 class _Search:
-    """A search for a patient in events of several keys; what it could not read."""
+    """A search for a patient in events of several keys, and what it could not read.
 
-    patient: str
-    keys: list[str]
-    start: str
-    end: str
-    foreign: list[str] = field(default_factory=list)
-    """When patients were first and last named under an unknown key."""
-    unreadable: int = 0
+    `foreign` is when patients were named under an unknown key.
+    """
+
+    def __init__(self, patient: str, keys: list[str], start: str, end: str) -> None:
+        digests = [Digests(key) for key in keys]
+        self.patient, self.start, self.end = patient, start, end
+        self.names = {patient, *(each.of(patient) for each in digests)}
+        self.keys = {each.fingerprint for each in digests}
+        self.foreign: list[str] = []
+        self.unreadable = 0
 
     def disclosures(self, lines: Iterable[bytes]) -> Iterator[Disclosure]:
         """Yield the responses with data of the patient."""
-        digests = [Digests(key) for key in self.keys]
-        names = {self.patient, *(each.of(self.patient) for each in digests)}
-        keys = {each.fingerprint for each in digests}
-        # Parsing each line would take twenty times as long.
-        wanted, known = ([text.encode() for text in texts] for texts in (names, keys))
+        wanted = [name.encode() for name in self.names]
+        known = [key.encode() for key in self.keys]
         for line in lines:
+            # Parsing each line would take twenty times as long.
             if any(w in line for w in wanted) or not any(k in line for k in known):
                 try:
-                    row = self._disclosure(read_event(orjson.loads(line)), names, keys)
+                    event = read_event(orjson.loads(line))
                 except UNREADABLE:
                     self.unreadable += 1
                     continue
-                if row:
-                    yield row
+                if self.start <= event.recorded < self.end:
+                    yield from self._disclosure(event)
 
-    def _disclosure(
-        self, event: AuditedResponse, names: set[str], keys: set[str]
-    ) -> Disclosure | None:
-        if not self.start <= event.recorded < self.end:
-            return None
-        shown = names & event.patients.keys()
-        if shown or _names_patient(event, names):
+    def _disclosure(self, event: AuditedResponse) -> Iterator[Disclosure]:
+        shown = self.names & event.patients.keys()
+        # A request that succeeded may name the patient and show nothing, as a count does.
+        is_named = any(value in self.names for _, value in event.parameters)
+        if shown or (is_named and event.status < HTTPStatus.BAD_REQUEST):
             ids = ",".join(event.patients[name] for name in shown)
             references = [f"{event.returned}/{id}" for id in ids.split(",") if id]
-            return Disclosure(
+            yield Disclosure(
                 time=event.recorded,
                 client=event.client or "",
                 address=event.address or "",
@@ -94,16 +92,8 @@ class _Search:
                 resources=" ".join(references or [self.patient] * bool(shown)),
                 request_id=event.request_id,
             )
-        if event.key not in keys and not event.is_clear:
-            times = [*self.foreign, event.recorded]
-            self.foreign = [min(times), max(times)]
-        return None
-
-
-def _names_patient(event: AuditedResponse, names: set[str]) -> bool:
-    """Return whether a successful request named the patient, such as a count of stays."""
-    succeeded = event.status < HTTPStatus.BAD_REQUEST
-    return succeeded and any(value in names for _, value in event.parameters)
+        elif event.key not in self.keys and not event.is_clear:
+            self.foreign.append(event.recorded)
 
 
 def who(
@@ -137,29 +127,22 @@ def who(
         writer = csv.writer(sys.stdout)
         writer.writerows([[f.name for f in fields(Disclosure)], *map(astuple, rows)])
     else:
-        cells = (
-            (r.time, r.client, r.action, _summary(r.resources.split()), r.request_id)
-            for r in rows
-        )
-        print(*aligned([_TABLE, *cells]), sep="\n")
-    return _report_gaps(search)
-
-
-def _report_gaps(search: _Search) -> int:
-    """Report what the search could not read; return the exit status."""
+        print(*aligned([_TABLE, *map(_cells, rows)]), sep="\n")
     if search.unreadable:
         print(f"{search.unreadable} lines are not audit events", file=sys.stderr)
     if search.foreign:
-        period = " to ".join(search.foreign)
+        period = f"{min(search.foreign)} to {max(search.foreign)}"
         text = f"events have another key, name it with --key: {period}"
         print(text, file=sys.stderr)
     return FINDINGS if search.unreadable or search.foreign else FINE
 
 
-def _summary(references: list[str]) -> str:
+def _cells(row: Disclosure) -> tuple[str, ...]:
+    references = row.resources.split()
+    what = row.resources or "no resource"
     if len(references) > MOST_IDS:
-        return f"{len(references)} {references[0].partition('/')[0]}"
-    return " ".join(references) or "no resource"
+        what = f"{len(references)} {references[0].partition('/')[0]}"
+    return row.time, row.client, row.action, what, row.request_id
 
 
 def verify(

@@ -19,7 +19,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
-from itertools import chain, islice, pairwise
+from itertools import pairwise, product
 from operator import eq, ge, le
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -94,6 +94,9 @@ def count(text: str, expected: int, counted: int) -> Finding:
     return Finding.about(f"{counted} of {expected} {text}", severity=severity)
 
 
+_note = partial(Finding.about, severity=Severity.NOTE)
+
+
 class NotProvedError(Exception):
     """A claim cannot be proved here; the message is the reason."""
 
@@ -112,19 +115,16 @@ def settled(prove: Proof) -> list[Finding]:
 
 
 def _tried(prove: Proof) -> Iterator[Finding]:
-    reason = ""
     try:
         yield from prove()
     except NotProvedError as error:
-        reason = str(error)
+        yield _note(str(error))
     except requests.HTTPError as error:
         yield count("status", requests.codes.ok, error.response.status_code)
     except requests.RequestException as error:
-        reason = f"no answer that can be read ({type(error).__name__})"
+        yield _note(f"no answer that can be read ({type(error).__name__})")
     except (LookupError, TypeError, ValueError, AttributeError):
         yield count("answers with all parts that FHIR requires", 1, 0)
-    if reason:
-        yield Finding.about(reason, severity=Severity.NOTE)
 
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
@@ -225,13 +225,9 @@ class Filter:
     def variants(self) -> list[str]:
         """What is offered of it: itself (""), its prefixes or its modifiers."""
         able = self.offered.capability
-        match self.row.type:
-            case ParameterType.DATE:
-                return ["", *(f"={each}" for each in Prefix if each in able.prefixes)]
-            case ParameterType.STRING:
-                return ["", *modifiers(able.matches)]
-            case _:
-                return [""]
+        prefixes = (f"={each}" for each in Prefix if each in able.prefixes)
+        is_date = self.row.type is ParameterType.DATE
+        return ["", *(prefixes if is_date else modifiers(able.matches))]
 
     def trials(self, variant: str) -> Iterator[Trial]:
         """Yield trials with values of the sample. Raises NotProvedError if it has none."""
@@ -242,10 +238,9 @@ class Filter:
             case ParameterType.STRING:
                 return self._texts(variant, max(values, key=len))
             case ParameterType.DATE:
-                starts = [start for start, _ in values if start]
                 prefixes = [variant] if variant else self.variants[1:]
-                trials = (self._days(Prefix(each[1:]), starts) for each in prefixes)
-                return islice(chain.from_iterable(trials), 1)
+                starts = [self._day(start, date.min) for start, _ in values if start]
+                return self._days([Prefix(each[1:]) for each in prefixes], starts)
             case _:
                 return self._tokens(*values[0])
 
@@ -259,26 +254,23 @@ class Filter:
         return [v for v in values if v[needed.get(self.row.type, 1)]]
 
     def _tokens(self, system: str | None, code: str) -> Iterator[Trial]:
-        is_extension = bool(self.row.extension)
-        tokens: list[tuple[str | None, str]] = [] if is_extension else [(None, code)]
-        tokens += [(system, code)] if system else []
-        own = system if is_extension else None
-        for each in (
-            *tokens,
-            *((own, other) for other in self.row.codes or (NOTHING,)),
-        ):
-            parts = [part for part in each if part is not None]
-            yield Trial(self.row.name, _escaped(*parts), partial(self._has, *each))
+        needs_system = bool(self.row.extension)
+        tokens: list[tuple[str | None, str]] = [(system, code)] if system else []
+        tokens += [] if needs_system else [(None, code)]
+        own = system if needs_system else None
+        tokens += [(own, other) for other in self.row.codes or (NOTHING,)]
+        for token in tokens:
+            text = _escaped(*filter(None, token))
+            yield Trial(self.row.name, text, partial(self._has, *token))
 
     def _has(self, system: str | None, code: str, resource: Json) -> bool:
         tokens = self._values(resource)
         return any(code == c and system in (None, s) for s, c in tokens)
 
-    def _days(self, prefix: Prefix, starts: list[str]) -> Iterator[Trial]:
-        """Yield the trial of a prefix, with a day on which resources of the sample match."""
-        days = sorted(self._day(start, date.min) for start in starts)
-        middle = len(days) // 2
-        for day in (*days[middle:], *days[:middle]):
+    def _days(self, prefixes: list[Prefix], starts: list[date]) -> Iterator[Trial]:
+        """Yield the trial of a prefix and of a day with which it finds a resource."""
+        days, middle = sorted(starts), len(starts) // 2
+        for prefix, day in product(prefixes, (*days[middle:], *days[:middle])):
             finds = partial(self._is_at, prefix, day)
             if any(map(finds, self.sample)):
                 yield Trial(self.row.name, f"{prefix}{day}", finds)
@@ -372,25 +364,25 @@ class Prover:
                 yield count("matches of a value that nothing has", 0, page["total"])
             elif expected:
                 yield count("searches with a match", 1, min(1, page["total"]))
-            if trial.name != "_id" and (ids := self._sample_ids()):
-                both = self._search(("_id", ids), pair)
+            if trial.name != "_id" and (ids := self._ids()):
+                both = self._search(*ids, pair)
                 yield count("matches in the sample", expected, both["total"])
         if not total:
             raise NotProvedError("no resource of the sample matches")
 
-    def _sample_ids(self) -> str:
+    def _ids(self) -> tuple[Pair, ...]:
+        """Return the criterion that finds the sample, none where it takes too few ids."""
         ids = self.offer.parameters.get("_id")
-        is_enough = ids is not None and ids.values >= SAMPLE
-        return ",".join(each["id"] for each in self.sample) if is_enough else ""
+        if ids is None or ids.values < SAMPLE or not self.sample:
+            return ()
+        return (("_id", ",".join(each["id"] for each in self.sample)),)
 
-    def _scope(self) -> tuple[Pair, ...]:
+    def _scope(self, *, unfiltered: bool = True) -> tuple[Pair, ...]:
         """Return the criteria of a search that finds several resources."""
-        return () if self.offer.unfiltered else (self._named(),)
-
-    def _named(self) -> Pair:
-        """Return the criterion that finds the sample. Raises NotProvedError."""
-        if ids := self._sample_ids():
-            return "_id", ids
+        if unfiltered and self.offer.unfiltered:
+            return ()
+        if ids := self._ids():
+            return ids
         raise NotProvedError("there are no ids to search for")
 
     def _count(self) -> Iterator[Finding]:
@@ -410,7 +402,8 @@ class Prover:
         if key == "_id":
             # How a hospital compares ids is its own business: the opposite order shows it.
             orders = (sort, key if is_descending else f"-{key}")
-            pages = (self._search(self._named(), ("_sort", each)) for each in orders)
+            named = self._scope(unfiltered=False)
+            pages = (self._search(*named, ("_sort", each)) for each in orders)
             one, two = map(_ids_of, pages)
             yield _same("ids opposite to the other order", one, two[::-1])
             return
@@ -470,8 +463,7 @@ def claims_of(
         if each.searchable:
             yield from Prover(client, each, offer.paging, zone, sample[kind]).claims()
     for subject, reason in _UNTRIED.items():
-        note = Finding.about(reason, severity=Severity.NOTE)
-        yield Check(subject, partial(iter, [note]))
+        yield Check(subject, partial(iter, [_note(reason)]))
 
 
 def _sample_of(client: Client, offer: Offer) -> Mapping[ResourceType, list[Json]]:
@@ -531,7 +523,7 @@ def run(*, token_file: Path, certificate: Path | None, out: Path, as_json: bool)
     except (requests.RequestException, NotProvedError, LookupError, TypeError) as error:
         text = f"{error}: no sample of stays; check ENCOUNTERS_BASE_URL and the token"
         raise CannotRunError(text) from error
-    report = {
+    report: Json = {
         "deployment": mapping.name,
         "base_url": base_url,
         "release": version("encounters"),
@@ -543,23 +535,19 @@ def run(*, token_file: Path, certificate: Path | None, out: Path, as_json: bool)
     write_text(out / "conformance.json", f"{text}\n")
     page = html_page("conformance.html", report=report, verdicts=Verdict)
     write_text(out / "conformance.html", page)
-    verdicts = Counter(verdict_of(outcome.findings) for outcome in outcomes)
+    verdicts = Counter(each["verdict"] for each in report["claims"])
     if as_json:
         print_json(report)
     else:
-        print_outcomes(filter(_is_unproved, outcomes))
+        proved = Verdict.PROVED
+        print_outcomes(o for o in outcomes if verdict_of(o.findings) is not proved)
         print(", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict))
     return FINDINGS if verdicts[Verdict.FALSE] else FINE
 
 
-def _is_unproved(outcome: Outcome) -> bool:
-    return verdict_of(outcome.findings) is not Verdict.PROVED
-
-
 def _as_json(outcome: Outcome) -> Json:
-    findings = outcome.findings
+    verdict, findings = verdict_of(outcome.findings), outcome.findings
     notes = [each.text for each in findings if each.severity is Severity.NOTE]
-    verdict = verdict_of(findings)
     return {
         "claim": outcome.check.subject,
         "verdict": verdict,

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from adapters.contract import EncounterRecord, ResourceType, RowFault
-from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
-from adapters.mapping.slots import SLOTS, Place
+from adapters.inspection import code_of, without_code
+from adapters.mapping.slots import SLOTS
 from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile
 from app.cli.stays import NO_START, Row, Stays, month_of, reading
 
@@ -166,8 +166,8 @@ class Comparison:
         self._files = old, new
         # Equal instants with another offset are another text for clients.
         self._has_other_zone = old.mapping.time_zone != new.mapping.time_zone
-        self._cases: Counter[Case] = Counter()
-        self._codes: dict[str, _Codes] = {}
+        self.cases: Counter[Case] = Counter()
+        self._named: dict[str, set[str]] = {}
         self.differing = 0
         self.rows: tuple[Counter[bool], Counter[bool]] = Counter(), Counter()
 
@@ -177,15 +177,6 @@ class Comparison:
         old, new = (asdict(file.mapping.constants) for file in self._files)
         names = old.keys() - {"visit_number_system"}
         return {n: (old[n], new[n]) for n in sorted(names) if old[n] != new[n]}
-
-    @property
-    def cases(self) -> Counter[Case]:
-        """The number of stays of each case."""
-        cases: Counter[Case] = Counter()
-        for case, stays in self._cases.items():
-            shown = self._codes[case.column].shown if case.column else str
-            cases[case._replace(code=shown(case.code))] += stays
-        return cases
 
     def run(
         self, old: Iterable[Stays], new: Iterable[Stays]
@@ -198,7 +189,7 @@ class Comparison:
             for rows in pairs(*sides):
                 if changes := list(self._changes(stays, *rows)):
                     self.differing += 1
-                    self._cases.update(self._case(c, stays, *rows) for c in changes)
+                    self.cases.update(self._case(c, stays, *rows) for c in changes)
                     yield next(filter(None, rows)).outcome.id, changes
             for counts, side in zip(self.rows, sides, strict=True):
                 counts.update(side.counts)
@@ -247,46 +238,24 @@ class Comparison:
         if place is None:
             return Case(change, "", "", month)
         column = stays.column(place.field.columns[0])
-        if column not in self._codes:
-            self._codes[column] = _Codes(place, column, filter(None, both))
+        if column not in self._named:
+            self._named[column] = {_NONE, *_named_codes(both, column)}
         code = code_of(place, row.cell(place.field)) or _NONE
-        return Case(change, column, self._codes[column].add(code), month)
+        # What no table names may be no code but a text about somebody.
+        shown = code if code in self._named[column] else _UNNAMED
+        return Case(change, column, shown, month)
 
 
 def _shown(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-class _Codes:
-    """The source codes of a column in rows that differ.
-
-    A column may hold anything: a code is quoted where a table names it that reads the
-    column in either file, or where all its values look like codes.
-    """
-
-    def __init__(self, place: Place, column: str, both: Iterable[Stays]) -> None:
-        self._place = place
-        self._named = {_NONE}
-        for stays in both:
-            for each in stays.coded.values():
-                if each.field.codes and stays.column(each.field.columns[0]) == column:
-                    self._named.update(each.field.codes.table)
-        self._counts: Counter[str] = Counter()
-
-    def add(self, code: str) -> str:
-        """Count a code, and return it unless there are too many."""
-        if len(self._counts) > MOST and code not in self._named:
-            code = _UNNAMED
-        if code != _NONE:
-            self._counts[code] += 1
-        return code
-
-    def shown(self, code: str) -> str:
-        """Return a code that was counted as it may be printed."""
-        if code in self._named:
-            return code
-        counted = Counted(self._place, "", self._counts, 0)
-        return code if code in missing_codes(counted) else _UNNAMED
+def _named_codes(both: Iterable[Stays | None], column: str) -> Iterator[str]:
+    """Yield the codes of a column that a table of either file names."""
+    for stays in filter(None, both):
+        for place in stays.coded.values():
+            if place.field.codes and stays.column(place.field.columns[0]) == column:
+                yield from place.field.codes.table
 
 
 # What is printed
@@ -334,14 +303,8 @@ def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
         "differing": comparison.differing,
         "constants": comparison.constants,
         "changes": [
-            {
-                **change._asdict(),
-                "column": column,
-                "code": code,
-                "month": month,
-                "stays": n,
-            }
-            for (change, column, code, month), n in sorted(comparison.cases.items())
+            {**case._asdict(), **case.change._asdict(), "stays": stays}
+            for case, stays in sorted(comparison.cases.items())
         ],
     }
 
@@ -370,13 +333,11 @@ def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
 
 
 def _starts(months: Counter[str]) -> str:
-    """Return how many stays begin in each month, or in each year of many."""
-    if len(months) <= _MOST:
-        return f"month of start: {_listed(sorted(months.items()))}"
-    years: Counter[str] = Counter()
+    unit, length = ("month", 7) if len(months) <= _MOST else ("year", 4)
+    starts: Counter[str] = Counter()
     for month, stays in months.items():
-        years[month if month == NO_START else month.partition("-")[0]] += stays
-    return f"year of start: {_listed(sorted(years.items()))}"
+        starts[month if month == NO_START else month[:length]] += stays
+    return f"{unit} of start: {_listed(sorted(starts.items()))}"
 
 
 _MOST = 12

@@ -23,7 +23,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import redis
 import requests
-from redis.sentinel import MasterNotFoundError
 
 from adapters import open_source
 from adapters.contract import AdapterError
@@ -45,8 +44,8 @@ from app.config import (
     Settings,
     SettingsError,
 )
-from app.jwks import Address, IdentityError, Metadata, ProviderAddresses, usable_keys
-from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
+from app.jwks import Address, IdentityError, ProviderAddresses, usable_keys
+from app.redis_client import connect, is_exposed
 from app.tls import refused_sources, remedy_of
 
 CERTIFICATE_DAYS = 21
@@ -60,9 +59,6 @@ LEAST_DISK_BYTES = 1_600_000_000
 """What a million audit events of reads and small pages take."""
 
 LEAST_METRICS_BYTES = 16 * 1024**2
-SENTINELS = 3
-"""Fewer sentinels cannot elect a master safely."""
-
 _MEND = "correct the mapping or the source"
 _AWAY = "check its address, its account and firewalls"
 _ALLOWED = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
@@ -115,21 +111,16 @@ def checks_of(settings: Settings) -> Iterator[Check]:
     yield Check("settings", partial(_check_settings, settings))
     yield Check("disk", partial(_check_disk, settings))
     yield Check("public address", partial(_check_public_address, settings))
-    if bind := settings.operations_bind:
-        yield Check("operations port", partial(_check_operations, bind))
     yield from _mapping_checks(settings)
     yield Check("redis", partial(_check_redis, settings))
     addresses = ProviderAddresses.of(settings)
-    if address := addresses.key_set:
-        ask = partial(_check_key_set, settings)
-        fault = "no token can be checked (503)", "ENCOUNTERS_KEY_SET_URL"
-        yield Check("key set", partial(_check_provider, address, ask, *fault))
-    if address := addresses.introspection:
-        ask = partial(_check_introspection, settings)
-        fault = "opaque tokens get 503", "ENCOUNTERS_INTROSPECTION_URL"
-        yield Check("introspection", partial(_check_provider, address, ask, *fault))
-    if settings.explorer_bind and settings.explorer_client_id:
-        yield Check("explorer", partial(_check_explorer, settings))
+    for subject, address, ask in (
+        ("key set", addresses.key_set, _check_key_set),
+        ("introspection", addresses.introspection, _check_introspection),
+    ):
+        if address:
+            check = partial(_check_provider, address, partial(ask, settings))
+            yield Check(subject, check)
 
 
 # Settings, disk, and the service's own addresses
@@ -215,32 +206,13 @@ def _of_status(status: int, *, is_open: bool) -> Finding:
     return _error(f"only the proxy answers (status {status})", remedy)
 
 
-def _check_operations(bind: str) -> Findings:
-    host, _, port = bind.rpartition(":")
-    host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104
-    try:
-        response = _request("GET", f"http://{host}:{port}/ready")
-    except requests.RequestException:
-        text = "nothing answers there"
-        yield _note(text, "fine before the start; otherwise see the service's log")
-        return
-    try:
-        parts = response.json()["parts"]
-    except (ValueError, KeyError, TypeError):
-        text = f"something else answers (status {response.status_code})"
-        yield _error(text, "ENCOUNTERS_OPERATIONS_BIND: use a free port")
-        return
-    if response.ok:
-        yield _fine("the service is ready")
-    for name, part in parts.items():
-        for problem in part["problems"]:
-            remedy = "see the check of that part, and docs/runbook.md"
-            yield _error(f"{name}: {problem}", remedy)
-
-
-# Certificates and clocks
+# Certificates
 
 _OTHER_HOST = "is for another host", "use a name of the certificate in the setting"
+_OTHER_CA = (
+    "is of an unknown authority",
+    "send the whole chain; set SSL_CERT_FILE for own authorities",
+)
 _UNTRUSTED = {10: ("has expired", "renew it"), 62: _OTHER_HOST, 64: _OTHER_HOST}
 """What OpenSSL's codes mean (X509_V_ERR_…): its own texts may contain the host."""
 
@@ -259,13 +231,10 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
         ):
             certificate = secure.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
-        if known := _UNTRUSTED.get(error.verify_code):
-            yield _error(f"its certificate {known[0]}", known[1])
-        else:
-            severity = Severity.ERROR if for_us else Severity.NOTE
-            remedy = "send the whole chain; set SSL_CERT_FILE for own authorities"
-            text = "its certificate is of an unknown authority"
-            yield Finding.about(text, remedy, severity)
+        text, remedy = _UNTRUSTED.get(error.verify_code, _OTHER_CA)
+        is_theirs = remedy == _OTHER_CA[1] and not for_us
+        severity = Severity.NOTE if is_theirs else Severity.ERROR
+        yield Finding.about(f"its certificate {text}", remedy, severity)
     except OSError as error:
         yield _note(f"its certificate cannot be checked ({type(error).__name__})")
     else:
@@ -275,22 +244,6 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
             yield _warning(f"its certificate expires in {days} days", "renew it")
         else:
             yield _fine(f"its certificate is valid for {days} days")
-
-
-def _compare_clock(ahead: float, leeway: float | None = None) -> Finding:
-    """Return what it means that a clock is so many seconds ahead of ours.
-
-    `leeway` is the difference from which on tokens are refused, if it issues any.
-    """
-    direction = "ahead of" if ahead > 0 else "behind"
-    text = f"its clock is {abs(ahead):.0f} seconds {direction} ours"
-    remedy = "synchronize both machines (chronyc tracking, timedatectl)"
-    if leeway is not None and abs(ahead) > leeway:
-        limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({leeway:g})"
-        return _error(f"{text}, {limit}: tokens may be refused", remedy)
-    if abs(ahead) > CLOCK_SECONDS:
-        return _warning(text, remedy)
-    return _fine("its clock agrees with ours")
 
 
 # Mapping and sources
@@ -354,16 +307,14 @@ def _check_database(source: SourceConfig, settings: Settings) -> Findings:
     try:
         with closing(Database(source.url, source.timeout_seconds, 1)) as database:
             status = database.server_status()
-            seconds, now = time.monotonic() - started, time.time()
+            seconds = time.monotonic() - started
     except AdapterError as error:
         yield _error(f"does not report its state: {error}", _MEND)
         return
     if status is None:
-        yield _note("this kind of database reports no version, clock and limits")
+        yield _note("this kind of database reports no version and limits")
         return
     yield _fine(f"{status.version}, connects in {seconds:.2f} s")
-    if status.now is not None:
-        yield _compare_clock(status.now.timestamp() - now)
     needed = settings.workers * (source.connections + COUNTS)
     need = f"this instance needs up to {needed}"
     remedy = "fewer ENCOUNTERS_WORKERS or source.connections, or more there"
@@ -378,26 +329,6 @@ def _check_database(source: SourceConfig, settings: Settings) -> Findings:
 
 # Redis
 
-_REDIS_FAULTS: Mapping[type[redis.RedisError], tuple[str, str]] = {
-    redis.AuthenticationError: ("refuses our password", "see ENCOUNTERS_REDIS_URL"),
-    redis.exceptions.NoPermissionError: (
-        "refuses to store pages",
-        "its account must read, write and run scripts on all keys of this database",
-    ),
-    MasterNotFoundError: (
-        "no sentinel answers and names a master: further pages get 503",
-        "ENCOUNTERS_REDIS_URL: check the name of the master and the password",
-    ),
-    redis.ReadOnlyError: (
-        "is a replica and stores no pages",
-        "ENCOUNTERS_REDIS_URL: name the master, or its sentinels",
-    ),
-    redis.exceptions.OutOfMemoryError: (
-        "is full: searches with more than one page get 503",
-        "raise maxmemory: a page takes up to 2 KB",
-    ),
-}
-
 
 def _check_redis(settings: Settings) -> Findings:
     yield from _check_redis_address(settings.redis_url)
@@ -410,24 +341,16 @@ def _check_redis(settings: Settings) -> Findings:
                 pipeline.delete(key)
                 pipeline.execute()
             yield _fine("stores pages")
-            seconds, _ = client.time()
-            yield _compare_clock(seconds + 0.5 - time.time())
             yield from _check_redis_info(client.info())
     except redis.RedisError as error:
-        text = f"does not answer ({type(error).__name__}): further pages get 503"
-        fault = (text, "check ENCOUNTERS_REDIS_URL, the server and firewalls")
-        kinds = (kind for kind in _REDIS_FAULTS if isinstance(error, kind))
-        yield _error(*_REDIS_FAULTS.get(next(kinds, redis.RedisError), fault))
+        text = f"stores no pages ({type(error).__name__}): further pages get 503"
+        remedy = "ENCOUNTERS_REDIS_URL: name the master; check its account and memory"
+        yield _error(text, f"{remedy}, and firewalls")
 
 
 def _check_redis_address(url: str) -> Findings:
     parts = urlsplit(url)
-    if is_sentinel(url):
-        number = len(SentinelAddress.read(url).hosts)
-        if number < SENTINELS:
-            text = f"{number} sentinels are named: electing a master takes {SENTINELS}"
-            yield _warning(text, "name all of them in ENCOUNTERS_REDIS_URL")
-    elif parts.scheme == "rediss":
+    if parts.scheme == "rediss":
         (cafile,) = parse_qs(parts.query).get("ssl_ca_certs", [""])
         https = f"https://{parts.hostname}:{parts.port or 6379}"
         yield from check_certificate(https, cafile)
@@ -456,10 +379,8 @@ def _check_redis_info(info: Mapping[str, Any]) -> Findings:
 # Identity provider
 
 
-def _check_provider(
-    address: Address, ask: Callable[[str], Findings], effect: str, setting: str
-) -> Findings:
-    """Yield what an address answers and how it is reached; `effect` is what a fault means."""
+def _check_provider(address: Address, ask: Callable[[str], Findings]) -> Findings:
+    """Yield what an address of the provider answers, and how it is reached."""
     url = reason = ""
     try:
         url = address if isinstance(address, str) else address()
@@ -471,8 +392,8 @@ def _check_provider(
     except (requests.RequestException, ValueError, AttributeError) as error:
         reason = type(error).__name__
     if reason:
-        remedy = f"check {setting}, or the metadata of ENCOUNTERS_ISSUER, and firewalls"
-        yield _error(f"does not answer ({reason}): {effect}", remedy)
+        text = f"does not answer ({reason}): tokens cannot be checked (503)"
+        yield _error(text, "check its setting, or ENCOUNTERS_ISSUER, and firewalls")
     if url and is_plain(url):
         yield _warning(_ALLOWED, "use an https:// address")
     yield from check_certificate(url)
@@ -485,7 +406,15 @@ def _check_key_set(settings: Settings, url: str) -> Findings:
     if date := response.headers.get("Date"):
         # The header has whole seconds.
         ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
-        yield _compare_clock(ahead, settings.leeway_seconds)
+        text = f"its clock is {ahead:+.0f} seconds from ours"
+        remedy = "synchronize both machines (chronyc tracking, timedatectl)"
+        if abs(ahead) > settings.leeway_seconds:
+            limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({settings.leeway_seconds:g})"
+            yield _error(f"{text}, {limit}: tokens may be refused", remedy)
+        elif abs(ahead) > CLOCK_SECONDS:
+            yield _warning(text, remedy)
+        else:
+            yield _fine("its clock agrees with ours")
 
 
 def _check_introspection(settings: Settings, url: str) -> Findings:
@@ -507,14 +436,3 @@ def _check_introspection(settings: Settings, url: str) -> Findings:
     else:
         text = "accepts an invented token"
         yield _error(text, "do not use it: everybody would have access")
-
-
-def _check_explorer(settings: Settings) -> Findings:
-    """Check that people can log in: the metadata of the issuer has to name where."""
-    metadata = Metadata(settings)
-    for name in ("authorization_endpoint", "token_endpoint"):
-        try:
-            metadata.address(name)
-            yield _fine(f"the provider names its {name}")
-        except IdentityError as error:
-            yield _error(f"{name}: {error}", "check ENCOUNTERS_ISSUER and its metadata")

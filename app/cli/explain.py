@@ -2,31 +2,24 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from adapters.contract import ParameterCapability, Prefix, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
-from app.cli.check import FINDINGS, FINE, print_json
+from app.cli.check import FINDINGS, FINE, aligned, print_json
 from app.cli.trial import RefusedError, Searches, parsed_search, searching
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One search parameter: whether it is offered, and why not or how far."""
 
     resource_type: ResourceType
     parameter: str
     offered: bool
     reason: str
-
-    def __str__(self) -> str:
-        offered = "offered" if self.offered else "refused"
-        return (
-            f"{self.resource_type:<12}  {self.parameter:<27}  {offered}  {self.reason}"
-        )
 
 
 def run(*, file: Path, search: str | None, values: bool, as_json: bool) -> int:
@@ -36,9 +29,11 @@ def run(*, file: Path, search: str | None, values: bool, as_json: bool) -> int:
             return _show_search(searches, search, values=values, as_json=as_json)
         rows = [*_rows(searches)]
     if as_json:
-        print_json({"parameters": [asdict(row) for row in rows]})
+        print_json({"parameters": [row._asdict() for row in rows]})
     else:
-        print(*rows, sep="\n")
+        words = {True: "offered", False: "refused"}
+        table = [(of, name, words[offered], why) for of, name, offered, why in rows]
+        print(*aligned(table), sep="\n")
     return FINE
 
 

@@ -43,14 +43,12 @@ time_zone: Europe/Paris  # ? the hospital's zone; days without a time are read i
 
 source:
   url: {url}
-"""
-_AUTH = """\
   # ? how does a client authenticate? As an example, from the environment:
   # auth:
   #   oauth2:
-  #     token_url: {env: TOKEN_URL}
-  #     client_id: {env: CLIENT_ID}
-  #     client_secret: {env: CLIENT_SECRET}
+  #     token_url: {{env: TOKEN_URL}}
+  #     client_id: {{env: CLIENT_ID}}
+  #     client_secret: {{env: CLIENT_SECRET}}
 """
 _VISIT_NUMBER = """
 encounter:
@@ -58,7 +56,6 @@ encounter:
     visit_number: {{from: {path}}}  # ? {systems}
     visit_number_system: {system}  # ? the system of the visit numbers
 """
-_UNNAMED = "the CapabilityStatement does not name it"
 _WITHOUT = {
     "organization": "the server has no Organization",
     "encounter.fields.organization_id": "the server has no Organization",
@@ -89,10 +86,9 @@ def draft_of_server(url: str, written_url: str) -> str:
         statement = _statement(client)
         systems = {kind: _systems(client, kind) for kind in (STAY, PATIENT)}
     name = json.dumps(statement.title or "My hospital", ensure_ascii=False)
-    text = _HEAD.format(base=_BASE, name=name, url=written_url) + _AUTH
+    text = _HEAD.format(base=_BASE, name=name, url=written_url)
     text += "".join(_of_systems(systems))
-    without = [*_without(statement, url)]
-    lines = [f"  - {key}  {MARK}{reason}" for key, reason in without]
+    lines = [f"  - {key}  {MARK}{why}" for key, why in _without(statement, url)]
     return "\n".join([text, "without:", *lines, ""]) if lines else text
 
 
@@ -102,8 +98,7 @@ def _statement(client: Client) -> Statement:
         answer = _json(client, "/metadata")
     except AdapterError as error:
         raise _no_server(str(error)) from error
-    version = str(at(answer, _VERSION))
-    if not version.startswith("4."):
+    if not str(at(answer, _VERSION)).startswith("4."):
         raise _no_server("its /metadata is no CapabilityStatement of version 4")
     rest = at(answer, _TYPES) or {}
     common = rest.get("common") or ()
@@ -148,11 +143,11 @@ def _systems(client: Client, kind: ResourceType) -> list[tuple[str, int]]:
 
 
 def _of_systems(systems: Mapping[ResourceType, list[tuple[str, int]]]) -> Iterator[str]:
-    listed = {
-        kind: ", ".join(f"{system} ({count})" for system, count in of)
-        for kind, of in systems.items()
-    }
-    if not systems[STAY]:
+    stays, patients = (
+        ", ".join(f"{system} ({count})" for system, count in systems[kind])
+        for kind in (STAY, PATIENT)
+    )
+    if not stays:
         yield f"\n{MARK}which system do visit numbers have? No stay could be read:"
         yield " mappings/fhir-r4/README.md\n"
     else:
@@ -160,12 +155,11 @@ def _of_systems(systems: Mapping[ResourceType, list[tuple[str, int]]]) -> Iterat
         # A raw string of JMESPath has no other way for its own quote.
         own = system.replace("\\", "\\\\").replace("'", "\\'")
         path = json.dumps(f"identifier[?system=='{own}'].value | [0]")
-        yield _VISIT_NUMBER.format(
-            path=path, systems=listed[STAY], system=json.dumps(system)
-        )
-    if systems[PATIENT]:
+        named = json.dumps(system)
+        yield _VISIT_NUMBER.format(path=path, systems=stays, system=named)
+    if patients:
         yield f"\n{MARK}clients see the identifiers of patients of all systems: may they?"
-        yield f" {listed[PATIENT]}\n"
+        yield f" {patients}\n"
 
 
 def _without(statement: Statement, url: str) -> Iterator[tuple[str, str]]:
@@ -181,4 +175,5 @@ def _without(statement: Statement, url: str) -> Iterator[tuple[str, str]]:
         else:
             for name in section.parameters:
                 if name not in names:
-                    yield f"{kind.lower()}.search.{name}", _UNNAMED
+                    why = "the CapabilityStatement does not name it"
+                    yield f"{kind.lower()}.search.{name}", why

@@ -9,7 +9,7 @@ What no test touches is reported.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from adapters.contract import (
-    Page,
     ResourceType,
     RowFault,
     SearchQuery,
@@ -31,16 +30,12 @@ from adapters.mapping.model import (
     Mark,
     ResourceMapping,
     SourceMapping,
-    TimeRule,
 )
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.problems import MappingError
 from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
-from adapters.mapping.slots import SECTIONS, UNSERVED, Kind, field_of, places_of
-from adapters.mapping.times import read_day, to_instant
+from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
-from adapters.sql.columns import Kind as ColumnKind
-from adapters.sql.columns import time_bound
 from app.cli.check import (
     FINDINGS,
     FINE,
@@ -53,8 +48,6 @@ from app.cli.check import (
 )
 from app.cli.rows import (
     Cells,
-    Problems,
-    is_below,
     known_item_columns,
     read_cells,
     read_items,
@@ -65,8 +58,8 @@ from app.cli.trial import (
     RefusedError,
     TriedRow,
     element_of,
-    elements_of,
     entry_of,
+    is_below,
     leaves,
     searching,
     unnumbered,
@@ -178,19 +171,15 @@ def run(*, files: Sequence[Path], complete: bool, as_json: bool) -> int:
     return FINDINGS if wrong else FINE
 
 
-def try_file(named: Path) -> Result:
-    """Run the tests beside a mapping file; the file of tests itself may be named too."""
-    name = named.name.removesuffix(".test.yaml")
-    path = named if name == named.name else named.with_name(f"{name}.yaml")
-    problems: Problems = []
+def try_file(path: Path) -> Result:
+    """Run the tests beside a mapping file."""
     try:
         file = MappingFile.open(path)
-        cases = read_cases(tests_beside(path), problems)
+        cases, faults = read_cases(tests_beside(path))
     except MappingError as error:
         return Result(path, findings_of(error))
     coverage = Coverage(file)
     tests = [(case, _differences(file, case, coverage)) for case in cases]
-    faults = findings_of(MappingError(problems))
     return Result(path, faults, tests, coverage.targets, coverage.gaps)
 
 
@@ -236,40 +225,31 @@ class Case:
 
     def texts(self, key: str) -> tuple[Scalar, ...]:
         """Return the texts of a list behind a key."""
-        node = self.parts.get(key)
-        items = node.items if isinstance(node, Items) else ()
-        return tuple(item for item in items if isinstance(item, Scalar))
-
-    def table(self, key: str) -> Table:
-        """Return the keys and values behind a key, none for anything else."""
-        node = self.parts.get(key)
-        return node if isinstance(node, Table) else Table(self.mark, {}, {})
-
-    def problem(self, key: str, text: str) -> MappingProblem:
-        """Return a problem at one of the keys."""
-        return MappingProblem(self.keys.get(key, self.mark), "", text)
+        node = self.parts.get(key, Items(self.mark, ()))
+        assert isinstance(node, Items), "the shape of a file says so"
+        return tuple(item for item in node.items if isinstance(item, Scalar))
 
     def finding(self, key: str, text: str) -> Finding:
         """Return a finding at one of the keys."""
-        return Finding.of(self.problem(key, text))
+        return Finding.at(self.keys.get(key, self.mark), text)
 
 
-def read_cases(path: Path, problems: Problems) -> list[Case]:
-    """Return the cases of the tests that have the right shape; adds to the problems.
+def read_cases(path: Path) -> tuple[list[Case], list[Finding]]:
+    """Return the cases of the tests that have the right shape, and what is wrong with others.
 
     Raises MappingError for a file that cannot be read at all.
     """
     root = parse_file(path)
     of_shape = problems_of(root, "TestFile")
-    problems += [problem for problem, _ in of_shape]
     refused = {at[1] for _, at in of_shape if len(at) > 1}
     node = root.entries.get("tests")
-    return [
+    cases = [
         case
         for number, test in enumerate(node.items if isinstance(node, Items) else ())
         if number not in refused and isinstance(test, Table)
         for case in _cases(test)
     ]
+    return cases, [Finding.of(problem) for problem, _ in of_shape]
 
 
 def _cases(test: Table) -> Iterator[Case]:
@@ -294,9 +274,10 @@ def _differences(
     file: MappingFile, case: Case, coverage: "Coverage"
 ) -> Sequence[Finding]:
     """Return how a case differs from what it expects, or else what is wrong with it."""
+    if fault := _fault(case):
+        return [fault]
+    try_case = _search if case.is_search else _row
     try:
-        _refuse([*_faults(case)])
-        try_case = _search if case.is_search else _row
         return list(try_case(file, case, coverage))
     except NoSectionError as error:
         return [case.finding("source", str(error))]
@@ -304,81 +285,60 @@ def _differences(
         return findings_of(error)
 
 
-def _refuse(problems: Problems) -> None:
-    if problems:
-        raise MappingError(problems)
-
-
-def _faults(case: Case) -> Iterator[MappingProblem]:
-    """Yield what the keys of a case say wrongly about each other."""
-    own, other = OF_ROWS, OF_SEARCHES
-    if case.is_search:
-        own, other = other, own
-    expected, wrong = ([k for k in of if k in case.parts] for of in (own, other))
-    for key in wrong:
-        yield case.problem(key, f"not for this test: say one of {', '.join(own)}")
-    if not (expected or wrong):
-        yield case.problem("name", f"expects nothing: say one of {', '.join(own)}")
+def _fault(case: Case) -> Finding | None:
+    """Return what the keys of a case say wrongly about each other."""
+    tried, own = ("search", OF_SEARCHES) if case.is_search else ("given", OF_ROWS)
+    expected = [key for key in (*OF_ROWS, *OF_SEARCHES) if key in case.parts]
+    one_of = f"say what is expected by one of {', '.join(own)}"
+    if others := [key for key in expected if key not in own]:
+        return case.finding(others[0], f"not for this test: {one_of}")
+    if not expected:
+        return case.finding("name", one_of)
     if len(expected) > 1 and {"expect_error", *OF_SEARCHES} & {*expected}:
-        yield case.problem(expected[-1], f"one of {', '.join(expected)}, not all")
+        return case.finding(expected[-1], one_of)
     if expected == ["expect"] and plain(case.parts["expect"]) == {}:
-        yield case.problem("expect", "expects nothing of the resource")
-    if "expect_found" in expected and "given" not in case.parts:
-        yield case.problem("expect_found", "needs 'given': the rows to search in")
-    tried = "search" if case.is_search else "given"
+        return case.finding("expect", "expects nothing of the resource")
     if not isinstance(case.parts.get(tried), Table):
-        yield case.problem(tried, "expected names and their values here")
+        return case.finding(tried, "expected names and their values here")
+    return None
 
 
 # -------------------------------------------------------------------------- comparison
 
-Compared: TypeAlias = tuple[str, Mark, str]
-"""A path of an expectation, its place, and how the resource differs: "" when it does not."""
 
-
-def compare(expected: Node, actual: Any, path: str = "") -> Iterator[Compared]:
-    """Yield each path that is expected, with what is wrong at it; None is nothing there.
+def compare(
+    expected: Node, actual: Any, path: str = ""
+) -> Iterator[tuple[str, Mark, str]]:
+    """Yield each path that is expected, its place, and what is wrong at it, "" for nothing.
 
     Keys that are not expected do not count; the items of a list do, all of them.
     """
-    match expected, actual:
-        case Table(entries=entries), dict() | None if entries or actual is not None:
-            for key, below in entries.items():
-                inner = f"{path}.{key}" if path else key
-                near = "" if key in (actual or ()) else did_you_mean(key, actual or ())
-                if near:
-                    yield inner, expected.keys[key], f"there is no '{key}'{near}"
-                else:
-                    yield from compare(below, (actual or {}).get(key), inner)
-        case Items(items=items), list() | None if items or actual is not None:
-            if actual is not None and len(actual) != len(items):
-                count = f"{len(items)} item{'s' * (len(items) != 1)}"
-                text = f"expected {count}, and there are {len(actual)}"
-                yield path, expected.mark, text
-            several = [None] * len(items) if actual is None else actual
-            for number, (below, each) in enumerate(zip(items, several, strict=False)):
-                yield from compare(below, each, f"{path}[{number}]")
-        case Scalar(text=text), _ if _described(actual) == f"it is '{text}'":
-            yield path, expected.mark, ""
-        case _:
-            text = f"expected {_shown(expected)}, and {_described(actual)}"
+    if isinstance(expected, Table) and isinstance(actual, dict):
+        for key, below in expected.entries.items():
+            inner = f"{path}.{key}" if path else key
+            yield from compare(below, actual.get(key), inner)
+    elif isinstance(expected, Items) and isinstance(actual, list):
+        if len(actual) != len(expected.items):
+            text = f"expected {len(expected.items)} items, and there are {len(actual)}"
             yield path, expected.mark, text
+        for number, pair in enumerate(zip(expected.items, actual, strict=False)):
+            yield from compare(*pair, f"{path}[{number}]")
+    elif isinstance(expected, Table) and actual is None and expected.entries:
+        yield from compare(expected, {}, path)
+    else:
+        wanted, found = _described(plain(expected)), _described(actual)
+        text = f"expected {wanted}, and there is {found}" if wanted != found else ""
+        yield path, expected.mark, text
 
 
-def _shown(node: Node) -> str:
-    if isinstance(node, Scalar):
-        return f"'{node.text}'"
-    return "a list" if isinstance(node, Items) else "keys and values"
-
-
-def _described(actual: Any) -> str:
-    if actual is None:
-        return "there is none"
-    if isinstance(actual, dict):
-        return f"it is keys and values: {', '.join(actual)}"
-    if isinstance(actual, list):
-        return f"it is a list of {len(actual)}: write [ … ]"
-    return f"it is '{written(actual)}'"
+def _described(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        return f"keys and values ({', '.join(value)})"
+    return (
+        f"a list of {len(value)}" if isinstance(value, list) else f"'{written(value)}'"
+    )
 
 
 # -------------------------------------------------------------------------------- rows
@@ -387,38 +347,26 @@ def _described(actual: Any) -> str:
 def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how a row differs from what is expected of it."""
     section = file.section(case.kind, case.text("source"))
-    problems = [*_unknown_elements(case)]
-    given, items = case.table("given"), case.parts.get("given_items")
-    row = read_row(file, section, given, items, problems)
-    _refuse(problems)
-    tried = TriedRow.of(file, row)
+    given, items = case.parts["given"], case.parts.get("given_items")
+    assert isinstance(given, Table), "a faulty case is not tried"
+    tried = TriedRow.of(file, read_row(file, section, given, items))
     outcome, fault = tried.outcome, case.text("expect_error")
-    mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
-    wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
-    if isinstance(outcome, RowFault):
-        text = _fault_text(case.kind, outcome)
-        coverage.touch_named(tried, outcome.field if fault else "")
-        if not fault or fault not in text:
-            where = f" ({tried.mark_of(outcome)})".removesuffix(" (None)")
-            text = f"expected {wanted}, and the row is a fault{where}: {text}"
-            yield Finding.at(mark, text, element_of(case.kind, outcome), outcome.column)
-    elif isinstance(outcome, dict) and wanted == "a resource":
+    if isinstance(outcome, dict) and not (fault or case.text("expect")):
         yield from _resource(tried, case, coverage)
+        return
+    wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
+    name, found, text = "status", tried.unserved or "a resource", ""
+    if isinstance(outcome, RowFault):
+        name, text = outcome.field, _fault_text(case.kind, outcome)
+        places = (f"{traced.field.mark}: " for traced in tried.named(name))
+        found = f"a fault: {next(places, '')}{text}"
+    if fault in text if fault else wanted == found:
+        for traced in tried.named(name):
+            coverage.touch_field(traced)
     else:
-        coverage.touch_named(tried, "status")
-        if wanted != outcome:
-            text = f"expected {wanted}, and the row is {tried.unserved or 'a resource'}"
-            yield Finding.at(mark, text, case.kind)
-
-
-def _unknown_elements(case: Case) -> Iterator[MappingProblem]:
-    """Yield the paths of `expect_absent` at which no resource has anything."""
-    known = elements_of(case.kind)
-    for path in case.texts("expect_absent"):
-        name = unnumbered(path.text)
-        if not any(is_below(name, element) for element in known):
-            text = f"{case.kind} has no element '{name}' here"
-            yield MappingProblem(path.mark, "", text + did_you_mean(name, known))
+        mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
+        text = f"expected {wanted}, and the row is {found}"
+        yield Finding.at(mark, text, case.kind)
 
 
 def _resource(tried: TriedRow, case: Case, coverage: "Coverage") -> Iterator[Finding]:
@@ -464,39 +412,40 @@ def _fault_text(kind: ResourceType, fault: RowFault) -> str:
 def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how a search differs from what is expected of it."""
     source, refused = case.text("source"), case.text("expect_refused")
-    problems: Problems = []
-    rows, pairs = _given(file, case, problems), [*_pairs(case, problems)]
-    _refuse(problems)
     sections = file.sections(case.kind)
     if source or not sections:
         sections = (file.section(case.kind, source),)
-    answer = _sent if any(section.http for section in sections) else _found
+    answer, own, other = _found, "expect_found", "expect_request"
+    if any(section.http for section in sections):
+        answer, own, other = _sent, other, own
+    if other in case.parts:
+        # A database is sent no request, and an API searches its rows itself.
+        yield case.finding(other, f"not for this source: say {own}")
+        return
     try:
-        findings = [*answer(file, case, pairs, rows, coverage)]
+        findings = [*answer(file, case, coverage)]
     except RefusedError as error:
-        if not refused:
-            yield case.finding("search", f"it is refused: {error}")
-        elif refused not in str(error):
-            text = f"expected the refusal '{refused}', and it is '{error}'"
-            yield case.finding("expect_refused", text)
-    else:
-        text = "expected a refusal, and the search is answered"
-        yield from [case.finding("expect_refused", text)] if refused else findings
+        if not refused or refused not in str(error):
+            key = "expect_refused" if refused else "search"
+            yield case.finding(key, f"it is refused: {error}")
+        return
+    if refused:
+        findings = [case.finding("expect_refused", "the search is answered")]
+    yield from findings
 
 
-def _pairs(case: Case, problems: Problems) -> Iterator[tuple[str, str]]:
+def _pairs(case: Case) -> Iterator[tuple[str, str]]:
     """Yield the parameters of a search as a form has them."""
-    for name, node in case.table("search").entries.items():
-        for value in node.items if isinstance(node, Items) else (node,):
-            if isinstance(value, Scalar):
-                yield name, value.text
-            else:
-                text = f"expected a value of '{name}', or a list of values"
-                problems.append(MappingProblem(value.mark, "", text))
+    for name, values in plain(case.parts["search"]).items():
+        for value in values if isinstance(values, list) else [values]:
+            yield name, str(value)
 
 
-def _given(file: MappingFile, case: Case, problems: Problems) -> Rows:
-    """Return the rows that a search is tried on: those of several sources by their names."""
+def _given(file: MappingFile, case: Case) -> Rows:
+    """Return the rows that a search is tried on: those of several sources by their names.
+
+    Raises MappingError.
+    """
     rows: Rows = {}
     source, patient = case.text("source"), ResourceType.PATIENT
     for key, kind, only in (
@@ -509,111 +458,57 @@ def _given(file: MappingFile, case: Case, problems: Problems) -> Rows:
             lists = node.entries
         for name, below in lists.items():
             section = file.section(kind, name)
-            rows[section.mark] = _read_rows(section, below, problems)
+            rows[section.mark] = [read_cells(section, row) for row in rows_of(below)]
     if items := case.parts.get("given_items"):
         section = file.section(case.kind, source)
-        of_items = read_items(section, items, problems)
-        rows |= {item.mark: cells for item, cells in of_items.items()}
+        for item, cells in read_items(section, items).items():
+            rows[item.mark] = cells
     return rows
 
 
-def _read_rows(
-    section: ResourceMapping, node: Node, problems: Problems
-) -> Sequence[Cells]:
-    """Return written rows as SQLite compares them: times are texts that sort as times."""
-    if section.http is not None:
-        text = (
-            "an HTTP system searches its rows itself: leave them out, and say"
-            " expect_request"
-        )
-        problems.append(MappingProblem(node.mark, "", text))
-        return ()
-    times = {
-        column: (place.kind, rule)
-        for place in places_of(section)
-        if (rule := place.field.time) and rule.format is None
-        for column in (*place.field.columns, place.field.search_column)
-        if len(place.field.columns) == 1
-    }
-    return [
-        {
-            column: _comparable(*times[column], cell) if column in times else cell
-            for column, cell in read_cells(section, row, problems).items()
-        }
-        for row in rows_of(node, problems)
-    ]
-
-
-def _comparable(kind: Kind, rule: TimeRule, cell: object) -> object:
-    """Write a time as the SQL adapter compares texts with it; what is none stays."""
-    if not isinstance(cell, str):
-        return cell
-    try:
-        if kind is Kind.DATE:
-            return read_day(cell, rule).isoformat()
-        return time_bound(ColumnKind.TEXT, rule, to_instant(cell, rule))
-    except ValueError:
-        return cell
-
-
-def _found(
-    file: MappingFile, case: Case, pairs: Parameters, rows: Rows, coverage: "Coverage"
-) -> Iterator[Finding]:
-    """Yield how the rows that are found differ. Raises RefusedError."""
-    if "expect_request" in case.parts:
-        text = "a database is sent no request: say expect_found"
-        yield case.finding("expect_request", text)
-        return
+def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how the rows that are found differ. Raises RefusedError, MappingError."""
+    rows, pairs = _given(file, case), [*_pairs(case)]
+    names = {name for name, _ in pairs}
     with searching(_stand_in(file.mapping, rows)) as searches:
         query = searches.query(case.kind, pairs)
-        names, every = {name for name, _ in pairs}, sum(map(len, rows.values()))
         if "_count" not in names:
-            query = replace(query, count=max(query.count, every))
+            query = replace(query, count=max(query.count, sum(map(len, rows.values()))))
         page = searches.page(query)
     sections = [s for s in file.sections(case.kind) if rows.get(s.mark)]
-    coverage.touch_search(query, sections, rows, is_sorted="_sort" in names)
-    yield from _compare_page(case, page, is_sorted="_sort" in names)
-
-
-def _compare_page(case: Case, page: Page, *, is_sorted: bool) -> Iterator[Finding]:
-    expected = case.texts("expect_found")
-    ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
-    wanted = [scalar.text for scalar in expected]
+    coverage.touch_search(query, pairs, sections, rows)
     for row in page.rows:
         if isinstance(row, RowFault):
             text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
             yield case.finding("given", text)
-    extra = [id for id in ids if id not in wanted]
-    for scalar in (scalar for scalar in expected if scalar.text not in ids):
-        others = "" if extra else f"; found are {', '.join(ids) or 'none'}"
-        yield Finding.at(scalar.mark, f"'{scalar.text}' is not found{others}")
-    for id in extra:
-        yield case.finding("expect_found", f"'{id}' is found, and is not expected")
-    if is_sorted and sorted(ids) == sorted(wanted) and ids != wanted:
-        yield case.finding("expect_found", f"the order is {', '.join(ids)}")
+    ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
+    wanted = {scalar.text: scalar.mark for scalar in case.texts("expect_found")}
+    found = ", ".join(ids) or "none"
+    for id, mark in wanted.items():
+        if id not in ids:
+            yield Finding.at(mark, f"'{id}' is not found; found are {found}")
+    if extra := [id for id in ids if id not in wanted]:
+        text = f"not expected, and found: {', '.join(extra)}"
+        yield case.finding("expect_found", text)
+    if "_sort" in names and sorted(ids) == sorted(wanted) and ids != [*wanted]:
+        yield case.finding("expect_found", f"the order is {found}")
 
 
-def _sent(
-    file: MappingFile, case: Case, pairs: Parameters, rows: Rows, coverage: "Coverage"
-) -> Iterator[Finding]:
+def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how the request of a first page differs. Raises RefusedError."""
-    section = file.section(case.kind, case.text("source"))
+    section, pairs = file.section(case.kind, case.text("source")), [*_pairs(case)]
     mapping = file.source_of(section)
     with searching(mapping) as searches:
         query = searches.query(case.kind, pairs)
         # An HTTP source refuses what it cannot ask when it says what it would send.
         request = searches.sent(query, values=True)
     questions = questions_of(open_section(mapping, query.resource_type), query)
-    is_sorted = any(name == "_sort" for name, _ in pairs)
-    coverage.touch_search(query, [section], rows, is_sorted=is_sorted)
+    coverage.touch_search(query, pairs, [section], {})
     expected = case.parts.get("expect_request")
     if isinstance(expected, Table) and questions:
         yield from _compare_request(expected, questions[0], query.count)
-    elif isinstance(expected, Table):
-        yield Finding.at(expected.mark, "nothing is sent: nothing can match")
-    elif expected is not None and questions:
-        text = f"expected no request, and it is: {request}"
-        yield Finding.at(expected.mark, text)
+    elif expected and isinstance(expected, Table) is not bool(questions):
+        yield Finding.at(expected.mark, f"it is: {request}")
 
 
 def _compare_request(
@@ -623,22 +518,21 @@ def _compare_request(
     call = question.call((), size)
     parameters = expected.entries.get("parameters")
     named = parameters.entries if isinstance(parameters, Table) else {}
-    every = {n: [v for m, v in call.values if m == n] for n, _ in call.values}
+    every: dict[str, list[str]] = {}
+    for name, value in call.values:
+        every.setdefault(name, []).append(value)
     sent = {
-        name: values
-        if len(values) > 1 or isinstance(named.get(name), Items)
-        else values[0]
+        name: values if values[1:] or isinstance(named.get(name), Items) else values[0]
         for name, values in every.items()
     }
     request = {"path": call.path, "method": call.method.lower(), "parameters": sent}
     for path, mark, text in compare(expected, request):
         if text:
             yield Finding.at(mark, text, path)
-    if isinstance(parameters, Table):
-        for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
-            if name not in named:
-                text = f"the request has '{name}' too: {', '.join(every[name])}"
-                yield Finding.at(parameters.mark, text)
+    for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
+        if parameters and name not in named:
+            text = f"the request has '{name}' too: {', '.join(every[name])}"
+            yield Finding.at(parameters.mark, text)
 
 
 # ------------------------------------------------------------ SQLite with written rows
@@ -729,19 +623,12 @@ class Coverage:
         if traced.fault is None and traced.cells:
             self._touch_code(traced.field, traced.cells[0][1])
 
-    def touch_named(self, tried: TriedRow, name: str) -> None:
-        """Count the fields of a name."""
-        for traced in tried.traced:
-            if traced.name == name:
-                self.touch_field(traced)
-
     def touch_search(
         self,
         query: SearchQuery,
-        sections: Sequence[ResourceMapping],
+        pairs: Parameters,
+        sections: Iterable[ResourceMapping],
         rows: Rows,
-        *,
-        is_sorted: bool,
     ) -> None:
         """Count the parameters and the order of a search, and the codes that it compares."""
         names = {criterion.parameter for criterion in query.criteria}
@@ -751,7 +638,7 @@ class Coverage:
             slots.add("visit_number_system")
         for section in sections:
             self._touched |= {(section.mark, name) for name in names}
-            if is_sorted:
+            if any(name == "_sort" for name, _ in pairs):
                 self._touched.add((section.mark, "_sort", query.sort.key))
             for slot, field in section.fields.items():
                 for row in rows.get(section.mark, ()) if field.codes else ():

@@ -12,43 +12,27 @@ import orjson
 
 from adapters.contract import GoneError, NotFoundError, ResourceType
 from adapters.inspection import SourceRow, find_row
-from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Table, parse_file
 from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile, print_json
 from app.cli.rows import read_row
 from app.cli.trial import TriedRow
 
-_UNSERVED = {
-    "hidden": "the row is hidden: it is never served, and reading it returns 404",
-    "removed": "the row is removed: no search finds it, and reading it returns 410",
-}
-
-_USAGE = (
-    "--live takes --id, which row, as clients see its id; --source is for --row, since "
-    "such an id tells its source"
-)
-
 
 def run(
     *,
     file: Path,
     row: Path | None,
-    live: bool,
-    id: str | None,
+    id: str,
     of: str,
     source: str,
     redact: bool,
     as_json: bool,
 ) -> int:
     """Preview one row and return the exit status: 1 for a row that is a fault."""
-    if live is not bool(id) or (live and source):
-        raise CannotRunError(_USAGE)
-    mapping = MappingFile.open(file, os.environ if live else None)
+    mapping = MappingFile.open(file, None if row else os.environ)
     kind = SECTIONS[of]
-    found = (
-        _written(mapping, kind, row, source) if row else _live(mapping, kind, id or "")
-    )
+    found = _written(mapping, kind, row, source) if row else _live(mapping, kind, id)
     tried = TriedRow.of(mapping, found, redacted=redact)
     if as_json:
         print_json(tried.as_json())
@@ -62,27 +46,18 @@ def _written(
 ) -> SourceRow:
     """Return the row that a file holds."""
     root = parse_file(path)
-    section = file.section(kind, source)
-    problems: list[MappingProblem] = []
     cells = {k: v for k, v in root.entries.items() if k != "given_items"}
     written = Table(root.mark, cells, root.keys)
     items = root.entries.get("given_items")
-    row = read_row(file, section, written, items, problems)
-    if problems:
-        raise MappingError(problems)
-    return row
+    return read_row(file, file.section(kind, source), written, items)
 
 
 def _live(file: MappingFile, kind: ResourceType, id: str) -> SourceRow:
     """Return the row that the source holds."""
-    sections = file.sections(kind) or (file.section(kind),)
     try:
         return find_row(file.mapping, kind, id)
     except (NotFoundError, GoneError) as error:
-        prefixes = sorted({s.fields["id"].prefix for s in sections})
-        is_of_none = not id.startswith(tuple(prefixes))
-        why = f": its ids begin with {' or '.join(prefixes)}" if is_of_none else ""
-        raise CannotRunError(f"the source has no such {kind.lower()}{why}") from error
+        raise CannotRunError(f"the source has no such {kind.lower()}") from error
 
 
 def _as_text(tried: TriedRow) -> Iterator[str]:
@@ -90,7 +65,7 @@ def _as_text(tried: TriedRow) -> Iterator[str]:
         yield orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
         yield "\nWhere each element is from:"
     elif tried.unserved:
-        yield _UNSERVED[tried.unserved]
+        yield f"the row is {tried.unserved}: no client gets it"
     else:
         yield from map(str, tried.faults)
         yield "\nWhat its fields hold:"

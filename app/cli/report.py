@@ -9,7 +9,7 @@ neither a total nor an earlier report reveals what is hidden.
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -90,12 +90,10 @@ class Tally:
         """The tables of the report, rounded; labels are in no order of their counts."""
         groups = (len([*same]) for _, same in groupby(sorted(self._numbers)))
         self._figures[_REPEATED] = sum(length > 1 for length in groups)
-        tables = {
-            name: dict(sorted(each.items())) for name, each in self._counts.items()
-        }
+        tables = {name: sorted(each.items()) for name, each in self._counts.items()}
         return {
-            name: {label: rounded(number) for label, number in counts.items()}
-            for name, counts in {"figures": self._figures, **tables}.items()
+            name: {label: rounded(number) for label, number in counts}
+            for name, counts in {"figures": self._figures.items(), **tables}.items()
         }
 
     def read(self, stays: Stays) -> None:
@@ -110,15 +108,17 @@ class Tally:
             for place, counts in codes:
                 _count_codes(place, counts, page)
         for place, counts in codes:
-            column = stays.column(place.field.columns[0])
-            self._count_missing(f"{place.slot} ← {column}", place, counts)
+            self._count_missing(stays, place, counts)
 
     def _count(self, stay: EncounterRecord) -> None:
         self._figures[_STAYS] += 1
         self._counts["status"][stay.status] += 1
         self._counts["class"][stay.class_code or "no class"] += 1
         self._counts["month"][month_of(stay)] += 1
-        self._counts["empty"].update(_empty(stay))
+        empty = {name for name, value in stay._asdict().items() if value is None}
+        if stay.status != "finished":
+            empty.discard("end")
+        self._counts["empty"].update(empty)
         is_open = stay.status == "in-progress" and not stay.end
         if is_open and stay.start and stay.start < self._long_ago:
             self._figures[_OPEN] += 1
@@ -132,24 +132,16 @@ class Tally:
         label = f"{fault.field}{source}: {without_code(fault.rule)}"
         self._counts["rules"][label] += 1
 
-    def _count_missing(self, name: str, place: Place, counts: Counter[str]) -> None:
-        assert place.field.codes is not None, "only coded fields are counted"
-        other = place.field.codes.otherwise
+    def _count_missing(self, stays: Stays, place: Place, counts: Counter[str]) -> None:
+        column = stays.column(place.field.columns[0])
+        counted = Counted(place, column, counts, counts.pop("", 0))
+        other = counted.codes.otherwise
         becomes = f" → {other}" if other else ""
-        nothing = counts.pop("", 0)
-        missing = missing_codes(Counted(place, name, counts, nothing))
-        for code, rows in missing.items():
+        for code, rows in missing_codes(counted).items():
             # What few rows have may be no code but a text about somebody.
             shown = code if code and rows >= STEP else _OTHER
-            self._counts["codes"][f"{name}: {shown}{becomes}"] += rows
-
-
-def _empty(stay: EncounterRecord) -> Iterator[str]:
-    """Yield the fields that have no value and could have one."""
-    values = stay._asdict()
-    if stay.status != "finished":
-        del values["end"]
-    return (name for name, value in values.items() if value is None)
+            label = f"{place.slot} ← {column}: {shown}{becomes}"
+            self._counts["codes"][label] += rows
 
 
 def _count_codes(place: Place, counts: Counter[str], page: Iterable[Row]) -> None:
@@ -233,14 +225,14 @@ class Line:
     share: float
 
 
-_RANKED = ("status", "class", "empty", "rules", "codes")
+_IN_ORDER = ("figures", "month")
 
 
 def page(document: Mapping[str, Any], previous: Mapping[str, Any] | None) -> str:
     """Return the page of a document, compared with an earlier one."""
     tables, earlier = document["tables"], (previous or {}).get("tables", {})
     lines = {
-        name: lines_of(counts, earlier.get(name), is_ranked=name in _RANKED)
+        name: lines_of(counts, earlier.get(name), is_ranked=name not in _IN_ORDER)
         for name, counts in tables.items()
     }
     return html_page(
@@ -260,21 +252,18 @@ def lines_of(
 
     Where they are ranked, those with the largest counts come first.
     """
-    labels = dict.fromkeys((*counts, *(earlier or ())))
     largest = max((count or 0 for count in counts.values()), default=0)
-    lines = [_line(label, counts.get(label, 0), earlier, largest) for label in labels]
+    lines = []
+    for label in dict.fromkeys((*counts, *(earlier or ()))):
+        count, previous, change = counts.get(label, 0), "", ""
+        if earlier is not None:
+            before = earlier.get(label, 0)
+            previous = _text(before)
+            if count is not None and before is not None:
+                change = f"{count - before:+,}" if count != before else "="
+        share = 100 * (count or 0) / largest if largest else 0
+        lines.append(Line(label, _text(count), previous, change, round(share, 1)))
     return sorted(lines, key=lambda line: -line.share) if is_ranked else lines
-
-
-def _line(label: str, count: int | None, earlier: Counts | None, largest: int) -> Line:
-    previous = change = ""
-    if earlier is not None:
-        before = earlier.get(label, 0)
-        previous = _text(before)
-        if count is not None and before is not None:
-            change = f"{count - before:+,}" if count != before else "="
-    share = 100 * (count or 0) / largest if largest else 0
-    return Line(label, _text(count), previous, change, round(share, 1))
 
 
 def _text(count: int | None) -> str:

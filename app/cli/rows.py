@@ -1,98 +1,85 @@
 """Rows that a person wrote as YAML, as the source would return them.
 
 Every value is the text that was written, as in a mapping file; a column that is left out
-is NULL. What is wrong with a row is added to a list of problems: a column that the mapping
-does not name, and a value that no cell can hold.
+is NULL. A column that the mapping does not name, and a value that no cell can hold, are a
+MappingError.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapters.contract import SourceDataError
 from adapters.http.adapter import open_section
 from adapters.inspection import SourceRow
-from adapters.mapping.model import ItemMapping, ResourceMapping
-from adapters.mapping.paths import Expression, first_keys, path_of
-from adapters.mapping.problems import MappingProblem, did_you_mean
+from adapters.mapping.model import ItemMapping, Mark, ResourceMapping
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
 from adapters.mapping.slots import Kind, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, plain
 from app.cli.check import MappingFile
 
 Cells: TypeAlias = Mapping[str, Any]
-Problems: TypeAlias = list[MappingProblem]
-ItemRows: TypeAlias = Mapping[ItemMapping, Sequence[Sequence[object]]]
 
 _TRUTH: Mapping[str, object] = {"true": True, "false": False, "1": 1, "0": 0}
 """What a column of a true-or-false field without a code table holds."""
 
 
 def read_row(
-    file: MappingFile,
-    section: ResourceMapping,
-    written: Table,
-    items: Node | None,
-    problems: Problems,
+    file: MappingFile, section: ResourceMapping, written: Table, items: Node | None
 ) -> SourceRow:
-    """Return a written row; without meaning where it adds to the problems."""
-    columns = own_columns(section)
-    below: ItemRows
-    if section.http is not None:
-        cells, below = _read_nested(file, section, written, items, problems)
-    else:
-        cells = read_cells(section, written, problems)
-        below = {
+    """Return a written row."""
+    columns, below = own_columns(section), read_items(section, items)
+    if section.http is None:
+        cells = read_cells(section, written)
+        of_items = {
             item: [tuple(map(row.get, item_columns(item))) for row in rows]
-            for item, rows in read_items(section, items, problems).items()
+            for item, rows in below.items()
         }
-    return SourceRow(section, columns, tuple(map(cells.get, columns)), below)
+        return SourceRow(section, columns, tuple(map(cells.get, columns)), of_items)
+    opened = open_section(file.source_of(section), section.resource_type)
+    try:
+        own, lists = opened.cells(plain(written))
+    except SourceDataError as error:
+        raise _refusal(written.mark, str(error)) from error
+    cells = _with_flags(section, dict(zip(columns, own, strict=True)))
+    return SourceRow(section, columns, tuple(cells.values()), lists)
 
 
-def read_cells(section: ResourceMapping, written: Table, problems: Problems) -> Cells:
+def read_cells(section: ResourceMapping, written: Table) -> Cells:
     """Return the cells of a written row by column."""
-    problems += _unknown(written, known_columns(section))
-    return _with_flags(section, plain(written))
+    return _with_flags(section, _cells(written, known_columns(section)))
 
 
 def read_items(
-    section: ResourceMapping, items: Node | None, problems: Problems
+    section: ResourceMapping, items: Node | None
 ) -> Mapping[ItemMapping, Sequence[Cells]]:
     """Return the written rows of each item that has a SELECT of its own.
 
     They stand by the name of the list (`identifiers`), with the number of the item in it
     where several have one (`identifiers.2`).
     """
-    if not isinstance(items, Table):
-        if items is not None:
-            text = "expected lists and their rows here: {telecoms: [{…}]}"
-            problems.append(MappingProblem(items.mark, "", text))
+    if items is None:
         return {}
+    if not isinstance(items, Table):
+        text = "expected lists and their rows here: {telecoms: [{…}]}"
+        raise _refusal(items.mark, text)
     by_name, cells = dict(_named_items(section)), {}
     for name, node in items.entries.items():
-        if item := by_name.get(name):
-            rows = rows_of(node, problems)
-            for row in rows:
-                problems += _unknown(row, known_item_columns(item))
-            cells[item] = [plain(row) for row in rows]
-        else:
+        if name not in by_name:
             use = ", ".join(by_name) or "none, the section has no such item"
             text = f"no items of their own SELECT are called '{name}': use {use}"
-            problems.append(MappingProblem(items.keys[name], "", text))
+            raise _refusal(items.keys[name], text)
+        known = known_item_columns(by_name[name])
+        cells[by_name[name]] = [_cells(row, known) for row in rows_of(node)]
     return cells
 
 
-def rows_of(node: Node, problems: Problems) -> Sequence[Table]:
+def rows_of(node: Node) -> Sequence[Table]:
     """Return the rows of a written list."""
-    if not isinstance(node, Items):
-        text = "expected a list of rows here: [{…}, {…}]"
-        problems.append(MappingProblem(node.mark, "", text))
-        return ()
-    rows = [item for item in node.items if isinstance(item, Table)]
-    problems += (
-        MappingProblem(item.mark, "", "expected columns and values here")
-        for item in node.items
-        if not isinstance(item, Table)
-    )
+    items = node.items if isinstance(node, Items) else (node,)
+    rows = [item for item in items if isinstance(item, Table)]
+    if not isinstance(node, Items) or len(rows) < len(items):
+        raise _refusal(node.mark, "expected a list of rows here: [{…}, {…}]")
     return rows
 
 
@@ -101,11 +88,6 @@ def known_item_columns(item: ItemMapping) -> Sequence[str]:
     fields = (*item.fields.values(), *item.lines)
     searched = [field.search_column for field in fields if field.search_column]
     return tuple(dict.fromkeys((*item_columns(item), *searched)))
-
-
-def is_below(path: str, above: str) -> bool:
-    """Whether a path is that of an element, or of something inside it."""
-    return path == above or path.startswith((f"{above}.", f"{above}["))
 
 
 def _with_flags(section: ResourceMapping, cells: Cells) -> Cells:
@@ -127,75 +109,22 @@ def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
             yield f"{name}.{number}" if len(numbered) > 1 else name, item
 
 
-def _read_nested(
-    file: MappingFile,
-    section: ResourceMapping,
-    written: Table,
-    items: Node | None,
-    problems: Problems,
-) -> tuple[Cells, ItemRows]:
-    """Return the cells of a row of an HTTP API by path, and the rows of its lists."""
-    if items is not None:
-        text = "an HTTP row holds its own lists: write them in 'given'"
-        problems.append(MappingProblem(items.mark, "", text))
-    unknown = [*_unknown(written, *_paths(section))]
-    problems += unknown
-    if unknown:
-        return {}, {}
-    opened = open_section(file.source_of(section), section.resource_type)
-    try:
-        cells, below = opened.cells(plain(written))
-    except SourceDataError as error:
-        problems.append(MappingProblem(written.mark, "", str(error)))
-        return {}, {}
-    by_column = dict(zip(own_columns(section), cells, strict=True))
-    return _with_flags(section, by_column), below
+def _cells(row: Table, known: Sequence[str]) -> Cells:
+    """Return the cells of columns that the mapping names."""
+    problems = []
+    for column, node in row.entries.items():
+        if column not in known:
+            near = did_you_mean(column, known) or ": leave it out"
+            text = f"the mapping names no '{column}'{near}"
+            problems.append(MappingProblem(row.keys[column], "", text))
+        elif not isinstance(node, Scalar):
+            text = f"expected one text for '{column}'"
+            problems.append(MappingProblem(node.mark, "", text))
+    if problems:
+        raise MappingError(problems)
+    cells: Cells = plain(row)
+    return cells
 
 
-def _paths(section: ResourceMapping) -> tuple[Sequence[str], Collection[str]]:
-    """Return the paths that a section reads, and those below which an expression reads."""
-    columns = [(column, "") for column in own_columns(section)]
-    for item in (item for of in section.items.values() for item in of if item.rows):
-        columns.append((item.rows or "", ""))
-        columns += [(column, f"{item.rows}.") for column in item_columns(item)]
-    read = [(path_of(column), above) for column, above in columns]
-    free = (
-        f"{above}{key}"
-        for path, above in read
-        if isinstance(path, Expression)
-        for key in first_keys(path)
-    )
-    return [f"{above}{column}" for column, above in columns if column != "."], {*free}
-
-
-def _unknown(
-    node: Node,
-    known: Iterable[str],
-    free: Collection[str] | None = None,
-    path: str = "",
-) -> Iterator[MappingProblem]:
-    """Yield a problem for each value at a column or path that the mapping does not name.
-
-    `free` are paths of a nested row below which anything may stand, None for a flat row.
-    """
-    if isinstance(node, Scalar):
-        hint = ": leave out what the answer has as null" * (node.text == "null")
-        text = f"expected keys and values at '{path}'{hint}"
-        problem = MappingProblem(node.mark, "", text)
-        yield from () if path in known else (problem,)
-    elif path and free is None:
-        yield MappingProblem(node.mark, "", f"expected one text for '{path}'")
-    elif isinstance(node, Items):
-        for item in node.items:
-            yield from _unknown(item, known, free, path)
-    else:
-        for key, below in node.entries.items():
-            inner = f"{path}.{key}" if path else key
-            if inner in (free or ()):
-                continue
-            if any(is_below(name, inner) for name in known):
-                yield from _unknown(below, known, free, inner)
-            else:
-                near = did_you_mean(inner, known) or ": leave it out"
-                text = f"the mapping names no '{inner}'{near}"
-                yield MappingProblem(node.keys[key], "", text)
+def _refusal(mark: Mark, text: str) -> MappingError:
+    return MappingError([MappingProblem(mark, "", text)])

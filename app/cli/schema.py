@@ -5,10 +5,10 @@ stands here as the description that an editor shows.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 
-from adapters.mapping.schema import Node, mapping_schema, profile_schema
+from adapters.mapping.schema import Node, mapping_schema
 from adapters.mapping.slots import SECTIONS
 from app.cli.check import FINE, print_json
 
@@ -37,32 +37,22 @@ _OF_MAPPINGS: tuple[tuple[str, str, str], ...] = (
 )
 """Tables of keys in the guide: the heading, and what stands before the keys there.
 
-The last are the names of the definitions that have the keys, "" for the whole.
+The last are the names of the definitions that have the keys.
 """
 
-_OF_PROFILES = (("## Profiles", "", ""),)
 
-
-def run(*, profile: bool) -> int:
-    """Print the schema of mapping files, or of profiles."""
-    print_json(schema_of_profiles() if profile else schema_of_mappings())
+def run() -> int:
+    """Print the schema of mapping files."""
+    print_json(schema_of_mappings())
     return FINE
 
 
 def schema_of_mappings() -> Node:
     """Return the schema of mapping files, each key with what the guide says of it."""
-    return _explained(mapping_schema(), _OF_MAPPINGS)
-
-
-def schema_of_profiles() -> Node:
-    """Return the schema of profile files, likewise."""
-    return _explained(profile_schema(), _OF_PROFILES)
-
-
-def _explained(schema: Node, tables: Iterable[tuple[str, str, str]]) -> Node:
     guide = (resources.files("mappings") / "README.md").read_text(encoding="utf-8")
+    schema = mapping_schema()
     definitions = {"": schema, **schema["definitions"]}
-    for heading, before, names in tables:
+    for heading, before, names in _OF_MAPPINGS:
         texts = _texts(guide, heading, before)
         for name, definition in definitions.items():
             if re.fullmatch(names, name.removeprefix("Extending")):

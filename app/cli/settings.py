@@ -41,14 +41,15 @@ def run(*, as_json: bool) -> int:
     else:
         table = [*map(_row, reading.entries)]
         for name in variables:
-            state = (Origin.NOWHERE, _AT_FAULT)
-            table.append(
-                (name, *(state if name in missing else (_origin(name), _HIDDEN)))
+            is_file = bool(os.environ.get(f"{name}_FILE"))
+            origin = Origin.FILE if is_file else Origin.ENVIRONMENT
+            state = (
+                (Origin.NOWHERE, _AT_FAULT) if name in missing else (origin, _HIDDEN)
             )
+            table.append((name, *state))
         print(*aligned(table), *faults, *unknown.values(), sep="\n")
         if os.environ.get("GUNICORN_CMD_ARGS"):
-            text = "is set and overrides workers, threads and bind"
-            print(f"note: GUNICORN_CMD_ARGS {text}")
+            print("note: GUNICORN_CMD_ARGS overrides workers, threads and bind")
     return FINDINGS if faults else FINE
 
 
@@ -69,10 +70,6 @@ def _variable_faults(names: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield name, f"{name} is missing: the mapping names it."
         except VariableError as error:
             yield name, f"{error}."
-
-
-def _origin(name: str) -> Origin:
-    return Origin.FILE if os.environ.get(f"{name}_FILE") else Origin.ENVIRONMENT
 
 
 def _unknown_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

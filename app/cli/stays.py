@@ -109,23 +109,21 @@ def reading(*paths: Path) -> Iterator[list[tuple[MappingFile, list[Stays]]]]:
     """
     with ExitStack() as stack:
         files = [MappingFile.open(path, os.environ) for path in paths]
-        yield [(file, _open(file, stack)) for file in files]
+        yield [(file, [*_open(file, stack)]) for file in files]
 
 
-def _open(file: MappingFile, stack: ExitStack) -> list[Stays]:
-    every = []
+def _open(file: MappingFile, stack: ExitStack) -> Iterator[Stays]:
     sections = file.sections(ResourceType.ENCOUNTER)
     for section in sections:
         adapter = stack.enter_context(closing(open_source(file.source_of(section))))
         assert isinstance(adapter, RowReader), "only custom adapters are none"
-        name = file.names(section)[0] if len(sections) > 1 else ""
+        name = file.names(section)[0].rstrip("-") if len(sections) > 1 else ""
         coded = {
             place.element.partition(".")[2]: place
             for place in places_of(section)
             if place.field.codes and place.field.columns
         }
-        every.append(Stays(section, adapter, name.rstrip("-"), coded))
-    return every
+        yield Stays(section, adapter, name, coded)
 
 
 def month_of(stay: EncounterRecord | None) -> str:

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -30,11 +30,10 @@ from adapters.mapping.model import FieldMapping, Mark, SourceMapping
 from adapters.mapping.problems import one_of
 from adapters.mapping.profile import profile_of
 from adapters.mapping.row_mapper import RowMapper
-from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, element, named_slots
+from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.cli.check import CannotRunError, MappingFile
-from app.cli.rows import is_below
 from app.errors import ServiceError
 from app.fhir.resources import resource_schemas
 from app.middleware import outcome_for
@@ -98,25 +97,21 @@ class Line:
     place: str
 
     def __str__(self) -> str:
-        cells = ", ".join(
-            f"{column} = {'NULL' if cell is None else repr(cell)}"
-            for column, cell in self.cells.items()
-        )
+        shown = {c: "NULL" if v is None else repr(v) for c, v in self.cells.items()}
+        cells = ", ".join(f"{column} = {cell}" for column, cell in shown.items())
         values = self.value if isinstance(self.value, list) else [self.value]
         value = "" if self.value is None else f" = {', '.join(map(written, values))}"
-        rule = "; ".join(part for part in (cells, self.rule) if part)
-        origin = "   ".join(part for part in (rule, self.place) if part)
+        rule = "; ".join(filter(None, (cells, self.rule)))
+        origin = "   ".join(filter(None, (rule, self.place)))
         return f"  {self.element}{value}\n      ← {origin}"
 
     def number_in(self, file: Path) -> int:
         """Return the number of the line in a file, 0 where another file says so."""
-        name, _, rest = self.place.rpartition(".yaml:")
-        is_here = Path(f"{name}.yaml") == file
-        return int(rest.partition(":")[0]) if is_here and rest else 0
+        name, line, _ = (self.place or "::").rsplit(":", 2)
+        return int(line) if Path(name) == file else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """What makes one element; `rule` is in words, `mark` the line that says so."""
 
     rule: str = ""
@@ -126,7 +121,7 @@ class Origin:
     @property
     def place(self) -> str:
         """The line that says so, "" for none."""
-        return str(self.mark) if self.mark else ""
+        return str(self.mark or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,20 +175,17 @@ class TriedRow:
             return ()
         # Nobody reads the other columns of an item that is left out.
         faults = [m.fault for m in self.traced if m.fault and m.is_included]
-        return tuple(
-            Finding.at(
-                self.mark_of(fault) or self.row.section.mark,
-                fault.rule,
-                element_of(self.kind, fault),
-                fault.column,
-            )
-            for fault in dict.fromkeys([*faults, self.outcome])
-        )
+        found = []
+        for fault in dict.fromkeys([*faults, self.outcome]):
+            marks = [traced.field.mark for traced in self.named(fault.field)]
+            mark = (marks or [self.row.section.mark])[0]
+            element = element_of(self.kind, fault)
+            found.append(Finding.at(mark, fault.rule, element, fault.column))
+        return tuple(found)
 
-    def mark_of(self, fault: RowFault) -> Mark | None:
-        """Return the place of the field that a fault is of."""
-        marks = (m.field.mark for m in self.traced if m.name == fault.field)
-        return next(marks, None)
+    def named(self, name: str) -> list[TracedField]:
+        """Return the fields of a name."""
+        return [traced for traced in self.traced if traced.name == name]
 
     def as_json(self) -> dict[str, Any]:
         """Return all that is shown, for machines."""
@@ -250,11 +242,15 @@ class TriedRow:
                 return self.origin_of(traced)
         making = [traced for traced in self.traced if _makes(traced, path, inside)]
         if making:
-            return self.origin_of(max(making, key=_nearness))
+            # The nearest one, which has a value rather than none.
+            near = max(
+                making, key=lambda m: (len(m.element), bool(m.value), m.is_filled)
+            )
+            return self.origin_of(near)
         # Where several fields make an element together, the first that makes anything.
         parts = [m for m in self.traced if is_below(unnumbered(m.element), inside)]
-        parts.sort(key=lambda m: not m.value)
-        return self.origin_of(parts[0]) if parts else Origin()
+        filled = [part for part in parts if part.value]
+        return self.origin_of((filled or parts)[0]) if parts else Origin()
 
     def origin_of(self, traced: TracedField) -> Origin:
         """Return in words what a field does with its cells, and the line that says so."""
@@ -319,18 +315,6 @@ def element_of(kind: ResourceType, fault: RowFault) -> str:
     return element((kind.lower(), "fields", *fault.field.split(".")))
 
 
-def elements_of(kind: ResourceType) -> tuple[str, ...]:
-    """Return every element of a resource type that this service can make."""
-    elements = [slot.element for slot in SLOTS[kind]]
-    for listed in LISTS[kind]:
-        slots = (*listed.slots, LINES)
-        elements += [f"{listed.element}.{slot.element}" for slot in slots]
-    others = (each.partition(".") for each in (*_FIXED, *_ALSO))
-    elements += [path for of, _, path in others if of == kind]
-    whole = [e[: dot.start()] for e in elements for dot in re.finditer(r"\.", e)]
-    return tuple(dict.fromkeys((*elements, *whole)))
-
-
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each value of a resource with its path."""
     if isinstance(value, dict):
@@ -370,6 +354,11 @@ def entry_of(field: FieldMapping, cell: object) -> tuple[str | None, str | None]
     return None, field.codes.otherwise
 
 
+def is_below(path: str, above: str) -> bool:
+    """Whether a path is that of an element, or of something inside it."""
+    return path == above or path.startswith((f"{above}.", f"{above}["))
+
+
 def unnumbered(path: str) -> str:
     """Return a path without the numbers of list items."""
     return re.sub(r"\[\d+\]", "", path)
@@ -389,11 +378,6 @@ def _time_rule(traced: TracedField) -> str:
     return ", ".join(parts)
 
 
-def _nearness(traced: TracedField) -> tuple[int, bool, bool]:
-    """Return the rank of a field that makes an element: an exact one with a value is highest."""
-    return len(traced.element), bool(traced.value), traced.is_filled
-
-
 def _makes(traced: TracedField, path: str, inside: str) -> bool:
     if "[" in traced.element:
         return traced.is_included and is_below(path, traced.element)
@@ -408,9 +392,6 @@ def _plain(value: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------- searches
-
-Search: TypeAlias = tuple[ResourceType, Parameters]
-"""A resource type and its parameters, as clients send them."""
 
 
 class RefusedError(CannotRunError):
@@ -459,15 +440,14 @@ def searching(mapping: SourceMapping) -> Iterator[Searches]:
         yield Searches(mapping, adapter)
 
 
-def parsed_search(search: str) -> Search:
+def parsed_search(search: str) -> tuple[ResourceType, Parameters]:
     """Return a search like `Encounter?date=2024`, with or without an address before it."""
     path, _, query = search.partition("?")
-    name = path.rstrip("/").rpartition("/")[2]
-    kinds = {str(kind): kind for kind in ResourceType}
-    if name not in kinds:
-        text = one_of(name, kinds, "a resource type")
+    name = path.rpartition("/")[2]
+    if name not in [*ResourceType]:
+        text = one_of(name, ResourceType, "a resource type")
         raise CannotRunError(f"{text}; a search is like 'Encounter?patient=42'")
-    return kinds[name], decode_form(query.encode())
+    return ResourceType(name), decode_form(query.encode())
 
 
 @contextmanager

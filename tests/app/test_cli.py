@@ -158,14 +158,13 @@ demo --port 0
 demo --port 65534
 demo --stays 999
 demo --mapping no-such-file
-demo --mapping setup.cfg --stays 1000
 demo --mapping setup.cfg --group a
 doctor --seconds 0
-doctor --seconds 601
-token --scope ''
-token --client ' '
 mapping check
 mapping preview a.yaml
+mapping preview a.yaml --live
+mapping preview a.yaml --row row.yaml --id 1
+mapping preview a.yaml --live --id 1 --source north
 mapping preview a.yaml --live --row row.yaml
 mapping preview a.yaml --live --of stay
 mapping new

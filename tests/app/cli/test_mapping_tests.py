@@ -83,8 +83,8 @@ REPORTS = {
              "'2024-07-01T12:00:00+02:00'|in UTC, written in Europe/Paris"),
     "nothing there": (DEMO, f"{ROW}uf_courante: 1}}{AT}: {{period: {{start: 2024-01-01}}}}", "4:30",
                       "← date_entree|none|in Europe/Paris, demo.yaml:@date_entree}@"),
-    "misspelt": (DEMO, f"{ROW}uf_courante: 1}}{AT}: {{clas: {{code: IMP}}}}", "4:14",
-                 "Encounter.clas: |'class'"),
+    "misspelt": (DEMO, f"{ROW}uf_courante: 1}}{AT}: {{clas: {{code: IMP}}}}", "4:27",
+                 "Encounter.clas.code: |none"),
     "something there": (DEMO, f"{ROW}uf_courante: 0123}}{AT}_absent: [serviceProvider.extension]",
                         "4:21", "← uf_courante|demo.yaml:@uf_courante}@"),
     "list": (DEMO, f"{ROW}num_venue: 1, etab_id: 2}}{AT}: {{identifier: {{value: 1}}}}", "4:26",
@@ -103,19 +103,13 @@ REPORTS = {
               "      - {name: planned, given: {etat: P}, expect: {status: finished}}",
               "6:60", "FAILED state: planned (demo.test.yaml:6:9)|1 of 2"),
     # Searches.
-    "found": (DEMO, f"{SEARCH}{{patient: 42}}{AT}_found: [1, 3]", "5:23 5:5", "'3'|'2'"),
+    "found": (DEMO, f"{SEARCH}{{patient: 42}}{AT}_found: [1, 3]", "5:23 5:5", "'3'|found: 2"),
     "bound": (DEMO, f"{SEARCH}{{date: gt2024-01-01}}{AT}_found: [1]", "5:20", "'1'|none"),
     "order": (DEMO, f"{SEARCH}{{_sort: -date}}{AT}_found: [2, 1]", "5:5", "1, 2"),
     "refused": (DEMO, f"{SEARCH}{{status: done}}{AT}_found: []", "4:5", "'done'"),
     "not refused": (DEMO, f"{SEARCH}{{status: planned}}{AT}_refused: sorry", "5:5", "answered"),
     "an invalid row": (DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 4 2, etat: S}]\n"
                        f"    search: {{}}{AT}_found: []", "3:5", "Encounter.subject ← patient_id"),
-    "times however they are written": (
-        DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
-        " date_entree: 2024-01-01T00:00:00Z}, {sejour_id: 2, patient_id: 42, etat: S,"
-        " date_entree: 2024-01-01T00:59:59.5}]\n    cases:\n"
-        "      - {search: {date: ge2024-01-01T01:00:00+01:00}, expect_found: [1]}\n"
-        "      - {search: {_sort: date}, expect_found: [2, 1]}", "", ""),
     "several sources": (
         GNU_HEALTH, "  - name: t\n    given:\n"
         "      inp-: [{id: 1, patient: 42, state: finished}]\n"
@@ -123,7 +117,7 @@ REPORTS = {
         "      - {search: {patient: 42}, expect_found: [inp-1, eva-1]}\n"
         "      - {search: {_id: eva-1}, expect_found: [eva-1]}\n"
         "      - {search: {patient: 42}, expect_found: [inp-1]}", "9:33",
-        "FAILED t: 3|'eva-1'|1 of 3"),
+        "FAILED t: 3|found: eva-1|1 of 3"),
     # Requests to an HTTP system.
     "values of a request": (
         GROUP_A, f"{REQUEST}{{path: /stays, parameters: {{ipp: 43, entreeDu: 30/03/2024}}}}",
@@ -131,12 +125,12 @@ REPORTS = {
     "name in a request": (
         GROUP_A,
         f"{REQUEST}{{parameters: {{ip: 42, entreeDu: 30/03/2024, entreeAvant: 31/03/2024}}}}",
-        "6:35 6:34", "'ip'|'ipp'"),
+        "6:39 6:34", "parameters.ip: |'ipp'"),
     "no request at all": (GROUP_A, f"{REQUEST}none", "6:21", "GET /sejours|ipp=42|nb=10"),
     # Tests that are wrong themselves.
     "rows of an HTTP system": (
         GROUP_A, f"  - name: t\n    given: [{{id: 1}}]\n    search: {{_id: 1}}{AT}_found: [1]",
-        "3:12", "expect_request"),
+        "5:5", "expect_request"),
     "many faults at once": (
         DEMO, "  - name: a\n    givn: {}\n    expect: {id: 1}\n"
         "  - name: b\n    given: {sejour: 1, patient_id: [42]}\n    expect: {id: 1}\n"
@@ -146,21 +140,14 @@ REPORTS = {
         "  - name: f\n    of: patient\n    given: {patient_id: 1}\n"
         "    given_items: {telecom: [{valeur: 1}], addresses: [{villle: Lyon}]}\n"
         "    expect: {id: 1}\n  - name: g\n    search: {}\n    expect_found: [1]",
-        "3:5 6:13 6:36 8:5 12:5 14:5 20:19 20:56 24:5",
-        "'given'|'sejour_id'|'patient_id'|telecoms|'villle'"),
+        "3:5 6:13 6:36 8:5 12:5 14:5 20:19 24:20",
+        "'given'|'sejour_id'|'patient_id'|telecoms"),
     "nothing expected": (DEMO, f"{ROW}}}{AT}: {{}}", "4:5", ""),
-    "an element that never is": (DEMO, f"{ROW}}}{AT}_absent: [perod.end, period.end]", "4:21",
-                                 "'perod.end'|'period.end'"),
     "an unknown source": (
         GNU_HEALTH, f"  - name: t\n    source: ipn-\n    given: {{id: 1}}{AT}: {{id: 1}}", "3:5",
         "'ipn-'|'inp-'"),
-    "paths of an HTTP row": (
-        GROUP_A, f"  - name: t\n    given: {{id: 1, patient: {{ip: 42}}, uf: 0123}}{AT}: {{id: 1}}",
-        "3:30 3:43", "'patient.ip'|'patient.ipp'|'uf'"),
-    "null in an HTTP row": (
-        GROUP_A, f"  - name: t\n    given: {{id: 1, uf: null}}{AT}: {{id: 1}}", "3:24", "null"),
     "refused otherwise": (DEMO, f"{SEARCH}{{status: done}}{AT}_refused: sorry", "5:5",
-                          "'sorry'|'done'"),
+                          "'done'"),
     "no request": (DEMO, f"{SEARCH}{{}}{AT}_request: {{path: /x}}", "5:5", "expect_found"),
     "one row for a search": (
         DEMO, f"  - name: t\n    given: {{sejour_id: 1}}\n    search: {{}}{AT}_found: []", "3:12",

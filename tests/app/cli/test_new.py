@@ -198,7 +198,7 @@ def test_what_the_structure_does_not_say_is_a_question(
 def test_several_tables_of_stays_are_sources(
     url: str, tmp_path: Path, new_url: NewUrl
 ) -> None:
-    _, text = new(url, tmp_path, "--stay", "encounter", "phone")
+    _, text = new(url, tmp_path, "--stay", "encounter", "--stay", "phone")
     sources = yaml.safe_load(text)["encounter"]["sources"]
     assert [source["prefix"] for source in sources] == ["enc1-", "pho2-"]
     assert "FROM phone p" in sources[1]["rows"]
@@ -212,11 +212,11 @@ def test_persons_are_joined_to_patients(new_url: NewUrl, tmp_path: Path) -> None
     )
     text = text.replace("person INTEGER", "person INTEGER REFERENCES person (id)")
     url = made(new_url("sqlite"), person + text)
-    _, text = new(url, tmp_path, "--patient", "patient", "person")
+    _, text = new(url, tmp_path, "--patient", "patient", "--patient", "person")
     rows = yaml.safe_load(text)["patient"]["rows"]
     assert re.search(r"LEFT JOIN person (p\d) ON \1.id = p.person", rows)
     assert "family AS person_family" in rows
-    _, text = new(url, tmp_path, "--patient", "patient", "unit")
+    _, text = new(url, tmp_path, "--patient", "patient", "--patient", "unit")
     assert "no key leads to unit" in text
 
 
