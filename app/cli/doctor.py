@@ -41,7 +41,6 @@ from app.config import (
     AUDIT_OFF,
     AUDIT_STDOUT,
     SETTINGS,
-    PlainHttp,
     Settings,
     SettingsError,
 )
@@ -137,7 +136,7 @@ def checks_of(settings: Settings) -> Iterator[Check]:
 
 def _check_settings(settings: Settings) -> Findings:
     yield _fine("are valid")
-    if settings.plain_http is PlainHttp.LOOPBACK:
+    if settings.plain_http == "loopback":
         text = "ENCOUNTERS_PLAIN_HTTP accepts requests of this machine without TLS"
         yield _warning(text, "only for trying out: remove it")
     elif not settings.trusted_proxies and not settings.bind.startswith("unix:"):

@@ -34,7 +34,7 @@ from prometheus_client import (
 from adapters.contract import Adapter
 from adapters.registry import problems_of
 from app.audit import FileSink, audit_file
-from app.config import AuditFailure, Settings
+from app.config import Settings
 from app.errors import UnavailableError
 from app.jwks import KeySource
 from app.observability import PART_READY, SOURCE_HELD_BACK
@@ -262,7 +262,7 @@ def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
     if keys := service.authenticator.keys:
         parts["identity"] = lambda: check_keys(keys)
     file = audit_file(settings)
-    if file and settings.audit_failure is AuditFailure.REFUSE:
+    if file and settings.audit_failure == "refuse":
         parts["audit"] = lambda: check_audit(file)
     return parts
 
