@@ -92,8 +92,10 @@ class Reload:
         self._settings = settings
         try:
             self._temporary = Path(tempfile.mkdtemp(prefix="encounters-"))
-            path = (
-                settings.state_directory or _of_systemd() or self._temporary / "state"
+            # `StateDirectory=` of a unit may name several.
+            of_systemd = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+            path = settings.state_directory or Path(
+                of_systemd or self._temporary / "state"
             )
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             metrics = self._temporary / "metrics"
@@ -163,12 +165,6 @@ class Reload:
         # On a full disk the log alone has it.
         with suppress(OSError):
             self.state.refused.write_text(findings, "utf-8")
-
-
-def _of_systemd() -> Path | None:
-    """Return the directory that `StateDirectory=` of a unit names."""
-    first = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(first) if first else None
 
 
 def main() -> int:
