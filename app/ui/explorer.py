@@ -409,7 +409,7 @@ def results(id: str) -> str:
         kind=kind,
         tab=tab,
         tabs=tabs,
-        results=Results.of(reply.resource),
+        results=Results(reply.resource),
         criteria=search.parameters,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
@@ -461,7 +461,7 @@ def results_csv(id: str) -> Response:
     """Return the table of a page as CSV."""
     reply, search = _page(id)
     columns = chosen_columns(search.resource_type, request.args.getlist("column"))
-    text = as_csv(Results.of(reply.resource).resources, columns)
+    text = as_csv(Results(reply.resource).resources, columns)
     response = Response(text.encode("utf-8-sig"), mimetype="text/csv")
     response.headers["Content-Disposition"] = 'attachment; filename="page.csv"'
     return response
