@@ -42,7 +42,7 @@ from app.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from app.jwks import Address, IdentityError, KeySource, Provider, ProviderAddresses
+from app.jwks import Address, IdentityError, KeySource, Provider, provider_addresses
 
 ALGORITHMS = frozenset(
     {
@@ -89,7 +89,10 @@ class Client:
 
 
 class BadTokenError(Exception):
-    """A token that is not valid here; the reason is for the log alone."""
+    """A token that is not valid here; the reason is for the log alone.
+
+    Of an error of joserfc it is the type: some of its texts quote values of the header.
+    """
 
     def __init__(self, reason: str, *, expired: bool = False) -> None:
         super().__init__(reason)
@@ -110,18 +113,18 @@ class Authenticator:
 
         `clock` gives seconds since 1970.
         """
-        addresses = ProviderAddresses.of(settings, monotonic)
+        key_set, introspection = provider_addresses(settings, monotonic)
         directory = settings.state_directory
         self._settings = settings
         self._clock = clock
         self._cache = TokenCache(clock)
         self.keys: KeySource | None = None
         self._introspection: Introspection | None = None
-        if address := addresses.key_set:
+        if key_set:
             saved = directory / "keys" if directory else None
-            self.keys = KeySource(settings, address, clock=monotonic, saved=saved)
-        if address := addresses.introspection:
-            self._introspection = Introspection(address, settings)
+            self.keys = KeySource(settings, key_set, clock=monotonic, saved=saved)
+        if introspection:
+            self._introspection = Introspection(introspection, settings)
 
     def recall(self, authorization: str | None) -> Client | None:
         """Return the client of a token that was verified before, None of any other."""
@@ -276,7 +279,7 @@ def check_claims(
     except ExpiredTokenError as error:
         raise BadTokenError("expired", expired=True) from error
     except JoseError as error:
-        raise _bad_token(error) from error
+        raise BadTokenError(type(error).__name__) from error
 
 
 def client_id(claims: Mapping[str, object]) -> str:
@@ -301,11 +304,6 @@ def _names(listed: object) -> Iterable[str]:
     return ()
 
 
-def _bad_token(error: JoseError) -> BadTokenError:
-    # The type alone: joserfc quotes values of the header in some of its texts.
-    return BadTokenError(type(error).__name__)
-
-
 def signed_claims(token: str, keys: KeySource) -> dict[str, Any]:
     """Return the claims of a token that one of the keys signed; they are not checked.
 
@@ -319,7 +317,7 @@ def signed_claims(token: str, keys: KeySource) -> dict[str, Any]:
     try:
         return jwt.decode(token, key, registry=_SIGNATURES).claims
     except JoseError as error:
-        raise _bad_token(error) from error
+        raise BadTokenError(type(error).__name__) from error
     except _UNREADABLE as error:
         raise BadTokenError("unreadable") from error
 

@@ -44,7 +44,7 @@ from app.config import (
     Settings,
     SettingsError,
 )
-from app.jwks import Address, IdentityError, Metadata, ProviderAddresses, usable_keys
+from app.jwks import Address, IdentityError, Metadata, provider_addresses, usable_keys
 from app.redis_client import SentinelAddress, connect, is_exposed, is_sentinel
 from app.tls import refused_sources, remedy_of
 
@@ -118,15 +118,17 @@ def checks_of(settings: Settings) -> Iterator[Check]:
         yield Check("operations port", partial(_check_operations, bind))
     yield from _mapping_checks(settings)
     yield Check("redis", partial(_check_redis, settings))
-    addresses = ProviderAddresses.of(settings)
-    if address := addresses.key_set:
+    key_set, introspection = provider_addresses(settings)
+    if key_set:
         ask = partial(_check_key_set, settings)
         fault = "no token can be checked (503)", "ENCOUNTERS_KEY_SET_URL"
-        yield Check("key set", partial(_check_provider, address, ask, *fault))
-    if address := addresses.introspection:
+        yield Check("key set", partial(_check_provider, key_set, ask, *fault))
+    if introspection:
         ask = partial(_check_introspection, settings)
         fault = "opaque tokens get 503", "ENCOUNTERS_INTROSPECTION_URL"
-        yield Check("introspection", partial(_check_provider, address, ask, *fault))
+        yield Check(
+            "introspection", partial(_check_provider, introspection, ask, *fault)
+        )
     if settings.explorer_bind and settings.explorer_client_id:
         yield Check("explorer", partial(_check_explorer, settings))
 
