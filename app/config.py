@@ -523,9 +523,10 @@ def read_settings(environ: Mapping[str, str]) -> Reading:
     """Read all settings. Unknown names are ignored: clusters add some of this prefix."""
     entries = tuple(_entry(setting, environ) for setting in SETTINGS)
     values = {e.setting.field: e.value for e in entries if not e.fault}
-    faults = (e.fault for e in entries if e.fault)
+    faults = [e.fault for e in entries if e.fault]
     conflicts = _conflicts(Settings(**_HARMLESS | values))
-    return Reading(entries, values, (*faults, *conflicts))
+    faults += (f"{PREFIX}{name} {text}" for name, text in conflicts)
+    return Reading(entries, values, tuple(faults))
 
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
@@ -569,30 +570,44 @@ _HARMLESS: Values = dict.fromkeys((s.field for s in SETTINGS), "https://localhos
 """What an invalid setting counts as, so that it conflicts with no other."""
 
 
-def _conflicts(settings: Settings) -> Iterator[str]:
-    """Yield the faults of settings with one another."""
+def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the faults of settings with one another: the name of one, and a text."""
     if settings.audit != AUDIT_OFF and settings.audit_key is None:
-        yield f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT requires it."
+        yield "AUDIT_KEY", "is missing: AUDIT requires it."
     if settings.page_idle_minutes > settings.page_life_minutes:
-        yield f"{PREFIX}PAGE_IDLE_MINUTES is longer than {PREFIX}PAGE_LIFE_MINUTES."
+        yield "PAGE_IDLE_MINUTES", "is longer than PAGE_LIFE_MINUTES."
+    if settings.tracing and find_spec("opentelemetry.sdk") is None:
+        text = "requires the extra 'tracing', which is not installed."
+        yield "TRACING", f"{text} See docs/operators.md."
+    refuses = settings.plain_http == "refuse"
+    if refuses and settings.base_url.startswith("http://"):
+        yield "BASE_URL", "is plain HTTP, which PLAIN_HTTP refuses."
+    ports = {_port(settings.bind)}
+    for name in ("operations_bind", "explorer_bind"):
+        port = _port(getattr(settings, name))
+        if port and port in ports:
+            yield name.upper(), "requires another port than the others."
+        ports.add(port)
     yield from _provider_conflicts(settings)
-    yield from _service_conflicts(settings)
-    yield from _explorer_conflicts(settings)
+    if settings.explorer_bind:
+        yield from _explorer_conflicts(settings, settings.explorer_bind)
     yield from _exposed(settings)
 
 
-def _provider_conflicts(settings: Settings) -> Iterator[str]:
-    client_id = settings.introspection_client_id
-    if client_id is None and settings.introspection_url:
-        yield f"{PREFIX}INTROSPECTION_CLIENT_ID is missing: introspection requires it."
-    introspects = client_id or settings.introspection_url
-    if introspects and settings.introspection_client_secret is None:
-        yield f"{PREFIX}INTROSPECTION_CLIENT_SECRET is missing: introspection requires it."
+def _port(bind: str | None) -> str | None:
+    """Return the port, or the whole address of a socket."""
+    return bind if bind is None or bind.startswith("unix:") else bind.split(":")[-1]
+
+
+def _provider_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
+    client_id, url = settings.introspection_client_id, settings.introspection_url
+    if url and client_id is None:
+        yield "INTROSPECTION_CLIENT_ID", "is missing: introspection requires it."
+    if (url or client_id) and settings.introspection_client_secret is None:
+        yield "INTROSPECTION_CLIENT_SECRET", "is missing: introspection requires it."
     if _reads_metadata(settings) and not _is_web_url(settings.issuer):
-        yield (
-            f"{PREFIX}KEY_SET_URL is missing: {PREFIX}ISSUER is not an https address, so "
-            "it has no metadata that could name it."
-        )
+        text = "is missing: ISSUER is not an https address, so no metadata names it."
+        yield "KEY_SET_URL", text
 
 
 def _reads_metadata(settings: Settings) -> bool:
@@ -608,70 +623,38 @@ def _is_web_url(text: str) -> bool:
         return False
 
 
-def _service_conflicts(settings: Settings) -> Iterator[str]:
-    ports = {_port(settings.bind)}
-    for name in ("operations_bind", "explorer_bind"):
-        port = _port(getattr(settings, name))
-        if port and port in ports:
-            yield f"{PREFIX}{name.upper()} requires another port than the others."
-        ports.add(port)
-    if settings.tracing and find_spec("opentelemetry.sdk") is None:
-        yield (
-            f"{PREFIX}TRACING requires the extra 'tracing', which is not installed: "
-            "see docs/operators.md."
-        )
-    refuses = settings.plain_http == "refuse"
-    if refuses and settings.base_url.startswith("http://"):
-        yield f"{PREFIX}BASE_URL is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."
-
-
-def _port(bind: str | None) -> str | None:
-    """Return the port, or the whole address of a socket."""
-    return bind if bind is None or bind.startswith("unix:") else bind.split(":")[-1]
-
-
-def _explorer_conflicts(settings: Settings) -> Iterator[str]:
+def _explorer_conflicts(settings: Settings, bind: str) -> Iterator[tuple[str, str]]:
     """Yield what the explorer lacks; without a provider it is for this machine alone."""
-    bind, url = settings.explorer_bind, settings.explorer_url
-    if not bind:
-        return
+    url = settings.explorer_url
     is_local = is_loopback(bind.rpartition(":")[0].strip("[]"))
     if url is None and not is_local:
-        yield f"{PREFIX}EXPLORER_URL is missing: {PREFIX}EXPLORER_BIND requires it."
+        yield "EXPLORER_URL", "is missing: EXPLORER_BIND requires it."
     if url and (urlsplit(url).path.strip("/") or "?" in url):
-        yield f"{PREFIX}EXPLORER_URL is an address without a path."
+        yield "EXPLORER_URL", "is an address without a path."
     if url and is_plain(url):
-        yield f"{PREFIX}EXPLORER_URL is plain HTTP: use https://."
+        yield "EXPLORER_URL", "is plain HTTP: use https://."
     if settings.explorer_client_id is not None:
         if not _is_web_url(settings.issuer):
-            yield (
-                f"{PREFIX}EXPLORER_CLIENT_ID requires an {PREFIX}ISSUER that is an https "
-                "address: its metadata names where people log in."
-            )
+            text = "requires an https ISSUER: its metadata names where people log in."
+            yield "EXPLORER_CLIENT_ID", text
     elif not is_local or (url and not is_loopback(urlsplit(url).hostname)):
-        yield (
-            f"{PREFIX}EXPLORER_CLIENT_ID is missing: without it the explorer may only "
-            "listen on loopback."
-        )
+        text = "is missing: without it the explorer may only listen on loopback."
+        yield "EXPLORER_CLIENT_ID", text
 
 
-def _exposed(settings: Settings) -> Iterator[str]:
+def _exposed(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the addresses that cross a network without the TLS that they require."""
     exposed = []
     if is_exposed(settings.redis_url):
         exposed.append(("REDIS_URL", "rediss://", Link.REDIS))
-    urls = {
-        "KEY_SET_URL": settings.key_set_url,
-        "INTROSPECTION_URL": settings.introspection_url,
-    }
+    names = ["KEY_SET_URL", "INTROSPECTION_URL"]
     if _reads_metadata(settings) and _is_web_url(settings.issuer):
-        urls["ISSUER"] = settings.issuer
-    for name, url in urls.items():
+        names.append("ISSUER")
+    for name in names:
+        url = getattr(settings, name.lower())
         if url and is_plain(url):
             exposed.append((name, "https://", Link.PROVIDER))
     for name, scheme, link in exposed:
         if link not in settings.unverified_tls:
-            yield (
-                f"{PREFIX}{name} leads to another machine without TLS: use {scheme}, or "
-                f"set {PREFIX}UNVERIFIED_TLS={link}."
-            )
+            waiver = f"use {scheme}, or set {PREFIX}UNVERIFIED_TLS={link}"
+            yield name, f"leads to another machine without TLS: {waiver}."
