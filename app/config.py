@@ -41,7 +41,6 @@ DEFAULT_SCOPES = (
 )
 
 Network: TypeAlias = IPv4Network | IPv6Network
-Values: TypeAlias = dict[str, Any]
 
 
 class Link(StrEnum):
@@ -515,7 +514,7 @@ class Reading:
     """All settings of an environment: entries, valid values, and every fault."""
 
     entries: tuple[Entry, ...]
-    values: Values = field(repr=False)
+    values: dict[str, Any] = field(repr=False)
     faults: tuple[str, ...]
 
 
@@ -557,7 +556,7 @@ def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
 
 
 # An https address of this machine is also a harmless name, key or secret.
-_HARMLESS: Values = dict.fromkeys((s.field for s in SETTINGS), "https://localhost") | {
+_HARMLESS = dict.fromkeys((s.field for s in SETTINGS), "https://localhost") | {
     "audit": AUDIT_OFF,
     "page_idle_minutes": 1,
     "page_life_minutes": 1440,

@@ -54,11 +54,11 @@ from app.ui.forms import filled, form_of, parameters_of
 from app.ui.login import Login, LoginError
 from app.ui.results import (
     COLUMNS,
+    REFERENCE,
     Results,
     as_csv,
     chosen_columns,
     hint,
-    reference_in,
     timeline,
 )
 from app.ui.sessions import Sessions
@@ -437,11 +437,11 @@ def _page(id: str) -> tuple[Reply, StoredSearch]:
 
 def _follow(value: Any) -> str:
     """Return the page that a value of JSON leads to, "" for none."""
-    base_url = explorer.settings.base_url
     text = value if isinstance(value, str) else ""
-    if reference := reference_in(text, base_url):
-        return _see(reference)
-    if text.startswith(f"{base_url}/Bundle?"):
+    relative = text.removeprefix(f"{explorer.settings.base_url}/")
+    if REFERENCE.fullmatch(relative):
+        return _see(relative)
+    if relative != text and relative.startswith("Bundle?"):
         return url_for(".results", tab="json", **_place(text))
     return ""
 

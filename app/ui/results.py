@@ -17,7 +17,9 @@ from app.fhir.resources import CLASS_LABELS
 
 Resource = Mapping[str, Any]
 
-_REFERENCE = re.compile(rf"(?:Encounter|Patient|Organization)/{FHIR_ID.pattern}")
+REFERENCE = re.compile(rf"(?:Encounter|Patient|Organization)/{FHIR_ID.pattern}")
+"""A reference to a resource that has a page."""
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell."""
 
@@ -237,9 +239,3 @@ def hint(value: Any) -> str:
     if "resourceType" in resource:
         return f"{resource['resourceType']}/{resource.get('id', '')}"
     return str(value.get("relation") or value.get("system") or "")
-
-
-def reference_in(text: str, base_url: str) -> str:
-    """Return the reference that a text is, relative or below the base; "" for none."""
-    relative = text.removeprefix(f"{base_url}/")
-    return relative if _REFERENCE.fullmatch(relative) else ""
