@@ -136,7 +136,15 @@ def openapi(
     offer: Offer, base_url: str, title: str, token_url: str | None = None
 ) -> Node:
     """Return the description of a deployment at `base_url`; tokens come from `token_url`."""
-    paths: Node = {"/metadata": {"get": _metadata()}}
+    metadata = {
+        "operationId": "readCapabilities",
+        "summary": "What this deployment offers",
+        "security": [{"bearer": []}, {}],
+        # A statement is returned whole, with or without `_elements`.
+        "parameters": [*_presentation(None)],
+        "responses": _responses("Resource", (400, 406, 412)),
+    }
+    paths: Node = {"/metadata": {"get": metadata}}
     for each in offer.resources.values():
         paths[f"/{each.resource_type}/{{id}}"] = {"get": _read(each)}
         if each.searchable:
@@ -242,17 +250,6 @@ def _bundle(*, paging: bool) -> Node:
     }
 
 
-def _metadata() -> Node:
-    return {
-        "operationId": "readCapabilities",
-        "summary": "What this deployment offers",
-        "security": [{"bearer": []}, {}],
-        # A statement is returned whole, with or without `_elements`.
-        "parameters": [*_presentation(None)],
-        "responses": _responses("Resource", (400, 406, 412)),
-    }
-
-
 def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
     """Yield the parameters of a search; each modifier makes one of its own."""
     for name, offered in offer.parameters.items():
@@ -333,11 +330,9 @@ def _responses(
 
 def _response(text: str, schema: str, *headers: str) -> Node:
     reference = {"$ref": f"#/components/schemas/{schema}"}
-    return {
-        "description": text,
-        "headers": _header_references("X-Request-Id", *headers),
-        "content": {CONTENT_TYPE: {"schema": reference}},
-    }
+    content = {CONTENT_TYPE: {"schema": reference}}
+    named = _header_references("X-Request-Id", *headers)
+    return {"description": text, "headers": named, "content": content}
 
 
 def _header_references(*names: str) -> Node:
