@@ -22,8 +22,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
 from http import HTTPStatus
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
 import orjson
 from flask import Response, request
@@ -31,14 +31,7 @@ from flask import Response, request
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
 from app.audit_chain import TURN_SECONDS, Chain
-from app.config import (
-    AUDIT_OFF,
-    AUDIT_STDOUT,
-    AuditFailure,
-    AuditForm,
-    AuditPatients,
-    Settings,
-)
+from app.config import AUDIT_OFF, AUDIT_STDOUT, Settings
 from app.errors import UnavailableError
 from app.fhir.audit_event import (
     AuditedResponse,
@@ -46,7 +39,6 @@ from app.fhir.audit_event import (
     audit_event,
     compact_event,
 )
-from app.fhir.resources import Element
 from app.middleware import error_response, requesting_address
 from app.observability import (
     AUDIT_EVENTS,
@@ -71,18 +63,12 @@ _MODIFIERS = frozenset({"", "exact", "contains"})
 _NAMES = frozenset(
     {
         *(name for table in SEARCH_PARAMETERS.values() for name in table),
-        *(
-            "_id",
-            "_count",
-            "_sort",
-            "_total",
-            "_index",
-            "_searchAfter",
-            "_searchBefore",
-        ),
+        *("_id", "_count", "_sort", "_total"),
+        *("_index", "_searchAfter", "_searchBefore"),
         *PRESENTATION,
     }
 )
+_BLUEPRINTS = {"encounter", "patient", "organization", "bundle"}
 _INTERACTIONS = {
     "search": "search-type",
     "page": "search-type",
@@ -99,8 +85,7 @@ def open_trail(settings: Settings, *, mapping: str, site: str) -> "Trail | None"
     """Return the trail of a deployment, None if it has none."""
     if settings.audit == AUDIT_OFF:
         return None
-    sink = audit_file(settings) or StreamSink()
-    return Trail(settings, sink, mapping=mapping, site=site)
+    return Trail(settings, mapping=mapping, site=site)
 
 
 def audit_file(settings: Settings) -> "FileSink | None":
@@ -110,108 +95,62 @@ def audit_file(settings: Settings) -> "FileSink | None":
     return FileSink(Path(settings.audit))
 
 
-class _Requested(NamedTuple):
-    """Parameters, and the resource type that they search."""
-
-    kind: str
-    pairs: Parameters
-
-    def meaning(self, name: str, value: str) -> str:
-        """Return what is digested: an id as its reference."""
-        if name == "_id" and self.kind:
-            return f"{self.kind}/{value}"
-        if name == "patient":
-            return f"Patient/{value.rpartition('/')[2]}"
-        return value
-
-
-def _references(
-    rows: Iterable[Record | RowFault],
-) -> tuple[dict[str, list[str]], list[str]]:
-    """Return each patient with the ids of its encounters, and other references."""
-    patients: dict[str, list[str]] = {}
-    others: list[str] = []
-    for record in rows:
-        if isinstance(record, RowFault):
-            continue
-        if isinstance(record, PatientRecord):
-            patients[f"Patient/{record.id}"] = []
-        elif isinstance(record, EncounterRecord):
-            ids = patients.setdefault(f"Patient/{record.patient_id}", [])
-            ids.append(record.id)
-        else:
-            others.append(f"Organization/{record.id}")
-    return patients, others
-
-
 class Trail:
     """Writes the audit events of a deployment. Thread-safe."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        sink: "FileSink | StreamSink",
-        *,
-        mapping: str,
-        site: str,
-    ) -> None:
-        self._sink = sink
+    def __init__(self, settings: Settings, *, mapping: str, site: str) -> None:
+        self._settings = settings
+        self._sink = audit_file(settings) or StreamSink()
         self._digests = Digests(settings.audit_key or "")
-        self._clear = settings.audit_patients is AuditPatients.CLEAR
-        self._refuse = settings.audit_failure is AuditFailure.REFUSE
         self._deployment = Deployment(mapping, settings.base_url, site)
-        compact = settings.audit_form is AuditForm.COMPACT
-        self._event = compact_event if compact else audit_event
         chain_key = settings.audit_chain_key
         self._chain = Chain(chain_key) if chain_key else None
-        self._addresses = settings.audit_addresses
-        self._proxies = settings.trusted_proxies
-        self._lock = threading.Lock()
-        self.failures = 0
+        self._failures = count(1)
 
     def record(self, response: Response) -> Response:
         """Write the event of a response; return the response, or a refusal instead."""
         enter(Stage.WRITE)
-        described = self._described(response.status_code)
+        is_compact = self._settings.audit_form == "compact"
+        write_event = compact_event if is_compact else audit_event
+        event = write_event(self._described(response.status_code), self._deployment)
         try:
-            self._write(self._event(described, self._deployment))
-            AUDIT_EVENTS.inc()
+            if self._chain:
+                self._chain.write(event, self._sink.write)
+            else:
+                self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
         except OSError as error:
-            self._count_failure(error)
-            if self._refuse:
+            is_refused = self._settings.audit_failure == "refuse"
+            AUDIT_FAILURES.inc()
+            data = {"failures": next(self._failures), "refused": is_refused}
+            _log.error("audit event not written", exc_info=error, extra={"data": data})
+            if is_refused:
                 return error_response(
                     UnavailableError("No answer is given that cannot be audited.")
                 )
+        else:
+            AUDIT_EVENTS.inc()
         return response
 
-    def _write(self, event: Element) -> None:
-        if self._chain:
-            self._chain.write(event, self._sink.write)
-        else:
-            self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
-
-    def _count_failure(self, error: OSError) -> None:
-        with self._lock:
-            self.failures += 1
-            data = {"failures": self.failures, "refused": self._refuse}
-        AUDIT_FAILURES.inc()
-        _log.error("audit event not written", exc_info=error, extra={"data": data})
-
     def _described(self, status: int) -> AuditedResponse:
-        kind, view = _endpoint()
-        known = facts()
+        settings, known = self._settings, facts()
+        blueprint, _, view = (request.endpoint or "").partition(".")
+        kind = blueprint.title() if blueprint in _BLUEPRINTS else None
+        # The response to OPTIONS is Flask's own: nothing was read.
+        is_view = request.method != "OPTIONS"
         is_returned = status < HTTPStatus.BAD_REQUEST
         patients, others = _references(known.rows if is_returned else ())
         type_ = "Encounter" if any(patients.values()) else "Patient"
-        if not self._clear:
+        if settings.audit_patients == "digest":
             digest = self._digests.remembered
             patients = {digest(name): ids for name, ids in patients.items()}
-        address = requesting_address(self._proxies) if self._addresses else None
+        address = None
+        if settings.audit_addresses:
+            address = requesting_address(settings.trusted_proxies)
         return AuditedResponse(
             recorded=datetime.now(UTC).isoformat(timespec="milliseconds"),
             status=status,
             request_id=request_id() or "",
-            interaction=_INTERACTIONS.get(view),
+            interaction=_INTERACTIONS.get(view) if is_view else None,
             resource_type=kind,
             client=known.client,
             address=None if address is None else str(address),
@@ -226,34 +165,45 @@ class Trail:
 
     def _parameters(self, kind: str, known: Facts) -> Iterator[tuple[str, str]]:
         """Yield the names of parameters with digests of their values."""
-        parts = [_Requested(kind, known.parameters)]
+        parts: list[tuple[str, Parameters]] = [(kind, known.parameters)]
         if id := (request.view_args or {}).get("id"):
-            parts.append(_Requested(kind, (("_id", id),)))
+            parts.append((kind, (("_id", id),)))
         if known.page_of:
-            parts.append(_Requested(*known.page_of))
+            parts.append(known.page_of)
         left = MOST_VALUES
-        for part in parts:
-            for name, text in part.pairs:
+        for searched, pairs in parts:
+            for name, text in pairs:
+                base, _, modifier = name.partition(":")
+                if base not in _NAMES or modifier not in _MODIFIERS:
+                    name = OTHER
                 values = _COMMA.split(text, maxsplit=left) if left else [text]
                 left = max(0, left - len(values))
-                named = _known(name)
                 for value in values:
-                    yield named, self._digests.of(part.meaning(named, value))
+                    yield name, self._digests.of(_meaning(searched, name, value))
 
 
-def _endpoint() -> tuple[str | None, str]:
-    """Return the resource type and the name of the view that responded, "" for none."""
-    blueprint, _, view = (request.endpoint or "").partition(".")
-    if request.method == "OPTIONS":
-        # Flask's own response: nothing was read.
-        view = ""
-    kinds = {"encounter", "patient", "organization", "bundle"}
-    return (blueprint.title() if blueprint in kinds else None), view
+def _meaning(kind: str, name: str, value: str) -> str:
+    """Return what is digested of a value: an id as its reference."""
+    if name == "_id" and kind:
+        return f"{kind}/{value}"
+    return f"Patient/{value.rpartition('/')[2]}" if name == "patient" else value
 
 
-def _known(name: str) -> str:
-    base, _, modifier = name.partition(":")
-    return name if base in _NAMES and modifier in _MODIFIERS else OTHER
+def _references(
+    rows: Iterable[Record | RowFault],
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return each patient with the ids of its encounters, and other references."""
+    patients: dict[str, list[str]] = {}
+    others: list[str] = []
+    for record in rows:
+        if isinstance(record, PatientRecord):
+            patients[f"Patient/{record.id}"] = []
+        elif isinstance(record, EncounterRecord):
+            ids = patients.setdefault(f"Patient/{record.patient_id}", [])
+            ids.append(record.id)
+        elif not isinstance(record, RowFault):
+            others.append(f"Organization/{record.id}")
+    return patients, others
 
 
 class Digests:
@@ -283,7 +233,13 @@ class FileSink:
         """Append one line, or nothing of it. Raises OSError."""
         # Each opening has a lock of its own: it excludes threads and processes alike.
         with self._open() as file, _file_lock(fcntl.flock, file):
-            _append(file, line)
+            end = os.fstat(file).st_size
+            if end and os.pread(file, 1, end - 1) != b"\n":
+                # A process was killed in the middle of a line.
+                line = b"\n" + line
+            if os.write(file, line) < len(line):
+                os.ftruncate(file, end)
+                raise _failure(errno.ENOSPC)
 
     def check(self) -> None:
         """Check that there is room for a line. Raises OSError."""
@@ -299,16 +255,6 @@ class FileSink:
             yield file
         finally:
             os.close(file)
-
-
-def _append(file: int, line: bytes) -> None:
-    end = os.fstat(file).st_size
-    if end and os.pread(file, 1, end - 1) != b"\n":
-        # A process was killed in the middle of a line.
-        line = b"\n" + line
-    if os.write(file, line) < len(line):
-        os.ftruncate(file, end)
-        raise _failure(errno.ENOSPC)
 
 
 class StreamSink:

@@ -8,6 +8,7 @@ challenge of RFC 6750 section 3 and never quote the token.
 
 import hashlib
 import logging
+import math
 import re
 import threading
 import time
@@ -41,7 +42,7 @@ from app.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from app.jwks import Address, IdentityError, KeySource, Provider, ProviderAddresses
+from app.jwks import Address, IdentityError, KeySource, Provider, provider_addresses
 
 ALGORITHMS = frozenset(
     {
@@ -87,16 +88,11 @@ class Client:
     scopes: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """A client, and until when (seconds since 1970) its token stays verified."""
-
-    client: Client
-    until: float
-
-
 class BadTokenError(Exception):
-    """A token that is not valid here; the reason is for the log alone."""
+    """A token that is not valid here; the reason is for the log alone.
+
+    Of an error of joserfc it is the type: some of its texts quote values of the header.
+    """
 
     def __init__(self, reason: str, *, expired: bool = False) -> None:
         super().__init__(reason)
@@ -113,18 +109,22 @@ class Authenticator:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare for the tokens of a deployment; the provider is not called yet."""
-        addresses = ProviderAddresses.of(settings, monotonic)
+        """Prepare for the tokens of a deployment; the provider is not called yet.
+
+        `clock` gives seconds since 1970.
+        """
+        key_set, introspection = provider_addresses(settings, monotonic)
         directory = settings.state_directory
-        self._claims = ClaimsReader(settings, clock)
+        self._settings = settings
+        self._clock = clock
         self._cache = TokenCache(clock)
         self.keys: KeySource | None = None
-        self._opaque: IntrospectedTokens | None = None
-        if address := addresses.key_set:
+        self._introspection: Introspection | None = None
+        if key_set:
             saved = directory / "keys" if directory else None
-            self.keys = KeySource(settings, address, clock=monotonic, saved=saved)
-        if address := addresses.introspection:
-            self._opaque = IntrospectedTokens(address, settings, self._claims, clock)
+            self.keys = KeySource(settings, key_set, clock=monotonic, saved=saved)
+        if introspection:
+            self._introspection = Introspection(introspection, settings)
 
     def recall(self, authorization: str | None) -> Client | None:
         """Return the client of a token that was verified before, None of any other."""
@@ -147,7 +147,13 @@ class Authenticator:
             return self._verify(token)
         except BadTokenError as error:
             _log.info("token refused", extra={"data": {"reason": str(error)}})
-            raise _refusal(error) from error
+            text, code = "The access token is not valid here.", IssueCode.UNKNOWN
+            if error.expired:
+                text, code = "The access token has expired.", IssueCode.EXPIRED
+            challenge = _challenge("invalid_token")
+            raise UnauthenticatedError(
+                text, _LOCATION, code=code, headers=challenge
+            ) from error
 
     def _verify(self, token: str) -> Client:
         if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
@@ -157,20 +163,32 @@ class Authenticator:
             return client
         if self.keys and self._is_signed(token):
             claims = signed_claims(token, self.keys)
-            client = self._claims.read(claims, required=True)
-            verified = Verified(client, claims["exp"])
+            client = self._client(claims, required=True)
+            until = claims["exp"]
         else:
-            assert self._opaque is not None  # the settings require one of both
-            verified = self._opaque.verify(token)
-        self._cache.put(token, verified, version)
-        return verified.client
+            assert self._introspection is not None  # the settings require one of both
+            claims = self._introspection.claims(token)
+            client = self._client(claims, required=False)
+            until = min(self._clock() + CACHE_SECONDS, claims.get("exp", math.inf))
+        self._cache.put(token, client, until, version)
+        return client
 
     def _is_signed(self, token: str) -> bool:
         # Three parts are a signed token's, wherever signed tokens are accepted at all.
-        return token.count(".") == 2 or self._opaque is None
+        return token.count(".") == 2 or self._introspection is None
 
     def _key_version(self, token: str) -> int:
         return self.keys.freshen() if self.keys and self._is_signed(token) else 0
+
+    def _client(self, claims: dict[str, Any], *, required: bool) -> Client:
+        """Return the client of claims that are valid now, or raise BadTokenError."""
+        settings, now = self._settings, self._clock()
+        expected = {"iss": settings.issuer, "aud": settings.audience}
+        leeway = settings.leeway_seconds
+        check_claims(claims, expected, required=required, leeway=leeway, now=now)
+        listed = {name for claim in _SCOPE_CLAIMS for name in _names(claims.get(claim))}
+        granted = listed.union(*(settings.scopes.get(name, ()) for name in listed))
+        return Client(client_id(claims), frozenset(granted))
 
 
 def _bearer_token(authorization: str | None) -> str | None:
@@ -193,16 +211,6 @@ def require(client: Client, *scopes: str) -> None:
         )
 
 
-def _refusal(error: BadTokenError) -> UnauthenticatedError:
-    if error.expired:
-        text, code = "The access token has expired.", IssueCode.EXPIRED
-    else:
-        text, code = "The access token is not valid here.", IssueCode.UNKNOWN
-    return UnauthenticatedError(
-        text, _LOCATION, code=code, headers=_challenge("invalid_token")
-    )
-
-
 def _challenge(error: str, **attributes: str) -> Headers:
     parts = {"realm": REALM, "error": error, **attributes}
     listed = ", ".join(f'{name}="{value}"' for name, value in parts.items())
@@ -218,26 +226,25 @@ class TokenCache:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._entries: OrderedDict[bytes, tuple[Verified, int]] = OrderedDict()
+        self._entries: OrderedDict[bytes, tuple[Client, float, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, token: str, version: int) -> Client | None:
         """Return the client of a stored token that is still valid."""
         digest = _digest(token)
         with self._lock:
-            if (entry := self._entries.get(digest)) is None:
+            if (entry := self._entries.pop(digest, None)) is None:
                 return None
-            verified, stored_version = entry
-            if stored_version != version or verified.until <= self._clock():
-                del self._entries[digest]
+            client, until, stored_version = entry
+            if stored_version != version or until <= self._clock():
                 return None
-            self._entries.move_to_end(digest)
-            return verified.client
+            self._entries[digest] = entry
+            return client
 
-    def put(self, token: str, verified: Verified, version: int) -> None:
-        """Store a verified token."""
+    def put(self, token: str, client: Client, until: float, version: int) -> None:
+        """Store a verified token; it is valid until then (seconds since 1970)."""
         with self._lock:
-            self._entries[_digest(token)] = (verified, version)
+            self._entries[_digest(token)] = (client, until, version)
             while len(self._entries) > MAX_CACHED_TOKENS:
                 self._entries.popitem(last=False)
 
@@ -246,42 +253,33 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-class ClaimsReader:
-    """Checks claims and reads the client from them; `clock` gives seconds since 1970."""
+def check_claims(
+    claims: dict[str, Any],
+    expected: Mapping[str, str],
+    *,
+    required: bool,
+    leeway: int,
+    now: float,
+) -> None:
+    """Raise BadTokenError unless claims are valid now, with the values expected.
 
-    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
-        self._expected = {"iss": settings.issuer, "aud": settings.audience}
-        self._leeway = settings.leeway_seconds
-        self._scopes = settings.scopes
-        self._clock = clock
-
-    def read(self, claims: dict[str, Any], *, required: bool) -> Client:
-        """Return the client of claims that are valid now, or raise BadTokenError.
-
-        Issuer, audience and expiry must be present if `required`, and correct if present.
-        """
-        expected = {
+    These and the expiry must be present if `required`, and correct if present.
+    """
+    registry = jwt.JWTClaimsRegistry(
+        now=lambda: int(now),
+        leeway=leeway,
+        exp=jwt.ClaimsOption(essential=required),
+        **{
             name: jwt.ClaimsOption(essential=required, value=value)
-            for name, value in self._expected.items()
-        }
-        registry = jwt.JWTClaimsRegistry(
-            now=lambda: int(self._clock()),
-            leeway=self._leeway,
-            exp=jwt.ClaimsOption(essential=required),
-            **expected,
-        )
-        try:
-            registry.validate(claims)
-        except ExpiredTokenError as error:
-            raise BadTokenError("expired", expired=True) from error
-        except JoseError as error:
-            raise _bad_token(error) from error
-        return Client(client_id(claims), self._granted(claims))
-
-    def _granted(self, claims: Mapping[str, object]) -> frozenset[str]:
-        """Return the scopes that claims list, and the technical ones of each."""
-        listed = {name for claim in _SCOPE_CLAIMS for name in _names(claims.get(claim))}
-        return frozenset(listed).union(*(self._scopes.get(n, ()) for n in listed))
+            for name, value in expected.items()
+        },
+    )
+    try:
+        registry.validate(claims)
+    except ExpiredTokenError as error:
+        raise BadTokenError("expired", expired=True) from error
+    except JoseError as error:
+        raise BadTokenError(type(error).__name__) from error
 
 
 def client_id(claims: Mapping[str, object]) -> str:
@@ -306,11 +304,6 @@ def _names(listed: object) -> Iterable[str]:
     return ()
 
 
-def _bad_token(error: JoseError) -> BadTokenError:
-    # The type alone: joserfc quotes values of the header in some of its texts.
-    return BadTokenError(type(error).__name__)
-
-
 def signed_claims(token: str, keys: KeySource) -> dict[str, Any]:
     """Return the claims of a token that one of the keys signed; they are not checked.
 
@@ -324,7 +317,7 @@ def signed_claims(token: str, keys: KeySource) -> dict[str, Any]:
     try:
         return jwt.decode(token, key, registry=_SIGNATURES).claims
     except JoseError as error:
-        raise _bad_token(error) from error
+        raise BadTokenError(type(error).__name__) from error
     except _UNREADABLE as error:
         raise BadTokenError("unreadable") from error
 
@@ -350,53 +343,39 @@ _SIGNATURES = _SignatureRegistry(
 )
 
 
-class IntrospectedTokens:
+class Introspection:
     """Introspects tokens at the provider. Thread-safe.
 
     A provider that hangs holds half of the threads, never all.
     """
 
-    def __init__(
-        self,
-        address: Address,
-        settings: Settings,
-        claims: ClaimsReader,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, address: Address, settings: Settings) -> None:
         self._provider = Provider(address, settings.identity_timeout_seconds)
-        self._claims = claims
         self._auth = OAuth2ClientAuth(
             settings.introspection_client_id,
             settings.introspection_client_secret,
             "client_secret_basic",
         )
-        self._clock = clock
         # The other threads serve requests that need no introspection.
         self._bulkhead = Bulkhead(max(1, settings.threads // 2), WAIT_SECONDS)
 
-    def verify(self, token: str) -> Verified:
-        """Return the client of a token that the provider calls active.
+    def claims(self, token: str) -> dict[str, Any]:
+        """Return the claims of a token that the provider calls active.
 
         Raises BadTokenError, UnavailableError if the provider is away.
         """
-        response = self._introspect(token)
-        if response.get("active") is not True:
-            raise BadTokenError("not active")
-        # Some providers write null for an absent claim.
-        claims = {name: value for name, value in response.items() if value is not None}
-        client = self._claims.read(claims, required=False)
-        soon = self._clock() + CACHE_SECONDS
-        expires = claims.get("exp")
-        until = min(soon, expires) if isinstance(expires, int | float) else soon
-        return Verified(client, until)
-
-    def _introspect(self, token: str) -> dict[str, object]:
         form = {"token": token, "token_type_hint": "access_token"}
         try:
-            return self._bulkhead.run(lambda: self._provider.fetch(form, self._auth))
+            response = self._bulkhead.run(
+                lambda: self._provider.fetch(form, self._auth)
+            )
         except (IdentityError, SourceBusyError) as error:
             reason = "busy" if isinstance(error, SourceBusyError) else str(error)
             _log.warning("token not introspected", extra={"data": {"reason": reason}})
             raise UnavailableError(
                 "The token cannot be checked at the moment. Try again later."
             ) from error
+        if response.get("active") is not True:
+            raise BadTokenError("not active")
+        # Some providers write null for an absent claim.
+        return {name: value for name, value in response.items() if value is not None}

@@ -14,7 +14,17 @@ from functools import partial
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from urllib.parse import parse_qsl, urlsplit
 
 from cryptography.fernet import Fernet
@@ -31,14 +41,6 @@ DEFAULT_SCOPES = (
 )
 
 Network: TypeAlias = IPv4Network | IPv6Network
-Values: TypeAlias = dict[str, Any]
-
-
-class PlainHttp(StrEnum):
-    """What happens to a request that did not come over HTTPS (decision 24)."""
-
-    REFUSE = "refuse"
-    LOOPBACK = "loopback"
 
 
 class Link(StrEnum):
@@ -48,36 +50,6 @@ class Link(StrEnum):
     HTTP = "http"
     REDIS = "redis"
     PROVIDER = "provider"
-
-
-class LogLevel(StrEnum):
-    """The lowest level of log lines that are written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class AuditPatients(StrEnum):
-    """How audit events name the patients of a response."""
-
-    DIGEST = "digest"
-    CLEAR = "clear"
-
-
-class AuditForm(StrEnum):
-    """The form of audit events: FHIR, or the same facts under short keys."""
-
-    FHIR = "fhir"
-    COMPACT = "compact"
-
-
-class AuditFailure(StrEnum):
-    """What happens to a response whose audit event cannot be written."""
-
-    REFUSE = "refuse"
-    COUNT = "count"
 
 
 class SettingsError(Exception):
@@ -121,18 +93,18 @@ _whole = partial(_number, "whole number", int)
 _decimal = partial(_number, "number", float)
 
 
-def _whole_or_off(low: int, high: int) -> Kind:
-    number = _whole(low, high)
-
-    @_kind(number.name, f"{number.takes}, or off")
-    def limit(text: str) -> int | None:
-        return None if text.lower() == "off" else number.read(text)
-
-    return limit
+@_kind("whole number", "1 to 100000000, or off")
+def _rate(text: str) -> int | None:
+    return None if text.lower() == "off" else _whole(1, 100_000_000).read(text)
 
 
-def _one_of(choices: type[StrEnum]) -> Kind:
-    return _kind("word", " or ".join(choices))(lambda text: choices(text.lower()))
+def _one_of(*words: str) -> Kind:
+    @_kind("word", " or ".join(words))
+    def word(text: str) -> str:
+        _require(text.lower() in words)
+        return text.lower()
+
+    return word
 
 
 @_kind("flag", "true or false")
@@ -194,22 +166,16 @@ def _redis_url(text: str) -> str:
         _require(parts.hostname and parts.port != 0)
         # A password with an unquoted '/' would end up in the path.
         _require(_REDIS_DATABASE.fullmatch(parts.path))
+    # Options that locate Redis; its timeouts are the service's business.
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        _check_redis_option(parts.scheme, name, value)
-    return text
-
-
-def _check_redis_option(scheme: str, name: str, value: str) -> None:
-    """Accept options that locate Redis; its timeouts are the service's business."""
-    match name:
-        case "db":
-            _require(value.isascii() and value.isdigit())
-        case "username" | "password":
-            pass
-        case "ssl_ca_certs" | "ssl_certfile" | "ssl_keyfile" if scheme == "rediss":
+        if name in {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}:
+            _require(parts.scheme == "rediss")
             _readable_file.read(value)
-        case _:
-            raise ValueError
+        elif name == "db":
+            _require(value.isascii() and value.isdigit())
+        else:
+            _require(name in {"username", "password"})
+    return text
 
 
 @_kind("keys", "one or more Fernet keys, separated by a blank or a comma")
@@ -246,6 +212,11 @@ def _audit_target(text: str) -> str:
 @_kind("key", "32 to 64 characters of printable ASCII without blanks")
 def _digest_key(text: str) -> str:
     _require(32 <= len(_word.read(text)) <= 64)
+    return text
+
+
+@_kind("text", "scopes, separated by blanks")
+def _scope_names(text: str) -> str:
     return text
 
 
@@ -296,12 +267,10 @@ class Setting(NamedTuple):
 _REQUIRED = object()
 
 
-def _setting(
-    kind: Kind, sentence: str, default: object = None, *, secret: bool = False
-) -> Any:
+def _setting(sentence: str, default: object = None, *, secret: bool = False) -> Any:
     """Declare a setting. Without a default it is None where it is not set."""
     required = default is _REQUIRED
-    values = (kind, sentence, None if required else default, required, secret)
+    values = (sentence, None if required else default, required, secret)
     return field(repr=not secret, metadata={"setting": values})
 
 
@@ -309,221 +278,181 @@ def _setting(
 class Settings:
     """The valid settings of one deployment."""
 
-    base_url: str = _setting(
-        _base_url,
-        "The public address of the service. Every link starts with it.",
-        _REQUIRED,
+    base_url: Annotated[str, _base_url] = _setting(
+        "The public address of the service. Every link starts with it.", _REQUIRED
     )
-    issuer: str = _setting(
-        _word,
+    issuer: Annotated[str, _word] = _setting(
         "The `iss` that access tokens must carry. Its metadata supplies the addresses of "
         "the identity provider that are not set.",
         _REQUIRED,
     )
-    audience: str = _setting(
-        _word, "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
+    audience: Annotated[str, _word] = _setting(
+        "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
     )
-    token_url: str | None = _setting(
-        _web_url,
-        "Where clients get access tokens; the OpenAPI description names it.",
+    token_url: Annotated[str | None, _web_url] = _setting(
+        "Where clients get access tokens; the OpenAPI description names it."
     )
-    key_set_url: str | None = _setting(
-        _web_url,
+    key_set_url: Annotated[str | None, _web_url] = _setting(
         "Where the identity provider publishes its keys (JWKS). Default: from the "
-        "metadata of the issuer, unless all tokens are introspected.",
+        "metadata of the issuer, unless all tokens are introspected."
     )
-    key_set_seconds: int = _setting(
-        _whole(10, 86400),
+    key_set_seconds: Annotated[int, _whole(10, 86400)] = _setting(
         "How long a key set is fresh. Then it is fetched again in the background.",
         "300",
     )
-    key_set_retry_seconds: int = _setting(
-        _whole(1, 300),
+    key_set_retry_seconds: Annotated[int, _whole(1, 300)] = _setting(
         "The shortest pause between two fetches of the key set, for tokens with an "
         "unknown key and after a failed fetch.",
         "10",
     )
-    introspection_url: str | None = _setting(
-        _web_url,
+    introspection_url: Annotated[str | None, _web_url] = _setting(
         "Where opaque tokens are introspected (RFC 7662). Default: from the metadata of "
-        "the issuer, if a client id is set.",
+        "the issuer, if a client id is set."
     )
-    introspection_client_id: str | None = _setting(
-        _word,
+    introspection_client_id: Annotated[str | None, _word] = _setting(
         "The client id of the service at the introspection endpoint. It enables "
-        "introspection of opaque tokens.",
+        "introspection of opaque tokens."
     )
-    introspection_client_secret: str | None = _setting(
-        _word,
+    introspection_client_secret: Annotated[str | None, _word] = _setting(
         "The client secret of the service at the introspection endpoint. Required "
         "with the client id.",
         secret=True,
     )
-    identity_timeout_seconds: float = _setting(
-        _decimal(0.1, 30), "The timeout of a request to the identity provider.", "2"
+    identity_timeout_seconds: Annotated[float, _decimal(0.1, 30)] = _setting(
+        "The timeout of a request to the identity provider.", "2"
     )
-    leeway_seconds: int = _setting(
-        _whole(0, 300),
-        "How far the clocks of the identity provider and the service may differ.",
-        "30",
+    leeway_seconds: Annotated[int, _whole(0, 300)] = _setting(
+        "How far the clocks of the identity provider and the service may differ.", "30"
     )
-    scopes: Mapping[str, frozenset[str]] = _setting(
-        _scope_table,
-        "Which technical scopes a functional scope grants.",
-        DEFAULT_SCOPES,
+    scopes: Annotated[Mapping[str, frozenset[str]], _scope_table] = _setting(
+        "Which technical scopes a functional scope grants.", DEFAULT_SCOPES
     )
     open_metadata: bool = _setting(
-        _flag, "Whether `/metadata` and `/openapi.json` need no token.", "true"
+        "Whether `/metadata` and `/openapi.json` need no token.", "true"
     )
-    mapping: Path = _setting(
-        _readable_file, "The mapping file of the hospital system.", _REQUIRED
+    mapping: Annotated[Path, _readable_file] = _setting(
+        "The mapping file of the hospital system.", _REQUIRED
     )
-    redis_url: str = _setting(
-        _redis_url, "The Redis that stores searches for paging.", _REQUIRED, secret=True
+    redis_url: Annotated[str, _redis_url] = _setting(
+        "The Redis that stores searches for paging.", _REQUIRED, secret=True
     )
-    seal_keys: tuple[str, ...] = _setting(
-        _fernet_keys,
+    seal_keys: Annotated[tuple[str, ...], _fernet_keys] = _setting(
         "The keys of stored searches: the first one encrypts, all of them decrypt.",
         _REQUIRED,
         secret=True,
     )
-    page_idle_minutes: int = _setting(
-        _whole(1, 1440), "How long a page is stored after its last use.", "30"
+    page_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
+        "How long a page is stored after its last use.", "30"
     )
-    page_life_minutes: int = _setting(
-        _whole(1, 1440), "How long a page is stored at most.", "480"
+    page_life_minutes: Annotated[int, _whole(1, 1440)] = _setting(
+        "How long a page is stored at most.", "480"
     )
-    max_body_bytes: int = _setting(
-        _whole(1024, 1048576), "The longest request body that is accepted.", "65536"
+    max_body_bytes: Annotated[int, _whole(1024, 1048576)] = _setting(
+        "The longest request body that is accepted.", "65536"
     )
-    request_seconds: int = _setting(
-        _whole(1, 300),
-        "How long a request waits for a free thread; then it gets 503.",
-        "10",
+    request_seconds: Annotated[int, _whole(1, 300)] = _setting(
+        "How long a request waits for a free thread; then it gets 503.", "10"
     )
-    audit: str = _setting(
-        _audit_target, "Where one AuditEvent per request is written.", AUDIT_OFF
+    audit: Annotated[str, _audit_target] = _setting(
+        "Where one AuditEvent per request is written.", AUDIT_OFF
     )
-    audit_key: str | None = _setting(
-        _digest_key,
-        "The key of the digests in audit events. Required with them.",
-        secret=True,
+    audit_key: Annotated[str | None, _digest_key] = _setting(
+        "The key of the digests in audit events. Required with them.", secret=True
     )
-    audit_chain_key: str | None = _setting(
-        _digest_key,
+    audit_chain_key: Annotated[str | None, _digest_key] = _setting(
         "The key of the chain that makes missing and changed events evident. Without "
         "it there is no chain.",
         secret=True,
     )
-    audit_form: AuditForm = _setting(
-        _one_of(AuditForm), "The form of audit events.", "fhir"
+    audit_form: Literal["fhir", "compact"] = _setting(
+        "The form of audit events.", "fhir"
     )
-    audit_patients: AuditPatients = _setting(
-        _one_of(AuditPatients),
-        "How audit events name the patients of a response.",
-        "digest",
+    audit_patients: Literal["digest", "clear"] = _setting(
+        "How audit events name the patients of a response.", "digest"
     )
-    audit_failure: AuditFailure = _setting(
-        _one_of(AuditFailure),
+    audit_failure: Literal["refuse", "count"] = _setting(
         "Whether a response whose event cannot be written is refused (503), or sent "
         "and counted.",
         "refuse",
     )
     audit_addresses: bool = _setting(
-        _flag, "Whether audit events contain the network address of the client.", "true"
+        "Whether audit events contain the network address of the client.", "true"
     )
-    client_requests_per_minute: int | None = _setting(
-        _whole_or_off(1, 100_000_000),
-        "How many requests per minute one client may make.",
-        "60000",
+    client_requests_per_minute: Annotated[int | None, _rate] = _setting(
+        "How many requests per minute one client may make.", "60000"
     )
-    address_requests_per_minute: int | None = _setting(
-        _whole_or_off(1, 100_000_000),
+    address_requests_per_minute: Annotated[int | None, _rate] = _setting(
         "How many requests per minute one address may make without a token that is "
         "known to be valid.",
         "6000",
     )
-    plain_http: PlainHttp = _setting(
-        _one_of(PlainHttp),
+    plain_http: Literal["refuse", "loopback"] = _setting(
         "Whether requests without HTTPS are refused, or accepted from this machine "
         "itself.",
         "refuse",
     )
-    trusted_proxies: tuple[Network, ...] = _setting(
-        _networks,
-        "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are trusted.",
-        "",
+    trusted_proxies: Annotated[tuple[Network, ...], _networks] = _setting(
+        "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are trusted.", ""
     )
-    unverified_tls: frozenset[Link] = _setting(
-        _links,
-        "Connections that may cross a network without verified TLS.",
-        "",
+    unverified_tls: Annotated[frozenset[Link], _links] = _setting(
+        "Connections that may cross a network without verified TLS.", ""
     )
-    bind: str = _setting(_address, "Where the service listens.", "127.0.0.1:8000")
-    operations_bind: str | None = _setting(
-        _address,
-        "The address of `/live`, `/ready` and `/metrics`. Without it they are off.",
+    bind: Annotated[str, _address] = _setting(
+        "Where the service listens.", "127.0.0.1:8000"
     )
-    explorer_bind: str | None = _setting(
-        _address,
-        "The address of the explorer, the pages for people. Without it they are off.",
+    operations_bind: Annotated[str | None, _address] = _setting(
+        "The address of `/live`, `/ready` and `/metrics`. Without it they are off."
     )
-    explorer_url: str | None = _setting(
-        _web_url,
+    explorer_bind: Annotated[str | None, _address] = _setting(
+        "The address of the explorer, the pages for people. Without it they are off."
+    )
+    explorer_url: Annotated[str | None, _web_url] = _setting(
         "The public address of the explorer, without a path. Required unless it listens "
-        "on a loopback address and port.",
+        "on a loopback address and port."
     )
-    explorer_client_id: str | None = _setting(
-        _word,
+    explorer_client_id: Annotated[str | None, _word] = _setting(
         "The client id of the explorer at the identity provider (authorization code with "
-        "PKCE). Required unless the explorer is on loopback.",
+        "PKCE). Required unless the explorer is on loopback."
     )
-    explorer_client_secret: str | None = _setting(
-        _word,
+    explorer_client_secret: Annotated[str | None, _word] = _setting(
         "The client secret of the explorer; without one it is a public client.",
         secret=True,
     )
-    explorer_scope: str = _setting(
-        _kind("text", "scopes, separated by blanks")(str.strip),
+    explorer_scope: Annotated[str, _scope_names] = _setting(
         "The scopes that the login to the explorer requests.",
         "openid PATIENT_GAM_SEARCH",
     )
-    explorer_integrator_scope: str = _setting(
-        _word,
+    explorer_integrator_scope: Annotated[str, _word] = _setting(
         "The scope of people who may see what was sent to the hospital system, and the "
         "origin of each element.",
         "INTEGRATOR",
     )
-    explorer_idle_minutes: int = _setting(
-        _whole(1, 1440),
-        "How long a person may be inactive before being logged out.",
-        "15",
+    explorer_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
+        "How long a person may be inactive before being logged out.", "15"
     )
     explorer_reason: bool = _setting(
-        _flag,
         "Whether a person must give a reason before the first search, for the audit.",
         "false",
     )
-    state_directory: Path | None = _setting(
-        _directory,
+    state_directory: Annotated[Path | None, _directory] = _setting(
         "Where the last mapping that passed its check and the provider's public keys are "
-        "stored. Default: the `StateDirectory` of systemd, else a temporary one.",
+        "stored. Default: the `StateDirectory` of systemd, else a temporary one."
     )
-    watch_seconds: int = _setting(
-        _whole(5, 3600), "How often everything that `/ready` reports is checked.", "60"
+    watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
+        "How often everything that `/ready` reports is checked.", "60"
     )
-    workers: int = _setting(_whole(1, 64), "How many processes answer requests.", "2")
-    threads: int = _setting(
-        _whole(1, 128),
+    workers: Annotated[int, _whole(1, 64)] = _setting(
+        "How many processes answer requests.", "2"
+    )
+    threads: Annotated[int, _whole(1, 128)] = _setting(
         "How many threads answer requests in each process. More than a source has "
         "connections.",
         "16",
     )
-    log_level: LogLevel = _setting(
-        _one_of(LogLevel), "The lowest level of log lines that are written.", "info"
+    log_level: Literal["debug", "info", "warning", "error"] = _setting(
+        "The lowest level of log lines that are written.", "info"
     )
     tracing: bool = _setting(
-        _flag,
         "Whether spans of requests are sent (OpenTelemetry). Requires the extra "
         "`tracing`.",
         "false",
@@ -543,8 +472,20 @@ class Settings:
         return cls(**reading.values)
 
 
+def _kind_of(hint: Any) -> Kind:
+    """Return the kind that the type of a field names."""
+    if hint is bool:
+        return _flag
+    if get_origin(hint) is Literal:
+        return _one_of(*get_args(hint))
+    kind: Kind = hint.__metadata__[0]
+    return kind
+
+
+_TYPES = get_type_hints(Settings, include_extras=True)
 SETTINGS: tuple[Setting, ...] = tuple(
-    Setting(each.name, *each.metadata["setting"]) for each in fields(Settings)
+    Setting(each.name, _kind_of(_TYPES[each.name]), *each.metadata["setting"])
+    for each in fields(Settings)
 )
 
 
@@ -573,7 +514,7 @@ class Reading:
     """All settings of an environment: entries, valid values, and every fault."""
 
     entries: tuple[Entry, ...]
-    values: Values = field(repr=False)
+    values: dict[str, Any] = field(repr=False)
     faults: tuple[str, ...]
 
 
@@ -581,14 +522,15 @@ def read_settings(environ: Mapping[str, str]) -> Reading:
     """Read all settings. Unknown names are ignored: clusters add some of this prefix."""
     entries = tuple(_entry(setting, environ) for setting in SETTINGS)
     values = {e.setting.field: e.value for e in entries if not e.fault}
-    faults = (e.fault for e in entries if e.fault)
+    faults = [e.fault for e in entries if e.fault]
     conflicts = _conflicts(Settings(**_HARMLESS | values))
-    return Reading(entries, values, (*faults, *conflicts))
+    faults += (f"{PREFIX}{name} {text}" for name, text in conflicts)
+    return Reading(entries, values, tuple(faults))
 
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
     # Compose files write a variable that is not set as an empty one.
-    name, origin = setting.name, Origin.ENVIRONMENT
+    name, kind, origin = setting.name, setting.kind, Origin.ENVIRONMENT
     text = environ.get(name, "").strip()
     path = environ.get(f"{name}_FILE", "").strip() if setting.secret else ""
     if text and path:
@@ -601,29 +543,24 @@ def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
         except (OSError, ValueError):
             fault = f"{name}_FILE is not a readable file."
             return Entry(setting, origin, fault=fault)
-    if text:
-        return _read(setting, origin, text)
-    if setting.default is not None:
-        return _read(setting, Origin.DEFAULT, setting.default)
-    missing = f"{name} is missing: {setting.sentence}" if setting.required else ""
-    return Entry(setting, Origin.NOWHERE, fault=missing)
-
-
-def _read(setting: Setting, origin: Origin, text: str) -> Entry:
-    kind = setting.kind
+    if not text and setting.default is None:
+        missing = f"{name} is missing: {setting.sentence}" if setting.required else ""
+        return Entry(setting, Origin.NOWHERE, fault=missing)
+    if not text:
+        text, origin = setting.default or "", Origin.DEFAULT
     try:
         return Entry(setting, origin, text, kind.read(text))
     except (ValueError, KeyError, OSError):
-        fault = f"{setting.name} cannot be read: expected {kind.takes} ({kind.name})."
+        fault = f"{name} cannot be read: expected {kind.takes} ({kind.name})."
         return Entry(setting, origin, fault=fault)
 
 
 # An https address of this machine is also a harmless name, key or secret.
-_HARMLESS: Values = dict.fromkeys((s.field for s in SETTINGS), "https://localhost") | {
+_HARMLESS = dict.fromkeys((s.field for s in SETTINGS), "https://localhost") | {
     "audit": AUDIT_OFF,
     "page_idle_minutes": 1,
     "page_life_minutes": 1440,
-    "plain_http": PlainHttp.LOOPBACK,
+    "plain_http": "loopback",
     "unverified_tls": frozenset(Link),
     "operations_bind": None,
     "explorer_bind": None,
@@ -632,30 +569,44 @@ _HARMLESS: Values = dict.fromkeys((s.field for s in SETTINGS), "https://localhos
 """What an invalid setting counts as, so that it conflicts with no other."""
 
 
-def _conflicts(settings: Settings) -> Iterator[str]:
-    """Yield the faults of settings with one another."""
+def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the faults of settings with one another: the name of one, and a text."""
     if settings.audit != AUDIT_OFF and settings.audit_key is None:
-        yield f"{PREFIX}AUDIT_KEY is missing: {PREFIX}AUDIT requires it."
+        yield "AUDIT_KEY", "is missing: AUDIT requires it."
     if settings.page_idle_minutes > settings.page_life_minutes:
-        yield f"{PREFIX}PAGE_IDLE_MINUTES is longer than {PREFIX}PAGE_LIFE_MINUTES."
+        yield "PAGE_IDLE_MINUTES", "is longer than PAGE_LIFE_MINUTES."
+    if settings.tracing and find_spec("opentelemetry.sdk") is None:
+        text = "requires the extra 'tracing', which is not installed."
+        yield "TRACING", f"{text} See docs/operators.md."
+    refuses = settings.plain_http == "refuse"
+    if refuses and settings.base_url.startswith("http://"):
+        yield "BASE_URL", "is plain HTTP, which PLAIN_HTTP refuses."
+    ports = {_port(settings.bind)}
+    for name in ("operations_bind", "explorer_bind"):
+        port = _port(getattr(settings, name))
+        if port and port in ports:
+            yield name.upper(), "requires another port than the others."
+        ports.add(port)
     yield from _provider_conflicts(settings)
-    yield from _service_conflicts(settings)
-    yield from _explorer_conflicts(settings)
+    if settings.explorer_bind:
+        yield from _explorer_conflicts(settings, settings.explorer_bind)
     yield from _exposed(settings)
 
 
-def _provider_conflicts(settings: Settings) -> Iterator[str]:
-    client_id = settings.introspection_client_id
-    if client_id is None and settings.introspection_url:
-        yield f"{PREFIX}INTROSPECTION_CLIENT_ID is missing: introspection requires it."
-    introspects = client_id or settings.introspection_url
-    if introspects and settings.introspection_client_secret is None:
-        yield f"{PREFIX}INTROSPECTION_CLIENT_SECRET is missing: introspection requires it."
+def _port(bind: str | None) -> str | None:
+    """Return the port, or the whole address of a socket."""
+    return bind if bind is None or bind.startswith("unix:") else bind.split(":")[-1]
+
+
+def _provider_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
+    client_id, url = settings.introspection_client_id, settings.introspection_url
+    if url and client_id is None:
+        yield "INTROSPECTION_CLIENT_ID", "is missing: introspection requires it."
+    if (url or client_id) and settings.introspection_client_secret is None:
+        yield "INTROSPECTION_CLIENT_SECRET", "is missing: introspection requires it."
     if _reads_metadata(settings) and not _is_web_url(settings.issuer):
-        yield (
-            f"{PREFIX}KEY_SET_URL is missing: {PREFIX}ISSUER is not an https address, so "
-            "it has no metadata that could name it."
-        )
+        text = "is missing: ISSUER is not an https address, so no metadata names it."
+        yield "KEY_SET_URL", text
 
 
 def _reads_metadata(settings: Settings) -> bool:
@@ -671,68 +622,38 @@ def _is_web_url(text: str) -> bool:
         return False
 
 
-def _service_conflicts(settings: Settings) -> Iterator[str]:
-    port = _port(settings.bind)
-    operations = _port(settings.operations_bind)
-    if operations == port:
-        yield f"{PREFIX}OPERATIONS_BIND requires another port than the others."
-    if settings.explorer_bind and _port(settings.explorer_bind) in {port, operations}:
-        yield f"{PREFIX}EXPLORER_BIND requires another port than the others."
-    if settings.tracing and find_spec("opentelemetry.sdk") is None:
-        yield (
-            f"{PREFIX}TRACING requires the extra 'tracing', which is not installed: "
-            "see docs/operators.md."
-        )
-    refuses = settings.plain_http is PlainHttp.REFUSE
-    if refuses and settings.base_url.startswith("http://"):
-        yield f"{PREFIX}BASE_URL is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."
-
-
-def _port(bind: str | None) -> str | None:
-    """Return the port, or the whole address of a socket."""
-    return bind if bind is None or bind.startswith("unix:") else bind.split(":")[-1]
-
-
-def _explorer_conflicts(settings: Settings) -> Iterator[str]:
+def _explorer_conflicts(settings: Settings, bind: str) -> Iterator[tuple[str, str]]:
     """Yield what the explorer lacks; without a provider it is for this machine alone."""
-    bind, url = settings.explorer_bind, settings.explorer_url
-    if not bind:
-        return
+    url = settings.explorer_url
     is_local = is_loopback(bind.rpartition(":")[0].strip("[]"))
     if url is None and not is_local:
-        yield f"{PREFIX}EXPLORER_URL is missing: {PREFIX}EXPLORER_BIND requires it."
+        yield "EXPLORER_URL", "is missing: EXPLORER_BIND requires it."
     if url and (urlsplit(url).path.strip("/") or "?" in url):
-        yield f"{PREFIX}EXPLORER_URL is an address without a path."
+        yield "EXPLORER_URL", "is an address without a path."
     if url and is_plain(url):
-        yield f"{PREFIX}EXPLORER_URL is plain HTTP: use https://."
+        yield "EXPLORER_URL", "is plain HTTP: use https://."
     if settings.explorer_client_id is not None:
         if not _is_web_url(settings.issuer):
-            yield (
-                f"{PREFIX}EXPLORER_CLIENT_ID requires an {PREFIX}ISSUER that is an https "
-                "address: its metadata names where people log in."
-            )
+            text = "requires an https ISSUER: its metadata names where people log in."
+            yield "EXPLORER_CLIENT_ID", text
     elif not is_local or (url and not is_loopback(urlsplit(url).hostname)):
-        yield (
-            f"{PREFIX}EXPLORER_CLIENT_ID is missing: without it the explorer may only "
-            "listen on loopback."
-        )
+        text = "is missing: without it the explorer may only listen on loopback."
+        yield "EXPLORER_CLIENT_ID", text
 
 
-def _exposed(settings: Settings) -> Iterator[str]:
+def _exposed(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the addresses that cross a network without the TLS that they require."""
-    if is_exposed(settings.redis_url) and Link.REDIS not in settings.unverified_tls:
-        yield _without_tls("redis_url", "rediss://", Link.REDIS)
-    names = ["key_set_url", "introspection_url"]
+    exposed = []
+    if is_exposed(settings.redis_url):
+        exposed.append(("REDIS_URL", "rediss://", Link.REDIS))
+    names = ["KEY_SET_URL", "INTROSPECTION_URL"]
     if _reads_metadata(settings) and _is_web_url(settings.issuer):
-        names.append("issuer")
-    for name in names if Link.PROVIDER not in settings.unverified_tls else ():
-        url = getattr(settings, name)
+        names.append("ISSUER")
+    for name in names:
+        url = getattr(settings, name.lower())
         if url and is_plain(url):
-            yield _without_tls(name, "https://", Link.PROVIDER)
-
-
-def _without_tls(name: str, scheme: str, link: Link) -> str:
-    return (
-        f"{PREFIX}{name.upper()} leads to another machine without TLS: use {scheme}, or "
-        f"set {PREFIX}UNVERIFIED_TLS={link}."
-    )
+            exposed.append((name, "https://", Link.PROVIDER))
+    for name, scheme, link in exposed:
+        if link not in settings.unverified_tls:
+            waiver = f"use {scheme}, or set {PREFIX}UNVERIFIED_TLS={link}"
+            yield name, f"leads to another machine without TLS: {waiver}."

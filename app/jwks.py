@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock, local
-from typing import Any, Self, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import orjson
@@ -192,30 +192,20 @@ def metadata_urls(issuer: str) -> tuple[str, str]:
     return openid, parts._replace(path=path).geturl()
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderAddresses:
-    """Where the provider's keys are, and where tokens are introspected; None for nowhere.
+def provider_addresses(
+    settings: Settings, clock: Callable[[], float] = time.monotonic
+) -> tuple[Address | None, Address | None]:
+    """Return where the keys are, and where tokens are introspected; None for nowhere.
 
     A setting wins. Else the metadata of the issuer names it, once it is needed.
     """
-
-    key_set: Address | None
-    introspection: Address | None
-
-    @classmethod
-    def of(
-        cls, settings: Settings, clock: Callable[[], float] = time.monotonic
-    ) -> Self:
-        """Return the addresses of a deployment."""
-        key_set, introspection = settings.key_set_url, settings.introspection_url
-        introspects = settings.introspection_client_id is not None
-        if introspection or (key_set and not introspects):
-            return cls(key_set, introspection)
-        address = Metadata(settings, clock).address
-        return cls(
-            key_set or partial(address, "jwks_uri"),
-            partial(address, "introspection_endpoint") if introspects else None,
-        )
+    key_set, introspection = settings.key_set_url, settings.introspection_url
+    introspects = settings.introspection_client_id is not None
+    if introspection or (key_set and not introspects):
+        return key_set, introspection
+    address = Metadata(settings, clock).address
+    named = partial(address, "introspection_endpoint") if introspects else None
+    return key_set or partial(address, "jwks_uri"), named
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,21 +360,18 @@ def _usable(entry: object) -> Key | None:
     if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
         return None
     try:
-        if not _is_strong(entry):
+        match entry.get("kty"):
+            case "RSA":
+                # Before it is imported: joserfc imports a short key, with a warning.
+                is_strong = base64_to_int(entry["n"]).bit_length() >= MIN_RSA_BITS
+            case "OKP":
+                is_strong = entry["crv"] == "Ed25519"
+            case kind:
+                is_strong = kind == "EC"
+        if not is_strong:
             return None
         key = JWKRegistry.import_key(entry)
         key.check_key_op("verify")
     except (JoseError, LookupError, ValueError, TypeError):
         return None
     return key
-
-
-def _is_strong(entry: dict[str, Any]) -> bool:
-    match entry.get("kty"):
-        case "RSA":
-            # Before it is imported: joserfc imports a short key, with a warning.
-            return base64_to_int(entry["n"]).bit_length() >= MIN_RSA_BITS
-        case "OKP":
-            return bool(entry["crv"] == "Ed25519")
-        case kind:
-            return bool(kind == "EC")

@@ -50,7 +50,8 @@ class RedactingFormatter(logging.Formatter):
         """Return the line of a record, without what it was formatted from."""
         data = getattr(record, "data", None)
         line: dict[str, object] = {**data} if isinstance(data, dict) else {}
-        line["time"] = _time(record.created)
+        moment = datetime.fromtimestamp(record.created, UTC)
+        line["time"] = moment.isoformat(timespec="milliseconds")
         line["level"] = record.levelname.lower()
         line["logger"] = record.name
         line["event"] = _event(record)
@@ -121,10 +122,6 @@ def _event(record: logging.LogRecord) -> str:
     if record.args and isinstance(record.msg, str):
         return record.msg
     return f"(withheld) {record.module}:{record.lineno}"
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def _type_name(value: object) -> str:

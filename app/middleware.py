@@ -19,7 +19,7 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from adapters.contract import AdapterError, NotAskableError, RowFault, SourceDataError
-from app.config import Network, PlainHttp, Settings
+from app.config import Network, Settings
 from app.errors import (
     FAULTY_ROW,
     LIMITS,
@@ -78,7 +78,7 @@ def register_transport(
         trusted = connected == UNIX_SOCKET or _is_in(peer, settings.trusted_proxies)
         local = peer is not None and peer.is_loopback
         g.https = request.scheme == "https" or (trusted and _is_forwarded_https())
-        if not g.https and not (local and settings.plain_http is PlainHttp.LOOPBACK):
+        if not g.https and not (local and settings.plain_http == "loopback"):
             raise SecurityError("This service is reached over HTTPS only.")
 
     @app.after_request

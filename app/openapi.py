@@ -59,6 +59,16 @@ def _list(required: Iterable[str], properties: Node) -> Node:
     return {"type": "array", "minItems": 1, "items": _object(required, properties)}
 
 
+def _parameter(
+    name: str, schema: Node, place: str = "query", *, required: bool = False
+) -> Node:
+    return {"name": name, "in": place, "required": required, "schema": schema}
+
+
+_FORMATS = (
+    _parameter("_format", _text(*FORMATS)),
+    _parameter("_pretty", _text("true", "false")),
+)
 _HEADERS: Mapping[str, Node] = {
     name: {"description": text, "schema": {"type": kind}}
     for name, kind, text in (
@@ -126,11 +136,26 @@ def openapi(
     offer: Offer, base_url: str, title: str, token_url: str | None = None
 ) -> Node:
     """Return the description of a deployment at `base_url`; tokens come from `token_url`."""
-    paths: Node = {"/metadata": {"get": _metadata()}}
+    metadata = {
+        "operationId": "readCapabilities",
+        "summary": "What this deployment offers",
+        "security": [{"bearer": []}, {}],
+        # A statement is returned whole, with or without `_elements`.
+        "parameters": [*_presentation(None)],
+        "responses": _responses("Resource", (400, 406, 412)),
+    }
+    paths: Node = {"/metadata": {"get": metadata}}
     for each in offer.resources.values():
-        paths |= _paths(each)
+        paths[f"/{each.resource_type}/{{id}}"] = {"get": _read(each)}
+        if each.searchable:
+            paths |= _searches(each)
     if any(each.searchable for each in offer.resources.values()):
         paths["/Bundle"] = {"get": _bundle(paging=offer.paging)}
+    security: Node = {"type": "http", "scheme": "bearer"}
+    if token_url:
+        scope = "Search and read all that is offered (spec 5.2)."
+        flow = {"tokenUrl": token_url, "scopes": {"PATIENT_GAM_SEARCH": scope}}
+        security = {"type": "oauth2", "flows": {"clientCredentials": flow}}
     return {
         "openapi": "3.0.3",
         "info": {
@@ -142,52 +167,38 @@ def openapi(
         "security": [{"bearer": []}],
         "paths": paths,
         "components": {
-            "securitySchemes": {"bearer": _security_scheme(token_url)},
+            "securitySchemes": {"bearer": security},
             "headers": dict(_HEADERS),
             "schemas": dict(_SCHEMAS),
         },
     }
 
 
-def _security_scheme(token_url: str | None) -> Node:
-    if token_url is None:
-        return {"type": "http", "scheme": "bearer"}
-    scopes = {"PATIENT_GAM_SEARCH": "Search and read all that is offered (spec 5.2)."}
-    flow = {"tokenUrl": token_url, "scopes": scopes}
-    return {"type": "oauth2", "flows": {"clientCredentials": flow}}
-
-
-def _paths(offer: ResourceOffer) -> Node:
+def _searches(offer: ResourceOffer) -> Node:
+    """Return a search as GET and as a form, which has its parameters as properties."""
     kind = offer.resource_type
-    paths: Node = {f"/{kind}/{{id}}": {"get": _read(offer)}}
-    if offer.searchable:
-        parameters = [*search_parameters(offer), *_presentation(kind)]
-        prefer = _parameter(
-            "Prefer", _text("handling=strict", "handling=lenient"), "header"
-        )
-        get = {
-            "operationId": f"search{kind}",
-            "summary": f"Search {kind}",
-            "parameters": [*parameters, prefer],
-            "responses": _responses("Bundle", (*_SEARCH_STATUSES, 414)),
-        }
-        post = {
-            "operationId": f"search{kind}ByForm",
-            "summary": f"Search {kind} by a form",
-            "parameters": [prefer],
-            "requestBody": {"content": {_FORM: {"schema": _form(parameters)}}},
-            "responses": _responses("Bundle", (*_SEARCH_STATUSES, 413, 415)),
-        }
-        paths |= {f"/{kind}": {"get": get}, f"/{kind}/_search": {"post": post}}
-    return paths
-
-
-def _form(parameters: Iterable[Node]) -> Node:
+    parameters = [*search_parameters(offer), *_presentation(kind)]
     properties = {each["name"]: dict(each["schema"]) for each in parameters}
     for each in parameters:
         if "description" in each:
             properties[each["name"]]["description"] = each["description"]
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    form = {"type": "object", "properties": properties, "additionalProperties": False}
+    handling = _text("handling=strict", "handling=lenient")
+    prefer = _parameter("Prefer", handling, "header")
+    get = {
+        "operationId": f"search{kind}",
+        "summary": f"Search {kind}",
+        "parameters": [*parameters, prefer],
+        "responses": _responses("Bundle", (*_SEARCH_STATUSES, 414)),
+    }
+    post = {
+        "operationId": f"search{kind}ByForm",
+        "summary": f"Search {kind} by a form",
+        "parameters": [prefer],
+        "requestBody": {"content": {_FORM: {"schema": form}}},
+        "responses": _responses("Bundle", (*_SEARCH_STATUSES, 413, 415)),
+    }
+    return {f"/{kind}": {"get": get}, f"/{kind}/_search": {"post": post}}
 
 
 def _read(offer: ResourceOffer) -> Node:
@@ -234,19 +245,8 @@ def _bundle(*, paging: bool) -> Node:
         "operationId": "readPage",
         "summary": "The page behind a link of a Bundle",
         "description": _FOLLOW,
-        "parameters": [*parameters, *_formats()],
+        "parameters": [*parameters, *_FORMATS],
         "responses": _responses("Bundle", _PAGE_STATUSES),
-    }
-
-
-def _metadata() -> Node:
-    return {
-        "operationId": "readCapabilities",
-        "summary": "What this deployment offers",
-        "security": [{"bearer": []}, {}],
-        # A statement is returned whole, with or without `_elements`.
-        "parameters": [*_presentation(None)],
-        "responses": _responses("Resource", (400, 406, 412)),
     }
 
 
@@ -274,12 +274,7 @@ def _presentation(kind: ResourceType | None) -> Iterator[Node]:
     names = sorted(ELEMENTS[kind]) if kind else []
     elements = _alternatives("|".join(names), len(names)) if kind else _ANY
     yield _parameter("_elements", elements)
-    yield from _formats()
-
-
-def _formats() -> Iterator[Node]:
-    yield _parameter("_format", _text(*FORMATS))
-    yield _parameter("_pretty", _text("true", "false"))
+    yield from _FORMATS
 
 
 def _values(row: SearchParameter, offered: OfferedParameter) -> Node:
@@ -319,12 +314,6 @@ def _alternatives(pattern: str, most: int) -> Node:
     return {"type": "string", "pattern": f"^(?:{pattern}){more}$"}
 
 
-def _parameter(
-    name: str, schema: Node, place: str = "query", *, required: bool = False
-) -> Node:
-    return {"name": name, "in": place, "required": required, "schema": schema}
-
-
 def _responses(
     schema: str, statuses: Iterable[int], headers: Iterable[str] = ()
 ) -> Node:
@@ -341,11 +330,9 @@ def _responses(
 
 def _response(text: str, schema: str, *headers: str) -> Node:
     reference = {"$ref": f"#/components/schemas/{schema}"}
-    return {
-        "description": text,
-        "headers": _header_references("X-Request-Id", *headers),
-        "content": {CONTENT_TYPE: {"schema": reference}},
-    }
+    content = {CONTENT_TYPE: {"schema": reference}}
+    named = _header_references("X-Request-Id", *headers)
+    return {"description": text, "headers": named, "content": content}
 
 
 def _header_references(*names: str) -> Node:

@@ -40,11 +40,10 @@ from app.config import (
     AUDIT_OFF,
     AUDIT_STDOUT,
     SETTINGS,
-    PlainHttp,
     Settings,
     SettingsError,
 )
-from app.jwks import Address, IdentityError, ProviderAddresses, usable_keys
+from app.jwks import Address, IdentityError, provider_addresses, usable_keys
 from app.redis_client import connect, is_exposed
 from app.tls import refused_sources, remedy_of
 
@@ -113,10 +112,10 @@ def checks_of(settings: Settings) -> Iterator[Check]:
     yield Check("public address", partial(_check_public_address, settings))
     yield from _mapping_checks(settings)
     yield Check("redis", partial(_check_redis, settings))
-    addresses = ProviderAddresses.of(settings)
+    key_set, introspection = provider_addresses(settings)
     for subject, address, ask in (
-        ("key set", addresses.key_set, _check_key_set),
-        ("introspection", addresses.introspection, _check_introspection),
+        ("key set", key_set, _check_key_set),
+        ("introspection", introspection, _check_introspection),
     ):
         if address:
             check = partial(_check_provider, address, partial(ask, settings))
@@ -128,7 +127,7 @@ def checks_of(settings: Settings) -> Iterator[Check]:
 
 def _check_settings(settings: Settings) -> Findings:
     yield _fine("are valid")
-    if settings.plain_http is PlainHttp.LOOPBACK:
+    if settings.plain_http == "loopback":
         text = "ENCOUNTERS_PLAIN_HTTP accepts requests of this machine without TLS"
         yield _warning(text, "only for trying out: remove it")
     elif not settings.trusted_proxies and not settings.bind.startswith("unix:"):

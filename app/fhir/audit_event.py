@@ -103,12 +103,22 @@ class Link(NamedTuple):
 
 def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
     """Return an AuditEvent."""
+    status, kind, reason = response.status, response.resource_type, response.reason
     subtype = {"system": _INTERACTIONS, "code": response.interaction}
-    network = {"address": response.address}
     agent = {
         "userId": {"value": response.client} if response.client else None,
         "requestor": True,
-        "network": network if response.address else None,
+        "network": {"address": response.address} if response.address else None,
+    }
+    # Success, an error of the client, an error of the service.
+    outcome = {4: "4", 5: "8"}.get(status // 100, "0")
+    request = {
+        "identifier": {"value": response.request_id},
+        "type": {"system": _TYPES, "code": kind} if kind else None,
+        "role": _QUERY,
+        "name": response.key,
+        "description": deployment.mapping,
+        "detail": [_detail(*each) for each in response.parameters],
     }
     return filled(
         {
@@ -117,15 +127,15 @@ def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
             "subtype": [subtype] if response.interaction else None,
             "action": _ACTIONS.get(response.interaction or ""),
             "recorded": response.recorded,
-            "outcome": _outcome(response.status),
-            "outcomeDesc": f"{response.status} {HTTPStatus(response.status).phrase}",
-            "purposeOfEvent": [{"text": response.reason}] if response.reason else None,
+            "outcome": outcome,
+            "outcomeDesc": f"{status} {HTTPStatus(status).phrase}",
+            "purposeOfEvent": [{"text": reason}] if reason else None,
             "agent": [filled(agent)],
             "source": {
                 "site": deployment.site,
                 "identifier": {"value": deployment.base_url},
             },
-            "entity": [_request(response, deployment.mapping), *_content(response)],
+            "entity": [filled(request), *_content(response)],
         }
     )
 
@@ -176,20 +186,6 @@ def read_link(event: Mapping[str, Any]) -> Link | None:
     return Link(writer, int(number), str(previous), str(mac))
 
 
-def _request(response: AuditedResponse, mapping: str) -> Element:
-    kind = response.resource_type
-    return filled(
-        {
-            "identifier": {"value": response.request_id},
-            "type": {"system": _TYPES, "code": kind} if kind else None,
-            "role": _QUERY,
-            "name": response.key,
-            "description": mapping,
-            "detail": [_detail(*each) for each in response.parameters],
-        }
-    )
-
-
 def _content(response: AuditedResponse) -> Iterator[Element]:
     """Yield the entities of what was returned."""
     if response.bundle:
@@ -223,13 +219,6 @@ def _detail(type: str, value: str) -> Element:
 
 def _referenced(reference: str) -> Element:
     return {"reference": {"reference": reference}}
-
-
-def _outcome(status: int) -> str:
-    """Return 0 for success, 4 for an error of the client, 8 for one of the service."""
-    if status < HTTPStatus.BAD_REQUEST:
-        return "0"
-    return "4" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "8"
 
 
 def _read_fhir(event: Mapping[str, Any]) -> AuditedResponse:

@@ -25,15 +25,8 @@ _SCOPES = (
     "An access token with the scope PATIENT_GAM_SEARCH, or with those of ORGANIZATION_READ, "
     "PATIENT_READ, PATIENT_SEARCH, ENCOUNTER_READ and ENCOUNTER_SEARCH that are needed."
 )
-_SECURITY_SERVICE = {
-    "coding": [
-        {
-            "system": "http://hl7.org/fhir/restful-security-service",
-            "code": "OAuth",
-        }
-    ],
-    "text": "OAuth 2.0, bearer token",
-}
+_OAUTH = {"system": "http://hl7.org/fhir/restful-security-service", "code": "OAuth"}
+_SECURITY_SERVICE = {"coding": [_OAUTH], "text": "OAuth 2.0, bearer token"}
 _KEYSET = (
     "A resource that exists and does not change during the walk through the pages is "
     "returned exactly once, forwards and backwards."
@@ -55,7 +48,13 @@ def capability_statement(
     """
     resources = [_resource(each, offer.paging) for each in offer.resources.values()]
     if any(each.searchable for each in offer.resources.values()):
-        resources.append(_bundle(offer.paging))
+        text = "An earlier search again: follow the self link of its result."
+        if offer.paging:
+            text = (
+                "Pages of earlier searches: follow the links of a result as they stand."
+            )
+        search: Element = {"code": "search-type", "documentation": text}
+        resources.append(_element("Bundle", [search], "not-supported", []))
     security = {"cors": False, "service": [_SECURITY_SERVICE], "description": _SCOPES}
     rest = {
         "mode": "server",
@@ -83,23 +82,17 @@ def _resource(offer: ResourceOffer, paging: bool) -> Element:
     if offer.searchable:
         text = _search_text(offer, paging)
         interactions.append({"code": "search-type", "documentation": text})
-    return _resource_element(
-        offer.resource_type,
-        interactions,
-        conditional_read="full-support" if offer.dated else "not-match",
-        parameters=list(_parameters(offer)),
-    )
+    parameters = []
+    for name, offered in offer.parameters.items():
+        row = SEARCH_PARAMETERS[offer.resource_type][name]
+        element = {"name": name, "definition": row.definition, "type": row.type}
+        text = parameter_text(row, offered)
+        parameters.append(filled({**element, "documentation": text}))
+    conditional = "full-support" if offer.dated else "not-match"
+    return _element(offer.resource_type, interactions, conditional, parameters)
 
 
-def _bundle(paging: bool) -> Element:
-    text = "An earlier search again: follow the self link of its result."
-    if paging:
-        text = "Pages of earlier searches: follow the links of a result as they stand."
-    search: Element = {"code": "search-type", "documentation": text}
-    return _resource_element("Bundle", [search], "not-supported", [])
-
-
-def _resource_element(
+def _element(
     kind: str,
     interactions: list[Element],
     conditional_read: str,
@@ -139,14 +132,6 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
         beginnings = " or ".join(f"'{each}'" for each in offer.unpaged)
         return f"{size} {order} {_UNPAGED.format(beginnings)}"
     return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"
-
-
-def _parameters(offer: ResourceOffer) -> Iterator[Element]:
-    for offered in offer.parameters.values():
-        row = SEARCH_PARAMETERS[offer.resource_type][offered.name]
-        text = parameter_text(row, offered)
-        element = {"name": row.name, "definition": row.definition, "type": row.type}
-        yield filled({**element, "documentation": text})
 
 
 def parameter_text(row: SearchParameter, offered: OfferedParameter) -> str:

@@ -26,22 +26,19 @@ class Issue:
 
 def outcome_body(issues: Sequence[Issue]) -> Element:
     """Return an OperationOutcome with these issues; FHIR requires at least one."""
-    return {
-        "resourceType": "OperationOutcome",
-        "issue": [_issue(each) for each in issues],
-    }
-
-
-def _issue(issue: Issue) -> Element:
-    return filled(
-        {
-            "severity": issue.severity,
-            "code": issue.code,
-            "diagnostics": _printable(issue.diagnostics or ""),
-            # A client's own parameter name may end in blanks, a FHIR string may not.
-            "location": [_printable(place).strip() for place in issue.location],
-        }
-    )
+    written = [
+        filled(
+            {
+                "severity": issue.severity,
+                "code": issue.code,
+                "diagnostics": _printable(issue.diagnostics or ""),
+                # A client's own parameter name may end in blanks, a FHIR string may not.
+                "location": [_printable(place).strip() for place in issue.location],
+            }
+        )
+        for issue in issues
+    ]
+    return {"resourceType": "OperationOutcome", "issue": written}
 
 
 def _printable(text: str) -> str:

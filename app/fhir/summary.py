@@ -1,10 +1,8 @@
 """The part of a resource that `_summary` and `_elements` select (decision 19)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -70,17 +68,17 @@ TABLES: Mapping[str, ElementTable] = MappingProxyType(
         ResourceType.PATIENT: ElementTable(
             all=_EVERY_RESOURCE
             + _names(
-                """identifier active name telecom gender birthDate deceased[x] address
-                maritalStatus multipleBirth[x] photo contact animal communication
+                """identifier active name telecom gender birthDate deceased address
+                maritalStatus multipleBirth photo contact animal communication
                 generalPractitioner managingOrganization link"""
             ),
             summary=_names(
                 """id meta implicitRules identifier active name telecom gender birthDate
-                deceased[x] address animal managingOrganization link"""
+                deceased address animal managingOrganization link"""
             ),
             mandatory=(),
             modifier=_names(
-                "implicitRules modifierExtension active deceased[x] animal link"
+                "implicitRules modifierExtension active deceased animal link"
             ),
         ),
         ResourceType.ORGANIZATION: ElementTable(
@@ -96,14 +94,13 @@ TABLES: Mapping[str, ElementTable] = MappingProxyType(
 )
 
 ELEMENTS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        resource_type: frozenset(name.removesuffix("[x]") for name in table.all)
-        for resource_type, table in TABLES.items()
-    }
+    {resource_type: frozenset(table.all) for resource_type, table in TABLES.items()}
 )
 """The names that `_elements` accepts, by resource type."""
 
 _ALWAYS = ("resourceType", "id", "meta")
+_CHOICES = {"deceasedBoolean": "deceased", "deceasedDateTime": "deceased"}
+"""The element that a name is of, where it has one of several types."""
 _NEEDED = {"Organization": ("identifier", "name")}
 """Elements of which an invariant requires one (org-1): every part has them."""
 _SUBSETTED = {
@@ -124,39 +121,27 @@ def cut(resource: Element, presentation: Presentation) -> Element:
     part = {
         name: value
         for name, value in resource.items()
-        if name in needed or _is_selected(_element(name, table), table, presentation)
+        if name in needed or _is_selected(_CHOICES.get(name, name), table, presentation)
     }
     return part if len(part) == len(resource) else _tagged(part)
-
-
-@cache
-def _element(name: str, table: ElementTable) -> str:
-    """Return the element that a name is of: that of `deceasedDateTime` is `deceased`."""
-    choices = (each.removesuffix("[x]") for each in table.all if each.endswith("[x]"))
-    of_name = (c for c in choices if re.match(f"{c}[A-Z]", name))
-    return next(of_name, name)
 
 
 def _is_selected(name: str, table: ElementTable, presentation: Presentation) -> bool:
     if name in _ALWAYS or name in table.mandatory:
         return True
     if presentation.elements:
-        return name in presentation.elements or _within(name, table.modifier)
+        return name in presentation.elements or name in table.modifier
     match presentation.summary:
         case Summary.FALSE:
             return True
         case Summary.TRUE:
-            return _within(name, table.summary)
+            return name in table.summary
         case Summary.DATA:
             return name != "text"
         case Summary.TEXT:
             return name == "text"
         case Summary.COUNT:
             return False
-
-
-def _within(name: str, names: tuple[str, ...]) -> bool:
-    return name in names or f"{name}[x]" in names
 
 
 def _tagged(part: Element) -> Element:

@@ -17,7 +17,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Semaphore, Thread
 from typing import Any, NoReturn
 
 import orjson
@@ -35,9 +35,8 @@ from adapters.contract import Adapter
 from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.registry import problems_of
 from app.audit import FileSink, audit_file
-from app.config import AuditFailure, Settings
+from app.config import Settings
 from app.errors import UnavailableError
-from app.jwks import KeySource
 from app.observability import PART_READY
 from app.redis_client import REDIS_ERRORS, connect
 from app.server import WAITING_PER_THREAD
@@ -74,11 +73,8 @@ class Worker:
         self._explorer = explorer
         self._operations_bind = settings.operations_bind
         self._explorer_bind = settings.explorer_bind
-        self._limit = RequestLimit(
-            settings.threads,
-            settings.threads * WAITING_PER_THREAD,
-            settings.request_seconds,
-        )
+        threads, waiting = settings.threads, settings.threads * WAITING_PER_THREAD
+        self._limit = RequestLimit(threads, waiting, settings.request_seconds)
         self._limit.register(app)
         self.watch = Watch(checks(settings, app.extensions[EXTENSION]))
         self._seconds = settings.watch_seconds
@@ -149,58 +145,41 @@ class RequestLimit:
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._most_running, self._most_waiting = running, waiting
+        self._places = Semaphore(running + waiting)
+        self._turns = Semaphore(running)
         self._seconds = seconds
         self._clock = clock
-        self._changed = Condition()
-        self._running = self._waiting = 0
         self._progress = clock()
 
     def register(self, app: Flask) -> None:
         """Apply the limit to every request of `app`."""
         app.before_request(self.enter)
-        app.teardown_request(self._leave_once)
+        app.teardown_request(self.leave)
 
     def enter(self) -> None:
         """Wait for a turn. Raises UnavailableError (503) if none comes in time."""
-        with self._changed:
-            if not self._wait():
-                raise UnavailableError("The service is busy. Try again later.")
-            if not self._running:
-                self._progress = self._clock()
-            self._running += 1
+        has_place = self._places.acquire(blocking=False)
+        if not has_place or not self._turns.acquire(timeout=self._seconds):
+            if has_place:
+                self._places.release()
+            raise UnavailableError("The service is busy. Try again later.")
+        self._progress = self._clock()
         g.has_turn = True
 
-    def leave(self) -> None:
-        """Pass the turn on."""
-        with self._changed:
-            self._running -= 1
+    def leave(self, _: BaseException | None = None) -> None:
+        """Pass the turn on, if the request had one."""
+        if g.pop("has_turn", False):
             self._progress = self._clock()
-            self._changed.notify()
+            self._turns.release()
+            self._places.release()
 
     @property
     def is_stuck(self) -> bool:
         """Whether every turn is taken, and none has been passed on for a long time."""
-        with self._changed:
-            idle = self._clock() - self._progress
-            return self._running == self._most_running and idle >= STUCK_SECONDS
-
-    def _wait(self) -> bool:
-        if self._running < self._most_running:
-            return True
-        if self._waiting >= self._most_waiting:
+        if self._turns.acquire(blocking=False):
+            self._turns.release()
             return False
-        self._waiting += 1
-        try:
-            return self._changed.wait_for(
-                lambda: self._running < self._most_running, self._seconds
-            )
-        finally:
-            self._waiting -= 1
-
-    def _leave_once(self, _: BaseException | None) -> None:
-        if g.pop("has_turn", False):
-            self.leave()
+        return self._clock() - self._progress >= STUCK_SECONDS
 
 
 class Watch:
@@ -227,7 +206,12 @@ class Watch:
         """Run every check now; return whether all that is required is fine."""
         problems = {name: check() for name, check in self._checks.items()}
         for name, now in problems.items():
-            _log_change(name, self.problems.get(name, ()), now)
+            before = self.problems.get(name, ())
+            for problem in sorted(set(now) - set(before)):
+                data = {"part": name, "problem": problem}
+                _log.error("not ready", extra={"data": data})
+            if before and not now:
+                _log.warning("ready again", extra={"data": {"part": name}})
             PART_READY.labels(name).set(not now)
         self.problems = problems
         return bool(self.body()["ready"])
@@ -237,14 +221,6 @@ class Watch:
         while True:
             self.look()
             time.sleep(seconds)
-
-
-def _log_change(name: str, before: tuple[str, ...], now: tuple[str, ...]) -> None:
-    for problem in sorted(set(now) - set(before)):
-        data = {"part": name, "problem": problem}
-        _log.error("not ready", extra={"data": data})
-    if before and not now:
-        _log.warning("ready again", extra={"data": {"part": name}})
 
 
 def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
@@ -261,9 +237,11 @@ def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
     if directory := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         parts["counts"] = lambda: check_room(Path(directory))
     if keys := service.authenticator.keys:
-        parts["identity"] = lambda: check_keys(keys)
+        # Keys once fetched go on being used.
+        missing = ("no key set has been fetched: no token can be checked",)
+        parts["identity"] = lambda: () if keys.freshen() else missing
     file = audit_file(settings)
-    if file and settings.audit_failure is AuditFailure.REFUSE:
+    if file and settings.audit_failure == "refuse":
         parts["audit"] = lambda: check_audit(file)
     return parts
 
@@ -326,10 +304,3 @@ def check_audit(file: FileSink) -> tuple[str, ...]:
     except OSError as error:
         return (f"the audit file cannot be written ({error.strerror})",)
     return ()
-
-
-def check_keys(keys: KeySource) -> tuple[str, ...]:
-    """Check that there are keys for tokens: once fetched, they go on being used."""
-    if keys.freshen():
-        return ()
-    return ("no key set has been fetched: no token can be checked",)

@@ -74,7 +74,9 @@ class Reload:
     def __init__(self, settings: Settings, shared: Path) -> None:
         self._settings = settings
         try:
-            path = settings.state_directory or _of_systemd() or shared / "state"
+            # `StateDirectory=` of a unit may name several.
+            of_systemd = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+            path = settings.state_directory or Path(of_systemd or shared / "state")
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             fault = f"{PREFIX}STATE_DIRECTORY cannot be created ({error.strerror})."
@@ -135,12 +137,6 @@ class Reload:
         # On a full disk the log alone has it.
         with suppress(OSError):
             self.state.refused.write_text(findings, "utf-8")
-
-
-def _of_systemd() -> Path | None:
-    """Return the directory that `StateDirectory=` of a unit names."""
-    first = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(first) if first else None
 
 
 def main() -> int:

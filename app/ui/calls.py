@@ -47,7 +47,6 @@ class RefusedError(Exception):
     def __init__(self, status: int, issue: Mapping[str, Any], request_id: str) -> None:
         self.status, self.request_id = status, request_id
         self.text = issue.get("diagnostics", "")
-        self.parameter = "".join(issue.get("location", ())).removeprefix("http.")
 
 
 def call(

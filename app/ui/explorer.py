@@ -29,12 +29,12 @@ from flask import (
 )
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.local import LocalProxy
 from werkzeug.wrappers import Response as BaseResponse
 
 from adapters.contract import AdapterError, ResourceType
 from adapters.inspection import find_row
 from adapters.mapping.problems import MappingError
-from adapters.parameters import SEARCH_PARAMETERS
 from app.cli.check import MappingFile
 from app.cli.trial import Line, TriedRow, leaves, written
 from app.crypto import derived_key
@@ -54,11 +54,11 @@ from app.ui.forms import filled, form_of, parameters_of
 from app.ui.login import Login, LoginError
 from app.ui.results import (
     COLUMNS,
+    REFERENCE,
     Results,
     as_csv,
     chosen_columns,
     hint,
-    reference_in,
     timeline,
 )
 from app.ui.sessions import Sessions
@@ -182,46 +182,44 @@ blueprint = Blueprint("explorer", __name__)
 
 def create_explorer(app: Flask) -> Flask:
     """Return the explorer of a service."""
-    explorer = Explorer(app)
+    of_app = Explorer(app)
     pages = create_pages()
-    pages.config["MAX_CONTENT_LENGTH"] = explorer.settings.max_body_bytes
+    pages.config["MAX_CONTENT_LENGTH"] = of_app.settings.max_body_bytes
     # A page of another site that resolves to this machine is not served (DNS rebinding).
-    pages.config["TRUSTED_HOSTS"] = [urlsplit(explorer.url).hostname]
-    pages.extensions["explorer"] = explorer
+    pages.config["TRUSTED_HOSTS"] = [urlsplit(of_app.url).hostname]
+    pages.extensions["explorer"] = of_app
     pages.jinja_env.globals.update(
-        title=explorer.service.title,
-        offer=explorer.service.offer.resources,
+        title=of_app.service.title,
+        offer=of_app.service.offer.resources,
         words=WORDS,
         see=_see,
         follow=_follow,
         explained=_explained,
-        snippets=partial(snippets, explorer.settings.base_url),
+        snippets=partial(snippets, of_app.settings.base_url),
         timeline=lambda resources: timeline(resources, datetime.now(UTC)),
         hint=hint,
         encode=partial(json.dumps, ensure_ascii=False),
     )
     register_request_log(pages)
-    register_transport(pages, explorer.settings, HEADERS)
+    register_transport(pages, of_app.settings, HEADERS)
     pages.register_error_handler(Exception, _show_error)
     pages.register_blueprint(blueprint)
     return pages
 
 
-def _explorer() -> Explorer:
-    explorer: Explorer = current_app.extensions["explorer"]
-    return explorer
+explorer: Explorer = LocalProxy(lambda: current_app.extensions["explorer"])  # type: ignore[assignment]
+"""The explorer of the request."""
 
 
 def _see(reference: str) -> str:
     """Return the address of the page of a resource, for this session alone."""
-    sealed = _explorer().sessions.seal(g.session, reference)
+    sealed = explorer.sessions.seal(g.session, reference)
     return url_for("explorer.see", sealed=sealed)
 
 
 @blueprint.before_app_request
 def _require_login() -> BaseResponse | None:
     """Find the session; lead to the login, then to the question for a reason."""
-    explorer = _explorer()
     g.session = None
     if request.endpoint in {None, "static"}:
         # Another host, or no page of ours: Flask refuses it next.
@@ -255,27 +253,26 @@ def _show_error(error: Exception) -> Response | HTTPException:
     response = Response(status=failure["status"])
     if failure["status"] == HTTPStatus.UNAUTHORIZED and g.get("session"):
         # The token has ended, or was withdrawn: so has the session.
-        _explorer().sessions.end(g.session, response)
+        explorer.sessions.end(g.session, response)
         g.session = None
     response.set_data(render_template("error.html", failure=failure))
     return response
 
 
 def _failure(error: Exception) -> dict[str, Any]:
-    """Return what a page shows of an error: the parameter, the text, and what to do."""
-    failure: dict[str, Any] = {"request_id": request_id()}
+    """Return what a page shows of an error: the text, and what to do."""
+    id, advice = request_id(), ""
     if isinstance(error, RefusedError):
-        status, text, failure["request_id"] = error.status, error.text, error.request_id
-        rows = (table.get(error.parameter) for table in SEARCH_PARAMETERS.values())
-        failure["field"] = next((row.title for row in rows if row), "")
+        status, text, id = error.status, error.text, error.request_id
     elif isinstance(error, LoginError):
-        return {**failure, "status": 403, "text": error, "advice": "Log in again."}
+        status, text, advice = 403, str(error), "Log in again."
     else:
         outcome = outcome_for(error)
         status, text = outcome.status, outcome.text or ""
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log_failure(error, status)
-    return {**failure, "status": status, "text": text, "advice": ADVICE.get(status, "")}
+    advice = advice or ADVICE.get(status, "")
+    return {"status": status, "text": text, "advice": advice, "request_id": id}
 
 
 # ------------------------------------------------------------------------------- login
@@ -284,7 +281,6 @@ def _failure(error: Exception) -> dict[str, Any]:
 @blueprint.get("/login")
 def login() -> Response:
     """Show how to log in."""
-    explorer = _explorer()
     response = Response()
     if explorer.login is None and g.session is None:
         # The form for a token needs a session, which its submission ends.
@@ -297,7 +293,6 @@ def login() -> Response:
 @blueprint.get("/login/start")
 def login_start() -> BaseResponse:
     """Send the browser to the identity provider."""
-    explorer = _explorer()
     if explorer.login is None:
         raise NotFound
     explorer.count_login()
@@ -310,7 +305,7 @@ def login_start() -> BaseResponse:
 @blueprint.get("/login/done")
 def login_done() -> BaseResponse:
     """Take the browser back from the identity provider."""
-    explorer, session = _explorer(), g.session
+    session = g.session
     if explorer.login is None or session is None or not session.state:
         raise NotFound
     if request.args.get("state", "") != session.state:
@@ -321,7 +316,6 @@ def login_done() -> BaseResponse:
 @blueprint.post("/login/token")
 def login_token() -> BaseResponse:
     """Begin a session with an access token: on loopback, without a provider."""
-    explorer = _explorer()
     if explorer.login is not None:
         raise NotFound
     explorer.count_login()
@@ -333,7 +327,7 @@ def login_token() -> BaseResponse:
 def logout() -> BaseResponse:
     """End the session."""
     response = redirect("/login", HTTPStatus.SEE_OTHER)
-    _explorer().sessions.end(g.session, response)
+    explorer.sessions.end(g.session, response)
     return response
 
 
@@ -343,7 +337,7 @@ def reason() -> BaseResponse | str:
     text = request.form.get("reason", "").strip()[:MOST_REASON]
     if not text:
         return render_template("reason.html", most=MOST_REASON)
-    _explorer().sessions.save(replace(g.session, reason=text))
+    explorer.sessions.save(replace(g.session, reason=text))
     return redirect("/", HTTPStatus.SEE_OTHER)
 
 
@@ -353,7 +347,7 @@ def reason() -> BaseResponse | str:
 @blueprint.get("/")
 def home() -> BaseResponse:
     """Lead to the search for stays."""
-    kinds = _explorer().service.offer.resources
+    kinds = explorer.service.offer.resources
     kind = next(kind for kind, offer in kinds.items() if offer.searchable)
     return redirect(f"/search/{kind}", HTTPStatus.SEE_OTHER)
 
@@ -361,7 +355,6 @@ def home() -> BaseResponse:
 @blueprint.route("/search/<kind>", methods=["GET", "POST"])
 def search(kind: str) -> BaseResponse | str | tuple[str, int]:
     """Show the form of a resource type, or run a search and lead to its result."""
-    explorer = _explorer()
     offer = explorer.offer(kind)
     if request.method == "GET":
         return render_template("search.html", **form_of(offer, request.form))
@@ -375,23 +368,23 @@ def _run(
 ) -> BaseResponse | tuple[str, int]:
     """Lead to the result of a search; one that is refused shows its form again."""
     try:
-        reply = _explorer().call(f"{offer.resource_type}/_search", form=pairs)
+        reply = explorer.call(f"{offer.resource_type}/_search", form=pairs)
     except RefusedError as error:
         if error.status == HTTPStatus.UNAUTHORIZED:
             raise
         form = form_of(offer, sent)
         page = render_template("search.html", failure=_failure(error), **form)
         return page, error.status
-    id = _place(_links(reply.resource)["self"])["id"]
-    return redirect(url_for(".results", id=id, tab=tab), HTTPStatus.SEE_OTHER)
+    here = _places(reply.resource)["self"]
+    return redirect(url_for(".results", tab=tab, **here), HTTPStatus.SEE_OTHER)
 
 
-def _links(bundle: Mapping[str, Any]) -> Mapping[str, str]:
-    return {link["relation"]: link["url"] for link in bundle["link"]}
+def _places(bundle: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the links of a page by relation, as the addresses of pages here have them."""
+    return {link["relation"]: _place(link["url"]) for link in bundle["link"]}
 
 
 def _place(url: str) -> dict[str, Any]:
-    """Return the query of a link of the service, as the address of a page here has it."""
     query = dict(parse_qsl(urlsplit(url).query))
     return {"id": query.pop("_id"), **query}
 
@@ -400,18 +393,23 @@ def _place(url: str) -> dict[str, Any]:
 def results(id: str) -> str:
     """Show a page of a result, in one of the tabs."""
     reply, search = _page(id)
-    kind, links = search.resource_type, _links(reply.resource)
-    tabs, tab = _tabs(kind), request.args.get("tab", "table")
+    kind = search.resource_type
+    hidden = {"timeline"} if kind is not ResourceType.ENCOUNTER else set()
+    hidden |= {"how"} if not g.session.is_integrator else set()
+    tabs = {name: title for name, title in TABS.items() if name not in hidden}
+    tab = request.args.get("tab", "table")
     if tab not in tabs:
         raise NotFound
     columns = request.args.getlist("column")
-    places = {name: _place(url) | {"column": columns} for name, url in links.items()}
+    places = _places(reply.resource)
+    for place in places.values():
+        place["column"] = columns
     return render_template(
         "results.html",
         kind=kind,
         tab=tab,
         tabs=tabs,
-        results=Results.of(reply.resource),
+        results=Results(reply.resource),
         criteria=search.parameters,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
@@ -427,36 +425,29 @@ def _page(id: str) -> tuple[Reply, StoredSearch]:
 
     Raises RefusedError for one that is not this person's.
     """
-    explorer = _explorer()
     names = ("_index", "_searchAfter", "_searchBefore")
     more = [(name, request.args[name]) for name in names if name in request.args]
     reply = explorer.call("Bundle", query=[("_id", id), *more])
     client = explorer.service.authenticator.authenticate(f"Bearer {g.session.token}")
     person = g.session.person
     owner = f"{client.id}/{person}" if person else client.id
-    stored = _place(_links(reply.resource)["self"])["id"]
+    stored = _places(reply.resource)["self"]["id"]
     return reply, explorer.service.sessions.store.load(stored, owner).search
-
-
-def _tabs(kind: ResourceType) -> Mapping[str, str]:
-    hidden = {"timeline"} if kind is not ResourceType.ENCOUNTER else set()
-    hidden |= {"how"} if not g.session.is_integrator else set()
-    return {name: title for name, title in TABS.items() if name not in hidden}
 
 
 def _follow(value: Any) -> str:
     """Return the page that a value of JSON leads to, "" for none."""
-    base_url = _explorer().settings.base_url
     text = value if isinstance(value, str) else ""
-    if reference := reference_in(text, base_url):
-        return _see(reference)
-    if text.startswith(f"{base_url}/Bundle?"):
+    relative = text.removeprefix(f"{explorer.settings.base_url}/")
+    if REFERENCE.fullmatch(relative):
+        return _see(relative)
+    if relative != text and relative.startswith("Bundle?"):
         return url_for(".results", tab="json", **_place(text))
     return ""
 
 
 def _explained(kind: ResourceType, parameters: Pairs) -> str:
-    service = _explorer().service
+    service = explorer.service
     offer = service.offer.resources[kind]
     try:
         search = parse_search(parameters, offer, service.context, lenient=True)
@@ -470,19 +461,9 @@ def results_csv(id: str) -> Response:
     """Return the table of a page as CSV."""
     reply, search = _page(id)
     columns = chosen_columns(search.resource_type, request.args.getlist("column"))
-    text = as_csv(Results.of(reply.resource).resources, columns)
-    return _download(text.encode("utf-8-sig"), "text/csv", "page.csv")
-
-
-@blueprint.get("/results/<id>/page.json")
-def results_json(id: str) -> Response:
-    """Return the exact bytes of a page."""
-    return _download(_page(id)[0].body, "application/json", "page.json")
-
-
-def _download(body: bytes, kind: str, name: str) -> Response:
-    response = Response(body, mimetype=kind)
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    text = as_csv(Results(reply.resource).resources, columns)
+    response = Response(text.encode("utf-8-sig"), mimetype="text/csv")
+    response.headers["Content-Disposition"] = 'attachment; filename="page.csv"'
     return response
 
 
@@ -490,7 +471,7 @@ def _download(body: bytes, kind: str, name: str) -> Response:
 def change(id: str) -> str:
     """Show the form of a result again, filled in."""
     _, search = _page(id)
-    offer = _explorer().offer(search.resource_type)
+    offer = explorer.offer(search.resource_type)
     sent = filled(search.resource_type, search.parameters)
     return render_template("search.html", **form_of(offer, sent))
 
@@ -502,7 +483,7 @@ def change(id: str) -> str:
 def see(sealed: str) -> str:
     """Show one resource; the address is sealed for this session."""
     reference = _unsealed(sealed)
-    reply = _explorer().call(reference)
+    reply = explorer.call(reference)
     kind, _, id = reference.partition("/")
     resource = reply.resource
     return render_template(
@@ -525,12 +506,12 @@ def stays(sealed: str) -> BaseResponse | tuple[str, int]:
     if not reference.startswith("Patient/"):
         raise NotFound
     pairs, kind = [("patient", reference)], ResourceType.ENCOUNTER
-    return _run(_explorer().offer(kind), pairs, filled(kind, pairs), "timeline")
+    return _run(explorer.offer(kind), pairs, filled(kind, pairs), "timeline")
 
 
 def _unsealed(text: str) -> str:
     """Return the reference of an address, NotFound for another session's."""
-    reference = _explorer().sessions.unseal(g.session, text)
+    reference = explorer.sessions.unseal(g.session, text)
     if reference is None:
         raise NotFound
     return reference
@@ -538,9 +519,8 @@ def _unsealed(text: str) -> str:
 
 def _origins(kind: ResourceType, id: str) -> list[Line] | str:
     """Return where each element comes from: the column, its value, the rule and its line."""
-    settings = _explorer().settings
     try:
-        file = MappingFile.open(settings.mapping, os.environ)
+        file = MappingFile.open(explorer.settings.mapping, os.environ)
         row = find_row(file.mapping, kind, id)
     except (MappingError, AdapterError):
         return "The row cannot be read at the moment."

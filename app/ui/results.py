@@ -17,7 +17,9 @@ from app.fhir.resources import CLASS_LABELS
 
 Resource = Mapping[str, Any]
 
-_REFERENCE = re.compile(rf"(?:Encounter|Patient|Organization)/{FHIR_ID.pattern}")
+REFERENCE = re.compile(rf"(?:Encounter|Patient|Organization)/{FHIR_ID.pattern}")
+"""A reference to a resource that has a page."""
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell."""
 
@@ -29,28 +31,19 @@ class Cell(NamedTuple):
     reference: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Results:
     """The entries of a Bundle: resources, and messages of the service about them."""
 
-    resources: Sequence[Resource]
-    messages: Sequence[str]
-    total: int | None
-
-    @classmethod
-    def of(cls, bundle: Resource) -> "Results":
-        """Return the content of a Bundle."""
-        entries = bundle.get("entry", [])
-        return cls(
-            [e["resource"] for e in entries if e["search"]["mode"] == "match"],
-            [
-                issue.get("diagnostics", "")
-                for e in entries
-                if e["search"]["mode"] != "match"
-                for issue in e["resource"]["issue"]
-            ],
-            bundle.get("total"),
-        )
+    def __init__(self, bundle: Resource) -> None:
+        self.total: int | None = bundle.get("total")
+        self.resources: list[Resource] = []
+        self.messages: list[str] = []
+        for entry in bundle.get("entry", []):
+            if entry["search"]["mode"] == "match":
+                self.resources.append(entry["resource"])
+            else:
+                issues = entry["resource"]["issue"]
+                self.messages += (issue.get("diagnostics", "") for issue in issues)
 
 
 def in_words(kind: str, code: str) -> str:
@@ -160,12 +153,9 @@ def as_csv(resources: Sequence[Resource], columns: Sequence[Column]) -> str:
     writer = csv.writer(file)
     writer.writerow([column.title for column in columns])
     for resource in resources:
-        writer.writerow(_plain(column.cell(resource).text) for column in columns)
+        texts = (column.cell(resource).text for column in columns)
+        writer.writerow(f"'{t}" if t.startswith(_FORMULA) else t for t in texts)
     return file.getvalue()
-
-
-def _plain(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 # ---------------------------------------------------------------------------- timeline
@@ -176,21 +166,25 @@ WIDTH, LANE, LEFT, TOP = 960, 26, 16, 34
 _TICKS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """A stay on the time axis."""
 
-    reference: str
-    title: str
+    resource: Resource
     x: float
     y: int
     width: float
-    status: str
-    is_open: bool
+
+    @property
+    def title(self) -> str:
+        """The stay in words."""
+        stay = self.resource
+        words = in_words("class", stay.get("class", {}).get("code", ""))
+        start, end = (stay["period"].get(part) for part in ("start", "end"))
+        times = f"{_time(start)} – {_time(end) or 'open'}"
+        return f"Stay {stay['id']}: {words}, {stay['status']}, {times}"
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(NamedTuple):
     """Stays as bars in lanes: those that overlap are below each other."""
 
     bars: Sequence[Bar]
@@ -202,11 +196,10 @@ class Timeline:
 def timeline(resources: Sequence[Resource], now: datetime) -> Timeline:
     """Return the timeline of stays; those without a start are counted."""
     dated = [r for r in resources if "start" in r.get("period", {})]
-    spans = sorted(((_span(r, now), r) for r in dated), key=lambda each: each[0])
+    spans = sorted(((*_span(r, now), r) for r in dated), key=lambda each: each[:2])
     if not spans:
         return Timeline((), (), TOP, len(resources))
-    first = min(start for (start, _), _ in spans)
-    last = max(end for (_, end), _ in spans)
+    first, last = spans[0][0], max(end for _, end, _ in spans)
     whole = (last - first) or timedelta(hours=1)
 
     def x(moment: datetime) -> float:
@@ -214,25 +207,16 @@ def timeline(resources: Sequence[Resource], now: datetime) -> Timeline:
 
     lanes: list[float] = []
     bars = []
-    for (start, end), resource in spans:
+    for start, end, resource in spans:
         left, width = x(start), max(4.0, round(x(end) - x(start), 1))
         lane = next((n for n, edge in enumerate(lanes) if edge < left), len(lanes))
         lanes[lane : lane + 1] = [left + width + 1]
-        bars.append(_bar(resource, left, TOP + lane * LANE, width))
+        bars.append(Bar(resource, left, TOP + lane * LANE, width))
     form = "%Y-%m-%d" if whole > timedelta(days=_TICKS) else "%m-%d %H:%M"
     moments = [first + whole * n / _TICKS for n in range(_TICKS + 1)]
     ticks = [(x(moment), moment.strftime(form)) for moment in moments]
     height = TOP + LANE * len(lanes) + 8
     return Timeline(bars, ticks, height, len(resources) - len(dated))
-
-
-def _bar(resource: Resource, x: float, y: int, width: float) -> Bar:
-    words = in_words("class", resource.get("class", {}).get("code", ""))
-    start, end = (resource["period"].get(part) for part in ("start", "end"))
-    times = f"{_time(start)} – {_time(end) or 'open'}"
-    title = f"Stay {resource['id']}: {words}, {resource['status']}, {times}"
-    reference = f"Encounter/{resource['id']}"
-    return Bar(reference, title, x, y, width, resource["status"], not end)
 
 
 def _span(resource: Resource, now: datetime) -> tuple[datetime, datetime]:
@@ -255,9 +239,3 @@ def hint(value: Any) -> str:
     if "resourceType" in resource:
         return f"{resource['resourceType']}/{resource.get('id', '')}"
     return str(value.get("relation") or value.get("system") or "")
-
-
-def reference_in(text: str, base_url: str) -> str:
-    """Return the reference that a text is, relative or below the base; "" for none."""
-    relative = text.removeprefix(f"{base_url}/")
-    return relative if _REFERENCE.fullmatch(relative) else ""

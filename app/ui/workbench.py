@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from textwrap import indent
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 import yaml
@@ -38,7 +38,7 @@ from flask import (
     render_template,
     request,
 )
-from sqlalchemy.engine import make_url
+from werkzeug.local import LocalProxy
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -101,10 +101,6 @@ class Draft:
     problems: list[Finding] = field(default_factory=list)
 
 
-Job: TypeAlias = tuple["Future[str]", float]
-"""What a panel waits for, and since when by the monotonic clock."""
-
-
 class Workbench:
     """One mapping file, its draft, and the panels that are at work."""
 
@@ -114,7 +110,8 @@ class Workbench:
         self.token = secrets.token_urlsafe(24)
         self.session = ""
         self.draft = Draft("")
-        self._jobs: dict[str, Job] = {}
+        # What a panel waits for, and since when by the monotonic clock.
+        self._jobs: dict[str, tuple[Future[str], float]] = {}
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="panel")
         self.read_draft(self.on_disk())
 
@@ -172,24 +169,19 @@ def run(
 ) -> int:
     """Serve the workbench until it is stopped; `tables` are those of `mapping new`."""
     if source and not file.exists():
-        next_step = "answer them in the workbench, whose address follows"
-        write_first(
-            source=source, out=file, as_json=False, next_step=next_step, **tables
-        )
-        if not file.exists():
-            raise CannotRunError(f"{file}: no first mapping could be written")
+        step = "answer them in the workbench, whose address follows"
+        write_first(source=source, out=file, as_json=False, next_step=step, **tables)
     if source and "://" in source:
         # The file names the variable: no password is written into it.
         os.environ.setdefault(VARIABLE, source)
     if not file.is_file():
-        raise CannotRunError(
-            f"{file}: there is no such file (--from URL writes a first one)"
-        )
-    bench = Workbench(file.absolute(), os.environ)
+        hint = "no first mapping" if source else "--from URL writes a first one"
+        raise CannotRunError(f"{file}: there is no such file ({hint})")
+    workbench = Workbench(file.absolute(), os.environ)
     # Its lines would hold searches, and so ids of patients.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server(HOST, port, create_workbench(bench), threaded=True)
-    address = f"http://{HOST}:{server.port}/?token={bench.token}"
+    server = make_server(HOST, port, create_workbench(workbench), threaded=True)
+    address = f"http://{HOST}:{server.port}/?token={workbench.token}"
     print(
         f"{file}: open {address}\nThe address works once. Ctrl-C ends the workbench.",
         flush=True,
@@ -206,24 +198,22 @@ def run(
 blueprint = Blueprint("workbench", __name__)
 
 
-def create_workbench(bench: Workbench) -> Flask:
+def create_workbench(workbench: Workbench) -> Flask:
     """Return the pages of a workbench."""
     pages = create_pages()
     pages.config["TRUSTED_HOSTS"] = [HOST, "localhost"]
-    pages.extensions["workbench"] = bench
+    pages.extensions["workbench"] = workbench
     pages.register_blueprint(blueprint)
     return pages
 
 
-def _bench() -> Workbench:
-    bench: Workbench = current_app.extensions["workbench"]
-    return bench
+bench: Workbench = LocalProxy(lambda: current_app.extensions["workbench"])  # type: ignore[assignment]
+"""The workbench of the request."""
 
 
 @blueprint.before_app_request
 def _require_session() -> BaseResponse | None:
     """Take the token once; then the cookie that it gave is required."""
-    bench = _bench()
     if request.endpoint in {None, "static"}:
         # Another host, or no page of ours: Flask refuses it next.
         return None
@@ -259,7 +249,6 @@ def _add_headers(response: Response) -> Response:
 @blueprint.get("/")
 def page() -> str:
     """Show the file in the editor, and empty panels."""
-    bench = _bench()
     text = bench.on_disk()
     bench.read_draft(text)
     # For the styles that the editor adds; it is of this response alone.
@@ -271,7 +260,6 @@ def page() -> str:
         digest=digest(text),
         nonce=g.nonce,
         kinds=list(SECTIONS),
-        dialect=_dialect(bench),
     )
 
 
@@ -284,18 +272,17 @@ def schema() -> Response:
 @blueprint.get("/version")
 def version() -> Response:
     """Return the digest of the file as it is now."""
-    return jsonify({"digest": digest(_bench().on_disk())})
+    return jsonify({"digest": digest(bench.on_disk())})
 
 
 @blueprint.post("/draft")
 def draft() -> Response:
     """Check the text of the editor."""
-    bench = _bench()
     checked = bench.read_draft(request.get_data(as_text=True))
     return jsonify(
         {
             "stale": checked.is_stale,
-            "problems": [_diagnostic(bench, each) for each in checked.problems],
+            "problems": [_diagnostic(each) for each in checked.problems],
             "questions": [
                 {"line": number, "text": line.strip()}
                 for number, line in marked_lines(checked.text)
@@ -307,7 +294,6 @@ def draft() -> Response:
 @blueprint.post("/save")
 def save() -> tuple[Response, int]:
     """Write the file, unless it was edited elsewhere since this page read it."""
-    bench = _bench()
     now = digest(bench.on_disk())
     if request.headers.get("If-Match") != now:
         return jsonify({"digest": now}), 409
@@ -320,8 +306,7 @@ def save() -> tuple[Response, int]:
 @blueprint.post("/tests")
 def write_tests() -> tuple[str, int]:
     """Write the tests beside the mapping: with one test more, or as they were edited."""
-    bench = _bench()
-    file, before = tests_beside(bench.path), _tests_text(bench)
+    file, before = tests_beside(bench.path), _tests_text()
     text = request.form["text"].replace("\r\n", "\n").rstrip() + "\n"
     if "digest" not in request.form:
         text = f"{before.rstrip()}\n\n{text}"
@@ -337,13 +322,8 @@ def panel(name: str) -> str:
     """Show a panel, or that it waits for the source."""
     if name not in PANELS:
         abort(404)
-    bench, arguments = _bench(), request.args.to_dict()
-
-    @copy_current_request_context
-    def work() -> str:
-        return PANELS[name](bench, arguments)
-
-    return bench.panel(name, work, start="wait" not in arguments)
+    work = copy_current_request_context(PANELS[name])
+    return bench.panel(name, work, start="wait" not in request.args)
 
 
 def _write(file: Path, text: str) -> None:
@@ -355,48 +335,35 @@ def _write(file: Path, text: str) -> None:
     new.replace(file)
 
 
-def _tests_text(bench: Workbench) -> str:
+def _tests_text() -> str:
     file = tests_beside(bench.path)
     return file.read_text("utf-8-sig") if file.exists() else "tests:\n"
 
 
-def _dialect(bench: Workbench) -> str:
-    """Return the name of the database for the colours of SQL, "" if it is none."""
-    file = bench.draft.file
-    if file is None or file.mapping.source.kind != "sql":
-        return ""
-    name = make_url(file.mapping.source.url).get_backend_name()
-    return {"mariadb": "mysql"}.get(name, name)
-
-
-def _diagnostic(bench: Workbench, finding: Finding) -> Mapping[str, Any]:
+def _diagnostic(finding: Finding) -> Mapping[str, Any]:
     """Return a problem for the editor; one of another file is shown at the first line."""
     is_here = Path(finding.file) == bench.path
     text = finding.text if is_here else f"{Path(finding.file).name}: {finding.text}"
     line, column = (finding.line, finding.column) if is_here else (1, 1)
-    return {
-        "line": line,
-        "column": column,
-        "message": text,
-        "severity": finding.severity,
-    }
+    severity = finding.severity
+    return {"line": line, "column": column, "message": text, "severity": severity}
 
 
 # ------------------------------------------------------------------------------ panels
 
 
-def _rows(bench: Workbench, arguments: Mapping[str, str]) -> str:
+def _rows() -> str:
     """Show rows of a section as the source has them, and what each becomes."""
-    file, kind = bench.good(), SECTIONS[arguments["kind"]]
-    page = int(arguments.get("page", "0"))
+    file, kind = bench.good(), SECTIONS[request.args["kind"]]
+    page = int(request.args.get("page", "0"))
     ids, more = _ids(file.mapping, kind, page)
     rows = [TriedRow.of(file, row) for row in find_rows(file.mapping, kind, ids)]
     return render_template(
         "rows.html",
-        kind=arguments["kind"],
+        kind=request.args["kind"],
         page=page,
         more=more,
-        unmasked=_is_unmasked(arguments),
+        unmasked=_is_unmasked(),
         stale=bench.draft.is_stale,
         rows=list(zip(ids, rows, strict=True)),
         cell_text=lambda cell: "NULL" if cell is None else cell_text(cell),
@@ -404,8 +371,8 @@ def _rows(bench: Workbench, arguments: Mapping[str, str]) -> str:
     )
 
 
-def _is_unmasked(arguments: Mapping[str, str]) -> bool:
-    return arguments.get("unmask") == "1"
+def _is_unmasked() -> bool:
+    return request.args.get("unmask") == "1"
 
 
 def _ids(
@@ -425,11 +392,11 @@ def _ids(
     return [row.id for row in rows.rows if row.id], rows.more and bool(rows.last)
 
 
-def _resource(bench: Workbench, arguments: Mapping[str, str]) -> str:
+def _resource() -> str:
     """Show the resource of a row, each element with its cell and its line."""
-    file, kind = bench.good(), SECTIONS[arguments["kind"]]
-    unmasked = _is_unmasked(arguments)
-    (row,) = find_rows(file.mapping, kind, [arguments["id"]])
+    file, kind = bench.good(), SECTIONS[request.args["kind"]]
+    unmasked = _is_unmasked()
+    (row,) = find_rows(file.mapping, kind, [request.args["id"]])
     tried = TriedRow.of(file, row, redacted=not unmasked)
     lines = [(line, line.number_in(bench.path)) for line in tried.elements()]
     open_lines = {number for number, _ in marked_lines(bench.draft.text)}
@@ -481,7 +448,7 @@ def _as_json(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _findings(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
+def _findings() -> str:
     """Show the findings of `check --live` for the saved file."""
     results, error = check_file(bench.path, is_live=True)
     findings = [each for each in results if isinstance(each, Finding)]
@@ -501,9 +468,9 @@ def _known(finding: Finding) -> str:
     return _as_yaml({"at": at, "says": finding.text, "because": "# ? why it may stay"})
 
 
-def _tests(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG001
+def _tests() -> str:
     """Run the tests beside the saved file."""
-    text = _tests_text(bench)
+    text = _tests_text()
     return render_template(
         "tests.html",
         result=try_file(bench.path),
@@ -513,11 +480,11 @@ def _tests(bench: Workbench, arguments: Mapping[str, str]) -> str:  # noqa: ARG0
     )
 
 
-def _try(bench: Workbench, arguments: Mapping[str, str]) -> str:
+def _try() -> str:
     """Run a search: what is sent, and the first rows of the answer."""
-    mapping, unmasked = bench.good().mapping, _is_unmasked(arguments)
+    mapping, unmasked = bench.good().mapping, _is_unmasked()
     with searching(mapping) as searches:
-        query = searches.query(*parsed_search(arguments.get("search", "")))
+        query = searches.query(*parsed_search(request.args.get("search", "")))
         page, took = timed(lambda: searches.page(query))
         sent = searches.sent(query, values=unmasked)
     records = [row for row in page.rows if not isinstance(row, RowFault)]
@@ -526,7 +493,7 @@ def _try(bench: Workbench, arguments: Mapping[str, str]) -> str:
     return render_template("tried.html", sent=sent, took=took, page=page, raw=raw)
 
 
-PANELS: Mapping[str, Callable[[Workbench, Mapping[str, str]], str]] = {
+PANELS: Mapping[str, Callable[[], str]] = {
     "rows": _rows,
     "resource": _resource,
     "findings": _findings,

@@ -157,13 +157,13 @@ def test_keys_once_fetched_are_enough(hospital: Path) -> None:
     keys = KeySource(settings, provider.KEY_SET_URL, clock=clock)
     with responses.RequestsMock() as mock:
         mock.get(provider.KEY_SET_URL, status=503)
-        assert health.check_keys(keys)
+        assert not keys.freshen()
         clock.now += 60
         provider.publish(mock, provider.rsa())
-        assert not health.check_keys(keys)
+        assert keys.freshen()
         mock.upsert(responses.GET, provider.KEY_SET_URL, status=503)
         clock.now += 60
-        assert not health.check_keys(keys)
+        assert keys.freshen()
 
 
 # ---- the limit on requests

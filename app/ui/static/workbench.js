@@ -136,7 +136,7 @@ const view = new cm.EditorView({
   doc: document.getElementById("text").value,
   extensions: [
     cm.setup(body.dataset.nonce),
-    cm.mapping({ dialect: body.dataset.dialect }),
+    cm.mapping({}),
     cm.autocompletion({ override: [complete], icons: false }),
     cm.linter(check, { delay: 400 }),
     cm.lintGutter(),
