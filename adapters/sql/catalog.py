@@ -428,7 +428,7 @@ class Contents:
 
     def is_within(self, table: Table, column: str, other: Table, key: str) -> bool:
         """Whether the values of a column are all keys of another table."""
-        own, keys = _table(table), _table(other)
+        own, keys = _table(table), _table(other).alias("other")
         is_key = sa.exists().where(keys.c[key] == own.c[column])
         return not self._has(table, ~is_key)
 

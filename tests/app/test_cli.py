@@ -60,11 +60,11 @@ def test_serve_names_every_setting_that_is_missing() -> None:
 
 def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> None:
     mapping = tmp_path / "faulty.yaml"
-    text = MAPPING.read_text().replace("profile: full", "profile: ful")
+    text = MAPPING.read_text().replace("\npatient:", "\npatien:")
     mapping.write_text(text.replace("time_zone:", "time_zon:"))
     lines = refused(**provider.environ(mapping, BASE_URL=LOOPBACK), PAS_URL="sqlite://")
     assert all(line.startswith(f"{mapping}:") for line in lines)
-    assert any("'ful'" in line for line in lines)
+    assert any("'patien'" in line for line in lines)
     assert any("time_zon" in line for line in lines)
 
 

@@ -612,18 +612,20 @@ def test_abbreviations_merges_and_marks_that_most_rows_have(
 CONTENTS = """
 CREATE TABLE tbl_hospital (hospital_name VARCHAR(40) PRIMARY KEY, city VARCHAR(40));
 CREATE TABLE adt_ward (ward_cd NUMERIC(9, 0) PRIMARY KEY, ward_ds VARCHAR(20),
-  clinic_id VARCHAR(40) REFERENCES tbl_hospital (hospital_name));
+  clinic_id VARCHAR(40), FOREIGN KEY (clinic_id) REFERENCES tbl_hospital (hospital_name));
 CREATE TABLE adt_patient (pat_no NUMERIC(9, 0) PRIMARY KEY, taxcode VARCHAR(16),
   nm_patient VARCHAR(40), add_line_1 VARCHAR(40), add_line_2 VARCHAR(40),
   home_phone VARCHAR(20), work_phone VARCHAR(20), dob VARCHAR(10), sex_c VARCHAR(1),
   reg_code VARCHAR(9));
 CREATE TABLE adt_more (more_id INTEGER PRIMARY KEY, merged_pat_no NUMERIC(9, 0),
-  pat_no NUMERIC(9, 0) REFERENCES adt_patient (pat_no), city VARCHAR(20));
+  pat_no NUMERIC(9, 0), city VARCHAR(20),
+  FOREIGN KEY (pat_no) REFERENCES adt_patient (pat_no));
 CREATE TABLE zc_sex (sex_key VARCHAR(1) PRIMARY KEY, title VARCHAR(20), name VARCHAR(20));
 CREATE TABLE adt_encounter (enc_key NUMERIC(9, 0) PRIMARY KEY, slip VARCHAR(12),
-  pat_no NUMERIC(9, 0) REFERENCES adt_patient (pat_no),
-  ward_cd NUMERIC(9, 0) REFERENCES adt_ward (ward_cd), enc_date VARCHAR(14),
-  exp_disch_dt VARCHAR(14), disch_dt VARCHAR(14), mod_dt {time}, ins_dt {time})
+  pat_no NUMERIC(9, 0), ward_cd NUMERIC(9, 0), enc_date VARCHAR(14),
+  exp_disch_dt VARCHAR(14), disch_dt VARCHAR(14), mod_dt {time}, ins_dt {time},
+  FOREIGN KEY (pat_no) REFERENCES adt_patient (pat_no),
+  FOREIGN KEY (ward_cd) REFERENCES adt_ward (ward_cd))
 """
 
 
