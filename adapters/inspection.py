@@ -72,8 +72,8 @@ from adapters.mapping.row_mapper import (
     item_reader,
 )
 from adapters.mapping.slots import LISTS, SLOTS, Kind, Place, places_of
-from adapters.mapping.times import read_day, to_instant
-from adapters.mapping.values import LONGEST_CODE, as_text, presence
+from adapters.mapping.times import presence, read_day, to_instant
+from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.matching import resource_type_of, tokens_of, values_of
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
 

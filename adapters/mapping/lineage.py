@@ -22,8 +22,7 @@ from adapters.mapping.row_mapper import (
     item_reader,
 )
 from adapters.mapping.slots import LISTS, Kind, ListSlot, Place, places_of
-from adapters.mapping.times import join_parts, read_value
-from adapters.mapping.values import presence
+from adapters.mapping.times import join_parts, presence, read_value
 
 
 @dataclass(frozen=True, slots=True)

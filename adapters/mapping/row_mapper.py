@@ -60,8 +60,8 @@ from adapters.mapping.slots import (
     own_places,
     places_of,
 )
-from adapters.mapping.times import instants, join_parts, read_day
-from adapters.mapping.values import PLAIN, as_text, by_cell_value, presence, quoted
+from adapters.mapping.times import instants, join_parts, presence, read_day
+from adapters.mapping.values import PLAIN, as_text, by_cell_value, quoted
 
 Row: TypeAlias = Sequence[object]
 Reader: TypeAlias = Callable[[Row], Any]

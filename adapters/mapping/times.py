@@ -6,7 +6,8 @@ ValueError with a rule for the integrator, which quotes no value.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import cache, lru_cache, partial
@@ -333,3 +334,38 @@ def ends_in_a_z(form: str) -> bool:
 def sorts_as_text(form: str) -> bool:
     """Return whether texts of this format sort as the times that they mean."""
     return _SORTABLE.fullmatch(form) is not None
+
+
+def presence(absent: frozenset[str]) -> Callable[[object], object]:
+    """Return the function that removes trailing blanks and what is no value.
+
+    A sentinel day is also the midnight that some databases make of it, and a time is the
+    same however it is written: filters compare it as a time.
+    """
+    nothing = absent | {""}
+    times = frozenset(_moments(absent))
+    days = frozenset(at.date() for at in times if at.timetz() == time())
+
+    def present(value: object) -> object:
+        if isinstance(value, datetime):
+            return None if value in times else value
+        if isinstance(value, date):
+            return None if value in days else value
+        if isinstance(value, str):
+            value = value.rstrip()
+        is_clock = isinstance(value, timedelta) and timedelta() <= value < _DAY
+        written = as_text(value) if is_clock else str(value)
+        known = written in nothing or written.removesuffix(" 00:00:00") in nothing
+        return None if known else value
+
+    return present if absent else _strip
+
+
+def _moments(absent: frozenset[str]) -> Iterator[datetime]:
+    for text in absent:
+        with suppress(ValueError):
+            yield datetime.fromisoformat(text)
+
+
+def _strip(value: object) -> object:
+    return (value.rstrip() or None) if isinstance(value, str) else value

@@ -1,7 +1,6 @@
-"""A source value as text, and when it is no value."""
+"""A source value as text."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import MappingProxyType
@@ -106,41 +105,3 @@ def by_cell_value(codes: Mapping[str, Any]) -> Mapping[object, Any]:
         if code.isdecimal() and code == str(int(code)):
             by_value[int(code)] = value
     return by_value
-
-
-_MIDNIGHT = time()
-
-
-def presence(absent: frozenset[str]) -> Callable[[object], object]:
-    """Return the function that removes trailing blanks and what is no value.
-
-    A sentinel day is also the midnight that some databases make of it, and a time is the
-    same however it is written: filters compare it as a time.
-    """
-    nothing = absent | {""}
-    times = frozenset(_times(absent))
-    days = frozenset(at.date() for at in times if at.timetz() == _MIDNIGHT)
-
-    def present(value: object) -> object:
-        if isinstance(value, datetime):
-            return None if value in times else value
-        if isinstance(value, date):
-            return None if value in days else value
-        if isinstance(value, str):
-            value = value.rstrip()
-        is_clock = isinstance(value, timedelta) and _NO_TIME <= value < _DAY
-        written = as_text(value) if is_clock else str(value)
-        known = written in nothing or written.removesuffix(" 00:00:00") in nothing
-        return None if known else value
-
-    return present if absent else _strip
-
-
-def _times(absent: frozenset[str]) -> Iterator[datetime]:
-    for text in absent:
-        with suppress(ValueError):
-            yield datetime.fromisoformat(text)
-
-
-def _strip(value: object) -> object:
-    return (value.rstrip() or None) if isinstance(value, str) else value

@@ -16,11 +16,12 @@ from adapters.mapping.times import (
     LAST_TIME,
     in_format,
     join_parts,
+    presence,
     read_day,
     to_instant,
     to_local,
 )
-from adapters.mapping.values import PLAIN, as_text, by_cell_value, presence
+from adapters.mapping.values import PLAIN, as_text, by_cell_value
 
 PARIS = ZoneInfo("Europe/Paris")
 UTC_ZONE = ZoneInfo("UTC")
