@@ -95,12 +95,13 @@ class Column(NamedTuple):
     """A column of a `rows` SELECT.
 
     `collation` is that of its texts, where columns of unlike ones do not compare by
-    themselves.
+    themselves. `enumeration` is its type, where that lists the texts that it holds.
     """
 
     name: str
     kind: Kind
     collation: str = ""
+    enumeration: str = ""
 
 
 def held(kind: Kind, text: str) -> tuple[object, ...]:

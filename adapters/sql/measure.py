@@ -249,10 +249,12 @@ class Measuring:
             return
         (criterion,) = query.criteria or (None,)
         plain = _plain(origin.column)
-        kind = self._of.columns_of(place).column(place.field.filter_column).kind
+        column = self._of.columns_of(place).column(place.field.filter_column)
+        kind = column.kind
         is_ordered = criterion is None or isinstance(criterion, DateCriterion)
         # Some kinds are compared by an expression, which no index of the column has.
-        is_computed = kind is Kind.OTHER or (kind in FOLDS and is_ordered)
+        is_computed = kind in FOLDS and is_ordered
+        is_computed |= kind is Kind.OTHER and not column.enumeration
         if is_computed or plain in begins or isinstance(criterion, StringCriterion):
             return
         origins = [origin, *self._order_columns(place, criterion, origin)]

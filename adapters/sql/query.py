@@ -168,6 +168,7 @@ class SqlColumn:
     collation: str
     plain: Expression
     dialect: Dialect
+    enumeration: str = ""
 
     @cached_property
     def exact(self) -> Expression:
@@ -202,6 +203,14 @@ class SqlColumn:
 
     def is_in(self, values: Sequence[object]) -> Condition:
         """Return where the column is one of the values."""
+        if self.enumeration and len(values) <= _FEW:
+            # An index of the column serves, unlike with its text.
+            label = partial(self.dialect.label, self.enumeration)
+            return self._listed(
+                "in",
+                values,
+                lambda bound: sa.or_(*(self.plain == label(each) for each in bound)),
+            )
         equal = self._listed("in", values, lambda bound: self._equated.in_(bound))
         if self.kind not in FOLDS:
             return equal
@@ -449,8 +458,8 @@ class Columns:
         named: list[sa.ColumnClause[Any]] = [*map(sa.column, dict.fromkeys(self.names))]
         self.table = text.columns(*named).subquery(alias)
         self._by_name = {
-            name: SqlColumn(name, kind, collation, self.table.c[name], dialect)
-            for name, kind, collation in columns
+            name: SqlColumn(name, kind, collation, self.table.c[name], dialect, type_)
+            for name, kind, collation, type_ in columns
         }
         self._keys: dict[object, KeyColumn] = {}
         self._prepared = lru_cache(CACHED_STATEMENTS)(self._prepare)

@@ -148,6 +148,7 @@ class Dialect:
     FOLDING text compare character by character, `searched` one that LIKE accepts, `collated`
     one of another collation. `casts` are the types that values need for columns of a kind.
     `writes` converts a value to the text that the service shows, where a CAST differs.
+    `label` finds the value of an enumeration, by its type, that has a text, if any.
     `first` keeps the first rows of a SELECT; `is_null` compares with NULL. `clock`
     returns the values of `:now` and `:today` for a time in the source's zone; `some_time` is
     a literal of any time. With `orders_nulls`, ORDER BY names a column even where it is NULL
@@ -191,6 +192,7 @@ class Dialect:
     collated: Callable[[Text, str], Text] = sa.collate
     casts: Mapping[Kind, sa.types.TypeEngine[Any]] = field(default_factory=dict)
     writes: Mapping[Kind, Convert] = field(default_factory=dict)
+    label: Callable[[str, Expression], Expression] = lambda _type, text: text
     first: Callable[[Select, int], Select] = _limit
     is_null: Callable[[Expression], sa.ColumnElement[bool]] = _is_null
     clock: Callable[[datetime], tuple[object, object]] = _local

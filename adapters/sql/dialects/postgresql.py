@@ -153,8 +153,14 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
         if kinds[index] in TEXTS and column.type != _ONE_BYTE
     ]
     collations = _collations(connection, rows, len(kinds), texts)
+    enumerations = _enumerations(connection, [column.type for column in described])
     return tuple(
-        Column(column.name, Kind.FOLDING if folds else kind, collation or "")
+        Column(
+            column.name,
+            Kind.FOLDING if folds else kind,
+            collation or "",
+            enumerations.get(column.type, ""),
+        )
         for column, kind, (collation, folds) in zip(
             described, kinds, collations, strict=True
         )
@@ -190,6 +196,16 @@ def _citext(connection: sa.Connection, types: Iterable[int]) -> int | None:
     return oid
 
 
+def _enumerations(connection: sa.Connection, types: Iterable[int]) -> Mapping[int, str]:
+    """Return the names of those of the types that are enumerations."""
+    unknown = [type_ for type_ in types if type_ not in _KINDS]
+    if not unknown:
+        return {}
+    named = "SELECT oid, format_type(oid, NULL) FROM pg_type WHERE typtype = 'e'"
+    found = execute(connection, f"{named} AND oid = ANY(%s)", (unknown,))
+    return {row[0]: row[1] for row in found}
+
+
 _FOLDS = "SELECT NOT collisdeterministic FROM pg_collation WHERE oid ="
 
 
@@ -210,6 +226,15 @@ def _collations(
 
 
 # SQL of its own
+
+
+def _label(type_: str, text: Expression) -> Expression:
+    # A text that is none of the type would be an error, and the type may get another one
+    # while the service runs.
+    label: Expression = sa.column("label")
+    labels = sa.text(f"unnest(enum_range(CAST(NULL AS {type_}))) AS label")
+    known = sa.select(label).select_from(labels)
+    return known.where(sa.cast(label, sa.Text) == text).scalar_subquery()
 
 
 def _collated(text: Text, collation: str) -> Text:
@@ -433,6 +458,7 @@ DIALECT = Dialect(
     exact=_exact,
     searched=_searched,
     collated=_collated,
+    label=_label,
     writes={Kind.NUMBER: _number_text},
     clock=_clock,
     orders_nulls=True,
