@@ -61,6 +61,9 @@ family: family last lname surname nom nachname familienname cognom apellid sobre
 STATES = "state: status statut state etat stato estado zustand"
 """What words of the names of columns mean that hold the state of a row."""
 
+MERGES = "merged: merg fusion replac surviv rempla ersetz sostitu reempla substitu"
+"""What words of the names of columns mean that hold the patient who replaced one."""
+
 TABLES = """
 organization: organi hospital facilit etabliss institut einricht ospedal struttur establec estabelec
 unit: ward unit service depart station abteil fachabt reparto servicio servico enfermar

@@ -33,6 +33,7 @@ from adapters.inspection import (
 )
 from adapters.labels import (
     CANCELLED,
+    MERGES,
     STATES,
     TABLES,
     is_audit,
@@ -49,7 +50,7 @@ from adapters.plausibility import CLEARLY
 from adapters.sql.catalog import ForeignKey, Holds, Table, TableColumn, read_table
 from adapters.sql.dialects.base import Origin
 from adapters.sql.inspect import Findings, Inspection
-from adapters.sql.joins import arguments_behind, comparisons
+from adapters.sql.joins import arguments_behind, comparisons, tables_of
 from adapters.sql.merges import MOST
 from adapters.sql.query import ALWAYS, Columns, all_of, in_rows
 
@@ -340,6 +341,35 @@ class Doubts:
             text = f"'_lastUpdated' is offered, and this source has no last_updated: {text}"
             yield self._of.finding(text, Severity.WARNING)
 
+    def other_changes(self) -> Findings:
+        """Report a last change that is another time than the one that is named so.
+
+        With `covers: all` those of joined tables count as well.
+        """
+        field = self._section.mapping.fields.get("last_updated")
+        if field is None or not field.columns or self._of_id is None:
+            return
+        place, table = self._of.place("last_updated"), self._of_id[1]
+        origin = self._of.origin(place)
+        is_own = origin and _is_same(origin.table, table.bare)
+        if not (is_own and origin and _is_change(origin.column)):
+            for column in (each for each in self._unnamed if _is_changed(each)):
+                text = f"by its name {table.name}.{column.name} says when a row was changed"
+                yield self._of.at(place, f"{text}: is that it?", Severity.WARNING)
+        if not field.covers_all:
+            return
+        named = {word.lower() for word in re.findall(r"\w+", self._rows)}
+        for name in dict.fromkeys(tables_of(self._rows).values()):
+            joined = (
+                None if _is_same(name, table.bare) else read_table(self._database, name)
+            )
+            for column in filter(_is_changed, joined.columns if joined else ()):
+                if column.name.lower() not in named:
+                    text = (
+                        f"it covers all tables, and does not read {name}.{column.name}"
+                    )
+                    yield self._of.at(place, text, Severity.WARNING)
+
     @cached_property
     def _beside(self) -> Sequence[tuple[Origin, Sequence[tuple[Any, Any]]]]:
         """The times of the table of the id, mapped or not: records with their values."""
@@ -501,6 +531,35 @@ class Doubts:
             text += f" {' or '.join(holding)} hold it?"
             yield self._of.at(place, text, Severity.WARNING)
 
+    def unread_merges(self) -> Findings:
+        """Report merges in the patients' own table that are not read, or the wrong way round."""
+        if self._of_id is None or self._of.kind is not ResourceType.PATIENT:
+            return
+        table = self._of_id[1]
+        own = {
+            key.columns[0]
+            for key in table.foreign_keys
+            if len(key.columns) == 1 and _is_same(key.table, table.bare)
+        }
+        if "replaced_by" not in self._section.mapping.fields:
+            for name in (each.name for each in self._unnamed if each.name in own):
+                merged = sum(n for value, n in self._values(name).items() if value)
+                if merged and words_of(name, MERGES):
+                    text = f"{merged:,} patients have {name}, a key to their own table: were"
+                    text += " they merged (replaced_by:)?"
+                    yield self._of.finding(text, Severity.WARNING)
+            return
+        place = self._of.place("replaced_by")
+        origin = self._of.origin(place)
+        for joined, outer, _ in comparisons(self._rows):
+            ends = (joined.origin, outer.origin)
+            are_own = all(_is_same(end.table, table.bare) for end in ends)
+            is_read = origin and _plain(origin) == _plain(outer.origin)
+            if are_own and is_read and joined.origin.column in own:
+                text = f"read from those whose {joined.origin.column} names this patient: are"
+                text += " both patients the wrong way round?"
+                yield self._of.at(place, text, Severity.WARNING)
+
     def merges(self) -> Findings:
         """Report merges of which the patient who was replaced has the newest stay.
 
@@ -539,6 +598,15 @@ def _numbers_of(section: ResourceMapping) -> tuple[str | None, ...]:
     is_constant = not any(each.columns for each in said)
     are_columns = all(each and each.columns for each in read)
     return tuple(s.constant for s in said) if is_constant and are_columns else ()
+
+
+def _is_change(column: str) -> bool:
+    """Tell whether a column says by its whole name when its row was changed."""
+    return is_audit(column) and "changed" in words_of(column)
+
+
+def _is_changed(column: TableColumn) -> bool:
+    return column.holds in _CLOCKS and _is_change(column.name)
 
 
 def _is_planned(origin: Origin) -> bool:

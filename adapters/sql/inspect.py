@@ -108,6 +108,8 @@ def checks(
         ("keys", doubts.keys),
         ("times beside", doubts.times),
         ("last changes", doubts.changes),
+        ("other changes", doubts.other_changes),
+        ("unread merges", doubts.unread_merges),
         ("visit numbers", doubts.numbers),
         *([("merges", doubts.merges)] if section.merges else ()),
         ("searches", measuring.results),

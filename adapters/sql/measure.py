@@ -57,8 +57,8 @@ FAR = 50
 SLOW = 1000.0
 """A search is slow that takes more milliseconds than this, twice."""
 
-FAST, SMALL = 20.0, 10_000
-"""A slow search is a note in so few milliseconds, or of a computed column in so few rows."""
+SMALL = 10_000
+"""A search that reads fewer rows is a note: how long it takes depends on who else is there."""
 
 _MERGES = ", merges"
 """How the name of the first step along merges ends."""
@@ -208,9 +208,8 @@ class Measuring:
         if cost.search.endswith(_MERGES):
             place, column = self._of.survivor
         is_computed = not column
-        rows, severity = cost.read or SMALL, self._severity
-        if rows < SMALL if is_computed else cost.milliseconds <= FAST:
-            severity = Severity.NOTE
+        is_small = (cost.read or SMALL) < SMALL and cost.milliseconds <= SLOW
+        severity = Severity.NOTE if is_small else self._severity
         read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(each, StringCriterion) for each in query.criteria):
