@@ -152,7 +152,8 @@ def test_capitals_count_but_for_names(adapter: Adapter, type_: str) -> None:
 
 ENUMERATED = """\
 codes:
-  states: {table: {open: in-progress, closed: finished, "it's": planned, new: finished, shut: finished}}
+  states:
+    table: {open: in-progress, closed: finished, "it's": planned, new: finished, shut: finished}
 encounter:
   rows: SELECT id, state FROM stays
   fields: {id: {from: id}, patient_id: {from: id}, status: {from: state, codes: states}}
