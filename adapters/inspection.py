@@ -719,7 +719,7 @@ def never_filled(
         content = [name for each in (*fields, *item.lines) for name in each.columns]
         below = [row for _, items in rows for row in items.get(item, ())]
         doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
-        if item.only_if:
+        if item.only_if and (below or not item.rows):
             doubt = f": is only_if '{item.only_if.column}' as it says?"
         finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
         own_cells = [at[name] for name in content if name in at]

@@ -328,7 +328,9 @@ _FORMATS = jsonschema.FormatChecker(())
 @_FORMATS.checks("time-zone", ValueError)
 def _is_zone(value: object) -> bool:
     if isinstance(value, str) and value and value not in zone_names():
-        near = did_you_mean(value, sorted(zone_names()))
+        names = sorted(zone_names())
+        cities = {name.rpartition("/")[2]: name for name in names}
+        near = did_you_mean(cities.get(value.title().replace(" ", "_"), value), names)
         near = near or ": write Europe/Paris or UTC"
         raise ValueError(f"'{value}' is not a time zone{near}")
     return True
