@@ -408,9 +408,7 @@ class Contents:
         is_number = is_used and self.variety(table, column) == 1
         return is_number and not self._has(table, odd)
 
-    def form_of_times(
-        self, table: Table, column: str
-    ) -> tuple[Holds, str, bool] | None:
+    def time_form(self, table: Table, column: str) -> tuple[Holds, str, bool] | None:
         """Return what the texts of a column hold, and in which form, if all are times.
 
         The last tells whether some years are those of another calendar, which are later.

@@ -203,7 +203,7 @@ class Evidence:
         is_open = column.holds is Holds.TEXT and not (column.join or any(column.words))
         if not (is_open or (is_named and column.holds in TEXTS)):
             return column
-        form = self.structure.values.form_of_times(column.table, column.source.name)
+        form = self.structure.values.time_form(column.table, column.source.name)
         # Without a name digits may be a number.
         if not form or (form[1].startswith("%Y%m") and not is_named):
             return column

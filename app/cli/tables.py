@@ -401,9 +401,8 @@ def _score(
 ) -> float:
     """Return how much says that a table is of a kind, to which some keys may lead."""
     (role, wanted), words = _TABLES[kind], structure.names[table.name]
-    if any(word - _NEUTRAL and role not in word for word in words):
-        return 0
-    if kind is ORGANIZATION and structure.is_of_persons(table):
+    is_other = any(word - _NEUTRAL and role not in word for word in words)
+    if is_other or (kind is ORGANIZATION and structure.is_of_persons(table)):
         return 0
     same = structure.same(table) if kind is PATIENT else []
     contents = wanted & frozenset().union(*map(structure.contents, (table, *same)))
@@ -519,14 +518,12 @@ class RowsReader:
 
     def _is_sure(self, kind: ResourceType, table: Table, *, is_led: bool) -> bool:
         """Whether no other table may be meant: of others than stays a declared key says it."""
+        structure = self.structure
         if kind is STAY and not self.options[kind]:
-            every = (
-                _score(self.structure, kind, t, ())
-                for t in self.structure.catalogue.tables
-            )
+            every = (_score(structure, kind, t, ()) for t in structure.catalogue.tables)
             return sum(score >= _ENOUGH for score in every) == 1
-        (role, wanted), names = _TABLES[kind], all_of(self.structure.names[table.name])
-        said = (names | self.structure.contents(table)) & {role, *wanted}
+        (role, wanted), names = _TABLES[kind], all_of(structure.names[table.name])
+        said = (names | structure.contents(table)) & {role, *wanted}
         return bool(self.options[kind] or (is_led and said))
 
     def _joined(self, own: Column, reference: Reference, alias: str) -> list[Column]:
@@ -606,10 +603,8 @@ class RowsReader:
             if keys and table not in (*owners, *self._own_tables) and not table.is_view:
                 key = self._key_of_child(keys)
                 note = key.refers.note if key.refers else "does each row have one here?"
-                rows, linked = (
-                    self._served(kind, table, key.name, note),
-                    [*self._linked(key, columns)],
-                )
+                rows = self._served(kind, table, key.name, note)
+                linked = [*self._linked(key, columns)]
                 # A unit of a hospital has a name and telephones of its own.
                 if kind is PATIENT or linked:
                     children.append(replace(rows, columns=[*rows.columns, *linked]))
@@ -617,14 +612,13 @@ class RowsReader:
 
     def _linked(self, key: Column, columns: Sequence[Column]) -> Iterator[Column]:
         """Yield the columns of what a link table gives to each row of a section alone."""
-        values, others = self.structure.values, [c for c in columns if c != key]
+        structure, own_tables = self.structure, self._own_tables
         is_link = not any(c.holds is Holds.TEXT and not c.is_key for c in columns)
-        for number, own in enumerate(others if is_link else (), 1):
-            to, figures = own.refers, values.figures(own.table, own.source.name)
-            is_shared = figures[1] != figures[2] or (
-                to and to.table in self._own_tables
-            )
-            if to and not (is_shared or self.structure.is_of_persons(to.table)):
+        keys = [(c, c.refers) for c in columns if c != key and is_link]
+        keys = [(c, to) for c, to in keys if to and to.table not in own_tables]
+        for number, (own, to) in enumerate(keys, 1):
+            is_shared = structure.values.variety(own.table, own.name) < 1
+            if to and not (is_shared or structure.is_of_persons(to.table)):
                 yield from self._joined(own, to, f"{alias_of(to.table)}{number}")
 
     def _key_of_child(self, keys: Sequence[Column]) -> Column:
@@ -647,10 +641,9 @@ class RowsReader:
 
     def _served(self, kind: ResourceType, table: Table, id: str, note: str) -> Rows:
         """Return the rows of a table, without those that are marked as deleted."""
-        alias, words = alias_of(table), self.structure.names[table.name]
         columns = [self._named(kind, c) for c in self.structure.columns[table.name]]
-        start = f"FROM {table.written} {alias}"
-        rows = Rows(kind, table, words, columns, id, note, start)
+        words, start = self.structure.names[table.name], f"FROM {table.written} "
+        rows = Rows(kind, table, words, columns, id, note, start + alias_of(table))
         marks = [c for c in columns if len(c.words) == 1]
         gone = [c for c in marks if c.words[0] & _GONE]
         read = [c for c in marks if c.words[0] & {"active", *_GONE}]
