@@ -44,8 +44,7 @@ class Holds(StrEnum):
 class TableColumn:
     """A column of a table or view.
 
-    `written` is its name as a statement has to write it; `is_stamped` that the database writes
-    the time of each change into it.
+    `written` is its name in a statement, `is_stamped` that each change writes its time into it.
     """
 
     name: str
@@ -409,10 +408,7 @@ class Contents:
         return is_number and not self._has(table, odd)
 
     def time_form(self, table: Table, column: str) -> tuple[Holds, str, bool] | None:
-        """Return what the texts of a column hold, and in which form, if all are times.
-
-        The last tells whether some years are those of another calendar, which are later.
-        """
+        """Return what texts hold and in which form, if all are times, and if some are far ahead."""
         cell = sa.cast(sa.column(column), sa.String(30))
         is_text = sa.and_(cell != "", cell.not_like("0000%"))
         years = sa.and_(cell > "18", cell < "26")

@@ -260,10 +260,7 @@ class Evidence:
         return self._by_type(slot, plain)
 
     def _fullest(self, slot: Slot, times: Iterable[Column]) -> list[Column]:
-        """Return first what most rows have and, of a day and its moment, the moment.
-
-        Every stay starts: what less than half as many rows have is no start.
-        """
+        """Return first what most rows have, then moments; what few have is no start."""
         figures = self.structure.values.figures
         of = {c: figures(c.table, c.source.name) for c in times}
         ranked = sorted(of, key=lambda c: of[c][1:], reverse=True)
@@ -365,8 +362,9 @@ class Evidence:
         if slot.kind is Kind.ID and not values.are_ids(column.table, name):
             notes.append("some values are no FHIR ids: make other ones in the SELECT")
         if slot.kind is Kind.TIME:
-            column, more = self._since_written(rows, slot, column)
-            notes += [more, _ASKED.get(column.holds, "")]
+            every, filled, _ = values.figures(column.table, name)
+            is_partial = slot.name == "last_updated" and 0 < filled < every
+            notes += ["empty in some rows" * is_partial, _ASKED.get(column.holds, "")]
         notes.insert(1, column.note)
         note = "; ".join(filter(None, dict.fromkeys(notes)))
         return Field(slot, column, note, "", (), table, codes, rare, (), absent)
@@ -384,21 +382,6 @@ class Evidence:
             column = replace(column, select=f"NULLIF({column.select}, {none})")
         # A date of zeros is no end that `absent` could name.
         return column, [text for text in far if (text in zeros) is not is_end]
-
-    def _since_written(
-        self, rows: Rows, slot: Slot, changed: Column
-    ) -> tuple[Column, str]:
-        """Return a last change that is, of rows that never changed, when they were written."""
-        filled, table = self.structure.values.filled, changed.table
-        number = filled(table, changed.source.name)
-        written = [c for c in rows.columns if "audit" in all_of(c.words)]
-        written = [c for c in written if c.holds is changed.holds and c.table == table]
-        written = [c for c in written if filled(table, c.source.name) > number]
-        if slot.name != "last_updated" or not written:
-            return changed, ""
-        select = f"COALESCE({changed.select}, {written[0].select})"
-        column = changed.computed(select, changed.holds, f"last_{changed.name}")
-        return column, f"or else {written[0].name}"
 
     def _codes(self, rows: Rows, column: Column) -> tuple[list[CodeCount], int]:
         """Return the codes of a column that may be written, and how many others it has."""

@@ -179,8 +179,8 @@ class Structure:
     def is_of_persons(self, table: Table) -> bool:
         """Whether the rows of a table are about persons: a draft quotes nothing of them."""
         about = all_of(self.names[table.name]) | self.contents(table)
-        said = about & {"person", "birth", "given", "family"}
-        return bool(said or self.births(table))
+        is_said = not about.isdisjoint({"person", "birth", "given", "family"})
+        return is_said or bool(self.births(table))
 
     def is_within(self, column: Column, to: Reference | None) -> bool:
         """Whether the values of a column are all keys of another table."""
@@ -206,8 +206,8 @@ class Structure:
         are_people = any(not to.note or self.is_within(c, to) for c, to in keys)
         times = (c for c, _ in columns if c.holds in TIMES)
         has_time = any(not all_of(c.words) & OF_ROW for c in times)
-        is_led_to = bool(self.led_to[table.name])
-        return are_people and has_time and is_led_to and not self.births(table)
+        is_event = are_people and has_time and not self.births(table)
+        return is_event and bool(self.led_to[table.name])
 
     def births(self, table: Table) -> list[Column]:
         """Return the columns of a table whose days are spread as births are."""
@@ -217,11 +217,9 @@ class Structure:
     @cached_property
     def led_to(self) -> Mapping[str, set[str]]:
         """The names of the tables that lead to each table."""
-        led_to: dict[str, set[str]] = {name: set() for name in self.columns}
-        for column in chain.from_iterable(self.columns.values()):
-            if column.refers:
-                led_to[column.refers.table.name].add(column.table.name)
-        return led_to
+        every = chain.from_iterable(self.columns.values())
+        leading = [(c.table.name, c.refers.table.name) for c in every if c.refers]
+        return {name: {n for n, to in leading if to == name} for name in self.columns}
 
     @cached_property
     def names(self) -> Mapping[str, Words]:
