@@ -189,10 +189,9 @@ class Structure:
 
     def is_vocabulary(self, table: Table, of: Table) -> bool:
         """Whether many columns of another table lead to a table of words."""
-        if self.is_of_persons(table):
-            return False
-        leading = [c for c in self.columns[of.name] if c.refers]
-        return sum(c.refers.table == table for c in leading if c.refers) > _MOST_KEYS
+        keys = [c.refers for c in self.columns[of.name] if c.refers]
+        number = sum(key.table == table for key in keys)
+        return number > _MOST_KEYS and not self.is_of_persons(table)
 
     def same(self, table: Table) -> list[Table]:
         """Return the tables to which rows lead one to one: a patient's person."""
@@ -379,6 +378,8 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
         name = people[numbers.index(max(numbers))][1].name
         scores[name] = scores.get(name, 0) + _BIRTHS
     tables = [t for t in structure.catalogue.tables if scores.get(t.name, 0) >= _ENOUGH]
+    if kind is ORGANIZATION:
+        tables = [table for table in tables if not structure.is_of_persons(table)]
     if kind is STAY and not tables:
         tables = [t for t in structure.catalogue.tables if structure.is_of_events(t)]
     # The whole is what most tables lead to; what leads to another one is a part of it.
@@ -399,8 +400,7 @@ def _score(
 ) -> float:
     """Return how much says that a table is of a kind, to which some keys may lead."""
     (role, wanted), words = _TABLES[kind], structure.names[table.name]
-    is_other = any(word - _NEUTRAL and role not in word for word in words)
-    if is_other or (kind is ORGANIZATION and structure.is_of_persons(table)):
+    if any(word - _NEUTRAL and role not in word for word in words):
         return 0
     same = structure.same(table) if kind is PATIENT else []
     contents = wanted & frozenset().union(*map(structure.contents, (table, *same)))
