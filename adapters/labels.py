@@ -71,20 +71,8 @@ unit: ward unit service depart station abteil fachabt reparto servicio servico e
 """What words of the names of tables mean that stays refer to."""
 
 _FILLERS = {
-    *(
-        "at",
-        "by",
-        "on",
-        "dt",
-        "ts",
-        "is",
-        "last",
-        "date",
-        "time",
-        "datetime",
-        "timestamp",
-    ),
-    *("stamp", "utc", "row", "record", "reason"),
+    *("at", "by", "on", "dt", "ts", "is", "last", "date", "time", "datetime"),
+    *("timestamp", "stamp", "utc", "row", "record", "reason"),
 }
 """Words of the names of times that say nothing of what happened."""
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.engine.reflection import Inspector, ObjectKind
@@ -43,12 +44,13 @@ class Holds(StrEnum):
 class TableColumn:
     """A column of a table or view.
 
-    `written` is its name as a statement has to write it.
+    `written` is its name in a statement, `is_stamped` that each change writes its time into it.
     """
 
     name: str
     written: str
     holds: Holds
+    is_stamped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,8 @@ class _Reader:
     def _column(self, column: Any, keys: Set[str]) -> TableColumn:
         name, dialect = str(column["name"]), self._connection.dialect.name
         holds = _holds(column["type"], dialect, is_key=name in keys)
-        return TableColumn(name, self._written(name), holds)
+        is_stamped = " on update " in str(column.get("default")).lower()
+        return TableColumn(name, self._written(name), holds, is_stamped)
 
     def _written(self, name: str, schema: str | None = None) -> str:
         preparer = self._connection.dialect.identifier_preparer
@@ -269,6 +272,8 @@ _FORMS = {
     "____-__-__ __:__:__%": (Holds.LOCAL_TIME, ""),
     "____-__-__ __:__": (Holds.LOCAL_TIME, ""),
     "____-__-__T__:__:__": (Holds.LOCAL_TIME, "%Y-%m-%dT%H:%M:%S"),
+    "____-__-__T__:__:__Z": (Holds.INSTANT, "%Y-%m-%dT%H:%M:%SZ"),
+    "____-__-__,__:__:__": (Holds.LOCAL_TIME, "%Y-%m-%d,%H:%M:%S"),
     "________": (Holds.DATE, "%Y%m%d"),
     "____________": (Holds.LOCAL_TIME, "%Y%m%d%H%M"),
     "______________": (Holds.LOCAL_TIME, "%Y%m%d%H%M%S"),
@@ -282,6 +287,11 @@ _FORMS = {
 MOST_CODES = 60  # A column with more different values holds no codes,
 LONGEST_CODE = 40  # and none with a longer text.
 _USED = 0.5  # A number of the rows is in more of them.
+_SHARE = 0.01  # With so many rows a decade counts.
+_DECADES = 7  # The births of those who work are in fewer.
+
+
+_Place: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,10 +311,9 @@ class Contents:
     """
 
     database: Database
-    _codes: dict[tuple[str, str], tuple[CodeCount, ...] | None] = field(
-        default_factory=dict
-    )
-    _numbers: dict[tuple[str, str], Sequence[int]] = field(default_factory=dict)
+    _codes: dict[_Place, tuple[CodeCount, ...] | None] = field(default_factory=dict)
+    _numbers: dict[_Place, tuple[int, int, int]] = field(default_factory=dict)
+    _births: dict[_Place, bool] = field(default_factory=dict)
 
     def codes(self, table: Table, column: str) -> tuple[CodeCount, ...] | None:
         """Return the codes of a column, those with the most rows first.
@@ -324,16 +333,13 @@ class Contents:
             cell = self.database.dialect.exact(sa.column(column, sa.String()))
         rows = _table(table)
         text = sa.func.rtrim(sa.cast(cell, sa.String(LONGEST_CODE + 1)))
-        figures = (
-            sa.func.count(cell.distinct()),
-            sa.func.max(sa.func.char_length(text)),
-        )
+        most = sa.func.max(sa.func.char_length(text))
+        figures = (sa.func.count(cell.distinct()), most)
         for values, longest in self._rows(sa.select(*figures).select_from(rows)):
             if values <= MOST_CODES and (longest or 0) <= LONGEST_CODE:
-                counted = (
-                    sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
-                )
-                counts = self._rows(counted.limit(MOST_CODES + 2))
+                counted = sa.select(cell, sa.func.count()).group_by(cell)
+                counted = counted.select_from(rows).limit(MOST_CODES + 2)
+                counts = self._rows(counted)
                 codes = [CodeCount(as_text(v), n) for v, n in counts if v is not None]
                 # A blank may end a text that was cut off there.
                 is_short = all(len(code.code) <= LONGEST_CODE for code in codes)
@@ -365,40 +371,32 @@ class Contents:
 
     def variety(self, table: Table, column: str) -> float:
         """Return how many different values a column has for each that there is, at most 1."""
-        _, filled, different = self._figures(table, column)
+        _, filled, different = self.figures(table, column)
         return different / filled if filled else 1.0
 
     def filled(self, table: Table, column: str = "") -> int:
         """Return how many rows a table has, or of those how many have a value in a column."""
-        return self._figures(table, column)[1 if column else 0]
+        return self.figures(table, column)[1 if column else 0]
 
-    def _figures(self, table: Table, column: str) -> Sequence[int]:
+    def figures(self, table: Table, column: str) -> tuple[int, int, int]:
         """Return how many rows there are, with a value, and with different ones."""
         key = (table.name, column)
         if key not in self._numbers:
             cell: sa.ColumnElement[Any] = sa.column(column) if column else sa.literal(1)
             if column and table.by_name[column].holds is Holds.TEXT:
                 cell = sa.func.nullif(cell, "")
-            counts = (
-                sa.func.count(),
-                sa.func.count(cell),
-                sa.func.count(cell.distinct()),
-            )
-            rows = self._rows(
-                sa.select(*counts).select_from(_table(table)), [(0, 0, 0)]
-            )
-            self._numbers[key] = tuple(rows[0])
+            counts = map(sa.func.count, (sa.literal(1), cell, cell.distinct()))
+            select = sa.select(*counts).select_from(_table(table))
+            ((every, filled, different),) = self._rows(select, [(0, 0, 0)])
+            self._numbers[key] = (every, filled, different)
         return self._numbers[key]
 
     def are_ids(self, table: Table, column: str) -> bool:
         """Whether no text of a column has a letter that a FHIR id lacks, as far as looked for."""
-        cell = sa.cast(sa.column(column), sa.String(80))
-        odd = sa.or_(
-            *(cell.contains(sign, autoescape=True) for sign in " _/:|#*+()&@,'")
-        )
-        return table.by_name[column].holds is not Holds.TEXT or not self._has(
-            table, odd
-        )
+        is_text = table.by_name[column].holds is Holds.TEXT
+        cell, signs = sa.cast(sa.column(column), sa.String(80)), " _/:|#*+()&@,'"
+        odd = sa.or_(*(cell.contains(sign, autoescape=True) for sign in signs))
+        return not (is_text and self._has(table, odd))
 
     def are_numbers(self, table: Table, column: str) -> bool:
         """Whether the texts of a column have digits, no blanks, and are different."""
@@ -406,25 +404,36 @@ class Contents:
         digits = sa.or_(*(cell.contains(digit) for digit in "0123456789"))
         odd = sa.or_(~digits, cell.contains(" "), cell.contains("@"))
         is_used = self.filled(table, column) > self.filled(table) * _USED
-        return (
-            is_used and self.variety(table, column) == 1 and not self._has(table, odd)
-        )
+        is_number = is_used and self.variety(table, column) == 1
+        return is_number and not self._has(table, odd)
 
-    def form_of_times(self, table: Table, column: str) -> tuple[Holds, str] | None:
-        """Return what the texts of a column hold and in which form, if all are times."""
+    def time_form(self, table: Table, column: str) -> tuple[Holds, str, bool] | None:
+        """Return what texts hold and in which form, if all are times, and if some are far ahead."""
         cell = sa.cast(sa.column(column), sa.String(30))
-        is_year = sa.and_(cell > "18", cell < "22")
-        are = [(cell.like(form), form.startswith("____")) for form in _FORMS]
-        cases = [
-            (sa.and_(is_like, is_year) if year else is_like) for is_like, year in are
-        ]
-        figures = [sa.func.sum(sa.case((case, 1), else_=0)) for case in cases]
-        select = sa.select(sa.func.count(), *figures).select_from(_table(table))
         is_text = sa.and_(cell != "", cell.not_like("0000%"))
-        for every, *numbers in self._rows(select.where(is_text)):
-            forms = zip(_FORMS, numbers, strict=True)
-            return next((_FORMS[f] for f, number in forms if number == every > 0), None)
+        years = sa.and_(cell > "18", cell < "26")
+        first = [form for form in _FORMS if form.startswith("____")]
+        likes = {form: cell.like(form) for form in _FORMS}
+        are = likes | {form: sa.and_(likes[form], years) for form in first}
+        if self._has(table, sa.and_(is_text, ~sa.or_(*are.values()))):
+            return None
+        select = _sums(table, [cell > "22", *are.values()]).where(is_text)
+        for every, later, *numbers in self._rows(select):
+            forms = [f for f, n in zip(_FORMS, numbers, strict=True) if n == every > 0]
+            return next(((*_FORMS[f], f in first and later > 0) for f in forms), None)
         return None
+
+    def are_births(self, table: Table, column: str) -> bool:
+        """Whether the days of a column are spread as births of all ages are, as counts say."""
+        key, is_day = (table.name, column), table.by_name[column].holds is Holds.DATE
+        if key not in self._births:
+            cell = sa.column(column, sa.Date() if is_day else sa.DateTime())
+            firsts = [datetime(year, 1, 1) for year in range(1900, 2050, 10)]  # noqa: DTZ001
+            decades = [sa.and_(cell >= a, cell < b) for a, b in pairwise(firsts)]
+            every, *numbers = [*self._rows(_sums(table, decades)), (0,)][0]
+            used = [number for number in numbers if (number or 0) > every * _SHARE]
+            self._births[key] = len(used) >= _DECADES
+        return self._births[key]
 
     def is_within(self, table: Table, column: str, other: Table, key: str) -> bool:
         """Whether the values of a column are all keys of another table."""
@@ -455,6 +464,13 @@ class Contents:
             return self.database.fetch(select)
         except (SourceTimedOutError, SourceDataError, ValueError):
             return unknown
+
+
+def _sums(table: Table, conditions: Iterable[sa.ColumnElement[bool]]) -> sa.Select[Any]:
+    """Return what counts the rows of a table, and those of each condition."""
+    sums = (sa.func.sum(sa.case((each, 1), else_=0)) for each in conditions)
+    counts: list[Any] = [sa.func.count(), *sums]
+    return sa.select(*counts).select_from(_table(table))
 
 
 def _table(table: Table) -> sa.TableClause:

@@ -115,6 +115,7 @@ def _field(field: Field) -> Iterator[str]:
         options["from"] = _text(column.name)
         options["at"] = f'"{time}"' if is_day else ""
         options["format"] = json.dumps(column.format) if column.format else ""
+        options["time_zone"] = "UTC" if column.format.endswith("Z") else ""
         options["absent"] = json.dumps(field.absent) if field.absent else ""
         value = _flow(options)
         if field.slot is LINES:

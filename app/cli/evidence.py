@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -106,6 +107,7 @@ _ITEMS = (
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
 
+_LATER = "its years are of another calendar: subtract in the SELECT"
 _ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
 _FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
@@ -113,6 +115,8 @@ _OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
 # By slot what the name of its column does not mean.
 _NEVER = {
     **dict.fromkeys(("start", "end"), OF_ROW | {"planned", "birth"}),
+    **dict.fromkeys((*_NAME, *_ADDRESS, *_OF_TABLE), frozenset({"status"})),
+    "value": frozenset({"class", "status"}),
     **{"birth_date": OF_ROW | {"planned", "death"}, "deceased_at": OF_ROW | {"birth"}},
 }
 _AS_NUMBER = "by what it holds: a different number in each row"
@@ -194,16 +198,18 @@ class Evidence:
     def _timed(self, column: Column) -> Column:
         """Return a column whose texts are times as one that holds them."""
         plain = column.name.lower().replace("_", "")
-        is_named = (
-            all_of(column.words) & _OF_TIMES or without_time(column.name) != plain
-        )
-        if column.holds not in TEXTS or not is_named:
+        is_named = not _OF_TIMES.isdisjoint(all_of(column.words))
+        is_named |= without_time(column.name) != plain
+        is_open = column.holds is Holds.TEXT and not (column.join or any(column.words))
+        if not (is_open or (is_named and column.holds in TEXTS)):
             return column
-        form = self.structure.values.form_of_times(column.table, column.source.name)
-        if not form:
+        form = self.structure.values.time_form(column.table, column.source.name)
+        # Without a name digits may be a number.
+        if not form or (form[1].startswith("%Y%m") and not is_named):
             return column
-        holds, text = form
-        return replace(column, source=replace(column.source, holds=holds), format=text)
+        holds, text, is_later = form
+        source, note = replace(column.source, holds=holds), _LATER * is_later
+        return replace(column, source=source, format=text, note=note or column.note)
 
     def _open(self, rows: Rows, slot: Slot, fitting: Sequence[Column]) -> Field:
         """Return a slot with the columns that may fill it, those that say most first."""
@@ -228,7 +234,7 @@ class Evidence:
             # The hospital may be that of the unit.
             leading = named or leading * (slot.name == "organization_id")
             fitting = [c for c in fitting if not c.join]
-            own = [c for c in leading if "other" not in all_of(c.words)]
+            own = [c for c in leading if c.join or "other" not in all_of(c.words)]
             if len(own) == 1 and (to := own[0].refers):
                 ids = (own[0].source.name, rows.id) if slot.name == "patient_id" else ()
                 counts = {self.structure.values.filled(rows.table, id) for id in ids}
@@ -239,7 +245,7 @@ class Evidence:
         ranks = [(self._holds(slot, c), c) for c in plain if fit(c.words, patterns)]
         most = max((rank for rank, _ in ranks), default=0)
         named = [column for rank, column in ranks if rank == most >= 0]
-        named = self._fullest(named) if slot.kind is Kind.TIME else named
+        named = self._fullest(slot, named) if slot.kind is Kind.TIME else named
         column, note = best(named, patterns, slot.name)
         days = [c for c in (column,) if c and c.holds in TIMES]
         if slot.name == "birth_date" and not any(map(self.structure.is_filled, days)):
@@ -253,21 +259,23 @@ class Evidence:
             return number or self._key(rows), _AS_NUMBER if number else _NO_NUMBER
         return self._by_type(slot, plain)
 
-    def _fullest(self, times: Iterable[Column]) -> list[Column]:
-        """Return first what most rows have and, of a day and its moment, the moment."""
-        values = self.structure.values
-        figures = (values.filled, values.variety)
-        return sorted(
-            times, key=lambda c: [-of(c.table, c.source.name) for of in figures]
-        )
+    def _fullest(self, slot: Slot, times: Iterable[Column]) -> list[Column]:
+        """Return first what most rows have, then moments; what few have is no start."""
+        figures = self.structure.values.figures
+        of = {c: figures(c.table, c.source.name) for c in times}
+        ranked = sorted(of, key=lambda c: of[c][1:], reverse=True)
+        least = of[ranked[0]][1] / 2 if ranked and slot.name == "start" else 0
+        return [c for c in ranked if of[c][1] >= least]
 
     def _by_type(self, slot: Slot, plain: Sequence[Column]) -> Found:
         """Return the time that may be a start, or the only one that may be an end or birth."""
         if slot.name == "start":
             plain = [c for c in plain if "end" not in all_of(c.words)]
-            plain = self._fullest(plain)[:1]
+            plain = self._fullest(slot, plain)[:1]
         elif slot.name == "birth_date":
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
+            births = self.structure.births(plain[0].table) if len(plain) > 1 else []
+            plain = [c for c in plain if c in births] or plain
         is_clear = slot.name in ("start", "end", "birth_date") and len(plain) == 1
         return (plain[0] if is_clear else None), "by its type"
 
@@ -279,9 +287,8 @@ class Evidence:
         """Return a column, other than the key, whose values are numbers of the rows."""
         values, table = self.structure.values, rows.table
         own = [c for c in rows.columns if c.table == table and not c.is_key]
-        own = [
-            c for c in own if c.holds is Holds.TEXT and all_of(c.words) <= _OF_NUMBER
-        ]
+        own = [c for c in own if c.holds is Holds.TEXT]
+        own = [c for c in own if all_of(c.words) <= _OF_NUMBER]
         plain = [c for c in own if values.are_numbers(table, c.source.name)]
         return min(plain, key=lambda column: not column.is_unique, default=None)
 
@@ -289,11 +296,9 @@ class Evidence:
         """Return how well what a column holds fits a slot, less than 0 for not at all."""
         is_filled, values = self.structure.is_filled(column), self.structure.values
         if slot.name == "visit_number":
-            named, every = (
-                values.filled(column.table, n) for n in (column.source.name, "")
-            )
-            shares = values.variety(column.table, column.source.name) >= _DIFFERENT
-            return is_filled if shares and named >= every * _DIFFERENT else -1
+            every, named, different = values.figures(column.table, column.source.name)
+            is_number = different >= named * _DIFFERENT and named >= every * _DIFFERENT
+            return is_filled if is_number else -1
         if slot.kind is Kind.FLAG:
             return self._marks(column) if is_filled else -1
         own = column.labels or column
@@ -343,7 +348,7 @@ class Evidence:
     def _field(self, rows: Rows, slot: Slot, column: Column, note: str) -> Field:
         codes, rare, table = list[CodeCount](), 0, ""
         values, name = self.structure.values, column.source.name
-        notes, absent = [note, column.note], list[str]()
+        notes, absent = [note], list[str]()
         notes += ["are all texts in this form?"] if column.format else []
         if slot.takes:
             table, (codes, rare) = _table_name(rows, slot), self._codes(rows, column)
@@ -357,8 +362,10 @@ class Evidence:
         if slot.kind is Kind.ID and not values.are_ids(column.table, name):
             notes.append("some values are no FHIR ids: make other ones in the SELECT")
         if slot.kind is Kind.TIME:
-            column, more = self._since_written(rows, slot, column)
-            notes += [more, _ASKED.get(column.holds, "")]
+            every, filled, _ = values.figures(column.table, name)
+            is_partial = slot.name == "last_updated" and 0 < filled < every
+            notes += ["empty in some rows" * is_partial, _ASKED.get(column.holds, "")]
+        notes.insert(1, column.note)
         note = "; ".join(filter(None, dict.fromkeys(notes)))
         return Field(slot, column, note, "", (), table, codes, rare, (), absent)
 
@@ -376,21 +383,6 @@ class Evidence:
         # A date of zeros is no end that `absent` could name.
         return column, [text for text in far if (text in zeros) is not is_end]
 
-    def _since_written(
-        self, rows: Rows, slot: Slot, changed: Column
-    ) -> tuple[Column, str]:
-        """Return a last change that is, of rows that never changed, when they were written."""
-        filled, table = self.structure.values.filled, changed.table
-        number = filled(table, changed.source.name)
-        written = [c for c in rows.columns if "audit" in all_of(c.words)]
-        written = [c for c in written if c.holds is changed.holds and c.table == table]
-        written = [c for c in written if filled(table, c.source.name) > number]
-        if slot.name != "last_updated" or not written:
-            return changed, ""
-        select = f"COALESCE({changed.select}, {written[0].select})"
-        column = changed.computed(select, changed.holds, f"last_{changed.name}")
-        return column, f"or else {written[0].name}"
-
     def _codes(self, rows: Rows, column: Column) -> tuple[list[CodeCount], int]:
         """Return the codes of a column that may be written, and how many others it has."""
         key = (column.labels or column).refers
@@ -407,15 +399,20 @@ class Evidence:
         return codes, len(counts) - len(codes)
 
     def _with_clock(self, rows: Rows, slot: Slot, column: Column) -> Column:
-        """Return a day together with the time of day in a column of the same name."""
-        form, of = MOMENTS.get(self._dialect), (column.join, without_time(column.name))
-        clocks = (c for c in rows.columns if c.holds is Holds.CLOCK)
-        clock = next((c for c in clocks if (c.join, without_time(c.name)) == of), None)
+        """Return a day with the time of day in a column of the same name, or behind it."""
+        form, name = MOMENTS.get(self._dialect), without_time(column.name)
+        clocks = [c for c in rows.columns if c.holds is Holds.CLOCK]
+        clocks = [c for c in clocks if c.join == column.join]
+        named = [c for c in clocks if without_time(c.name) == name]
+        behind = [c for day, c in pairwise(rows.columns) if day.name == column.name]
+        clock = next((c for c in (*named, *behind) if c in clocks), None)
         is_day = slot.kind is Kind.TIME and column.holds is Holds.DATE
         if not (form and clock and is_day):
             return column
         time = "23:59" if slot.name == "end" else "00:00"
         select = form.format(column.select, f"COALESCE({clock.select}, '{time}')")
+        if clock not in named:
+            column = replace(column, note=f"with {clock.name}, which is behind it")
         return column.computed(select, Holds.LOCAL_TIME, f"{column.name}_{clock.name}")
 
     def _birth(self, rows: Rows) -> tuple[Column, str] | None:
@@ -471,14 +468,13 @@ class Evidence:
             slots = {slot.name: slot for slot in (*listed.slots, LINES)}
             every = [e for e in _ITEMS if e.name == listed.name]
             every = [e for e in every if e.kind in (None, rows.kind)]
-            of_rows = [
-                self._own_items(e, rows, slots) for e in every if e.about is None
-            ]
-            own: list[Part | None] = [item for of in of_rows for item in of]
+            of_rows = [e for e in every if e.about is None]
+            own: list[Part | None] = []
+            own += (item for e in of_rows for item in self._own_items(e, rows, slots))
             of_tables = (
                 [self._item(e, child, slots)]
                 for child in rows.children
-                if "other" not in all_of(child.words)
+                if "other" not in all_of(tuple({*child.words} - {*rows.words}))
                 for e in every
                 if e.about == "" or {*(e.about or "").split()} & all_of(child.words)
             )
@@ -532,6 +528,7 @@ class Evidence:
         for name, words in evidence.words.items():
             types = _TYPES.get(slots[name].kind, TEXTS)
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
+            fitting = [c for c in fitting if not all_of(c.words) & _NEVER[name]]
             used = [c for c in fitting if self.structure.is_filled(c)]
             column, note = best(used or fitting, words)
             if column is not None:

@@ -74,19 +74,7 @@ _STEMS += (
 )
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"
-_NOISE = {
-    *_TIMES.split(),
-    "le",
-    "id",
-    "xid",
-    "key",
-    "utc",
-    "tbl",
-    "tab",
-    "tb",
-    "sn",
-    "yn",
-}
+_NOISE = {*f"{_TIMES} le id xid key utc tbl tab tb sn yn".split()}
 # What names without a sign between words begin or end with.
 _JOINED = re.compile(
     f"^(?:{_TIMES.replace(' ', '|')})|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"

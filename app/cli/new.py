@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from app.cli.check import FINDINGS, FINE, MARK, CannotRunError, marked_lines, pr
 from app.cli.draft import text_of
 from app.cli.evidence import Evidence, only_hospital
 from app.cli.fhir import draft_of_server
-from app.cli.tables import PATIENT, STAY, RowsReader, Structure, best_tables
+from app.cli.tables import RowsReader, Structure
 
 MAY_WRITE = (
     "this account may change tables: the service needs one that may only read"
@@ -36,7 +36,6 @@ MAY_WRITE = (
 )
 VARIABLE = "PAS_URL"
 _QUERY_SECONDS = 10.0
-_MOST_SCHEMAS = 30
 
 
 def run(*, next_step: str = "", **values: Any) -> int:
@@ -114,7 +113,8 @@ def _of_database(
     """Return the file of a database, and what is wrong with the account."""
     try:
         with closing(Database(url, _QUERY_SECONDS, 1)) as database:
-            structure = _structure(database, options.schema)
+            catalogue = read_catalogue(database, options.schema)
+            structure = Structure(catalogue, Contents(database))
             named = (options.stay, options.patient, options.organization)
             tables = dict(zip(ResourceType, named, strict=True))
             rows = RowsReader(structure, tables).sections()
@@ -127,22 +127,6 @@ def _of_database(
         raise CannotRunError(message) from error
     except AdapterError as error:
         raise CannotRunError(f"the catalogue cannot be read: {error}") from error
-
-
-def _structure(database: Database, schemas: Sequence[str]) -> Structure:
-    """Return the structure of schemas; without any of the default one.
-
-    Where that is empty it is the only other one with stays, or with stays and patients.
-    """
-    values, catalogue = Contents(database), read_catalogue(database, schemas)
-    if not schemas and not catalogue.tables and len(catalogue.schemas) <= _MOST_SCHEMAS:
-        names = [name for name in catalogue.schemas if name != "information_schema"]
-        others = [Structure(read_catalogue(database, [n]), values) for n in names]
-        for kind in (STAY, PATIENT):
-            others = [each for each in others if best_tables(each, kind, {})]
-            if len(others) == 1:
-                return others[0]
-    return Structure(catalogue, values)
 
 
 def _of_server(options: SimpleNamespace, url: str, variable: str) -> str:

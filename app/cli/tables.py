@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
@@ -30,16 +31,15 @@ _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
 """What the name of a table of each kind means, and the names of its columns."""
 
 _ENOUGH = 4  # The score of a table whose name means its kind and nothing else.
-_WHOLE = (
-    2  # It adds that the most tables lead to one; that it leads to another takes away.
-)
+_WHOLE = 2  # That the most tables lead to it adds this; that it leads to one takes it.
+_BIRTHS = 2  # That most stays lead to its rows adds this, if they have births.
 
 _NEUTRAL = frozenset(
     {"patient", "hospital", "start", "end", "admission", "audit", "day", "emergency"}
 )
 """What the name of a table may mean beside its kind: "encounter_type" holds no stays."""
 
-_CODED = frozenset({"unit", "class", "status", "sex", "city", "country"})
+_CODED = frozenset({"unit", "class", "status", "sex", "city", "country", "prefix"})
 _CODES = "=code, unit code, =unit, =number"
 _LABELS = "=code, {0} code, =name, {0} name, ~name, ~code"
 _NAMES = "=name, {0} name, ~name"
@@ -179,14 +179,46 @@ class Structure:
     def is_of_persons(self, table: Table) -> bool:
         """Whether the rows of a table are about persons: a draft quotes nothing of them."""
         about = all_of(self.names[table.name]) | self.contents(table)
-        return bool(about & {"person", "birth", "given", "family"})
+        is_said = not about.isdisjoint({"person", "birth", "given", "family"})
+        return is_said or bool(self.births(table))
+
+    def is_within(self, column: Column, to: Reference | None) -> bool:
+        """Whether the values of a column are all keys of another table."""
+        own, is_within = (column.table, column.source.name), self.values.is_within
+        return to is not None and is_within(*own, to.table, to.column)
 
     def is_vocabulary(self, table: Table, of: Table) -> bool:
         """Whether many columns of another table lead to a table of words."""
-        if self.is_of_persons(table):
-            return False
-        leading = [c for c in self.columns[of.name] if c.refers]
-        return sum(c.refers.table == table for c in leading if c.refers) > _MOST_KEYS
+        keys = [c.refers for c in self.columns[of.name] if c.refers]
+        number = sum(key.table == table for key in keys)
+        return number > _MOST_KEYS and not self.is_of_persons(table)
+
+    def same(self, table: Table) -> list[Table]:
+        """Return the tables to which rows lead one to one: a patient's person."""
+        columns = self.columns[table.name]
+        return [c.refers.table for c in columns if c.is_unique and c.refers]
+
+    def is_of_events(self, table: Table) -> bool:
+        """Whether rows are of people of all ages at some time, and other tables lead to them."""
+        columns = [(c, c.refers) for c in self.columns[table.name] if not c.is_unique]
+        keys = [(c, to) for c, to in columns if to and self.births(to.table)]
+        are_people = any(not to.note or self.is_within(c, to) for c, to in keys)
+        times = (c for c, _ in columns if c.holds in TIMES)
+        has_time = any(not all_of(c.words) & OF_ROW for c in times)
+        is_event = are_people and has_time and not self.births(table)
+        return is_event and bool(self.led_to[table.name])
+
+    def births(self, table: Table) -> list[Column]:
+        """Return the columns of a table whose days are spread as births are."""
+        days = (c for c in self.columns[table.name] if c.holds in TIMES)
+        return [c for c in days if self.values.are_births(table, c.source.name)]
+
+    @cached_property
+    def led_to(self) -> Mapping[str, set[str]]:
+        """The names of the tables that lead to each table."""
+        every = chain.from_iterable(self.columns.values())
+        leading = [(c.table.name, c.refers.table.name) for c in every if c.refers]
+        return {name: {n for n, to in leading if to == name} for name in self.columns}
 
     @cached_property
     def names(self) -> Mapping[str, Words]:
@@ -195,15 +227,11 @@ class Structure:
         prefix = prefix_of(table.bare for table in tables)
         words = {table.name: meanings_of(table.bare, prefix) for table in tables}
         # What the names of a module's tables begin with says nothing of each.
-        firsts = Counter(next(iter(words_of(t.bare, prefix)), "") for t in tables)
-        for table in tables:
-            first = next(iter(words_of(table.bare, prefix)), "")
-            if (
-                firsts[first] >= _MODULE
-                and not words[table.name][0]
-                and words[table.name][1:]
-            ):
-                words[table.name] = words[table.name][1:]
+        firsts = {t.name: next(iter(words_of(t.bare, prefix)), "") for t in tables}
+        modules = Counter(firsts.values())
+        for name, (first, *rest) in [each for each in words.items() if each[1]]:
+            if modules[firsts[name]] >= _MODULE and rest and not first:
+                words[name] = tuple(rest)
         return words
 
     @cached_property
@@ -213,15 +241,26 @@ class Structure:
 
     def _columns(self, table: Table) -> Iterator[Column]:
         prefix, declared = prefix_of(table.by_name), dict[str, Reference]()
+        own_name = re.compile(rf"(?i)^{re.escape(table.bare)}?(?=[a-z]{{4}})")
         for key in table.foreign_keys:
             other = self.catalogue.by_name.get(key.table)
             if other is not None and len(key.columns) == 1:
                 declared[key.columns[0]] = Reference(other, key.referred[0])
+        behind = {day.name: clock.holds for day, clock in pairwise(table.columns)}
         for column in table.columns:
-            words, name = meanings_of(column.name, prefix), column.name
+            name = column.name
+            # The table's own name may stand before the rest of a word.
+            names = (name, own_name.sub(r"\g<0>_", name))
+            both = [meanings_of(each, prefix) for each in names]
+            words = max(both, key=lambda each: len(all_of(each)))
             # The status that most tables have is that of a row.
             if name in self._common and "status" in all_of(words):
                 words = (*words, frozenset({"other"}))
+            # What a row is written with has no time of its own.
+            if behind.get(name) is Holds.CLOCK and column.holds is Holds.DATE:
+                words = tuple(word - {"audit"} for word in words)
+            if column.is_stamped and not all_of(words):
+                words = (*words, frozenset({"changed"}))
             select = f"{alias_of(table)}.{column.written}"
             own = Column(table, column, select, words, declared.get(name))
             # What most tables have and none fills is the framework's own.
@@ -322,33 +361,54 @@ def key_of(table: Table) -> tuple[str, str]:
 
 def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[Table]:
     """Return the tables that may be of a kind, the best first: by names, columns and keys."""
-    (role, wanted), scores = _TABLES[kind], dict[str, float]()
     chosen = [table for tables in of.values() for table in tables]
     columns = (column for table in chosen for column in structure.columns[table.name])
-    keys = [c.refers for c in columns if c.refers and "other" not in all_of(c.words)]
-    for table in structure.catalogue.tables:
-        words, contents = structure.names[table.name], structure.contents(table)
-        is_about_others = any(w - _NEUTRAL and role not in w for w in words)
-        if kind is ORGANIZATION:
-            is_about_others |= bool(contents & {"birth", "given", "family"})
-            is_about_others |= any(structure.is_vocabulary(table, t) for t in chosen)
-        if not (is_about_others or table in chosen):
-            led = [2 if key.note else 3 for key in keys if key.table == table]
-            own = sum(role in word for word in words) / max(1, len(words))
-            score = max(led, default=0) + len(wanted & contents) + _ENOUGH * own
-            scores[table.name] = score
+    keys = [(c, c.refers) for c in columns if "other" not in all_of(c.words)]
+    leading = [(column, to) for column, to in keys if to]
+    scores = {
+        table.name: _score(structure, kind, table, [to for _, to in leading])
+        for table in structure.catalogue.tables
+        if table not in chosen
+        if not any(structure.is_vocabulary(table, other) for other in chosen)
+    }
+    people = [(c, to.table) for c, to in leading if structure.births(to.table)]
+    if kind is PATIENT and people:
+        # Stays are of more people than those who care for them.
+        numbers = [structure.values.figures(c.table, c.name)[2] for c, _ in people]
+        name = people[numbers.index(max(numbers))][1].name
+        scores[name] = scores.get(name, 0) + _BIRTHS
     tables = [t for t in structure.catalogue.tables if scores.get(t.name, 0) >= _ENOUGH]
+    if kind is ORGANIZATION:
+        tables = [table for table in tables if not structure.is_of_persons(table)]
+    if kind is STAY and not tables:
+        tables = [t for t in structure.catalogue.tables if structure.is_of_events(t)]
     # The whole is what most tables lead to; what leads to another one is a part of it.
-    leads = [(n, c.refers) for n, columns in structure.columns.items() for c in columns]
-    leading = {(name, key.table.name) for name, key in leads if key}
-    led_to = Counter(name for _, name in leading)
-    most = max([1, *(led_to[table.name] for table in tables)])
-    for name in [table.name for table in tables]:
-        is_part = any((name, t.name) in leading for t in tables if t.name != name)
-        scores[name] += _WHOLE * (led_to[name] / most - is_part)
+    led_to = structure.led_to
+    most = max([1, *(len(led_to[table.name]) for table in tables)])
+    for table in tables:
+        same = structure.same(table) if kind is PATIENT else []
+        wholes = (t.name for t in tables if t not in (table, *same))
+        is_part = any(table.name in led_to[name] for name in wholes)
+        scores[table.name] += _WHOLE * (len(led_to[table.name]) / most - is_part)
     is_filled = {t.name: structure.values.is_filled(t) for t in tables}
     tables.sort(key=lambda t: (not is_filled[t.name], -scores[t.name], len(t.name)))
     return tables
+
+
+def _score(
+    structure: Structure, kind: ResourceType, table: Table, keys: Sequence[Reference]
+) -> float:
+    """Return how much says that a table is of a kind, to which some keys may lead."""
+    (role, wanted), words = _TABLES[kind], structure.names[table.name]
+    if any(word - _NEUTRAL and role not in word for word in words):
+        return 0
+    same = structure.same(table) if kind is PATIENT else []
+    contents = wanted & frozenset().union(*map(structure.contents, (table, *same)))
+    own = sum(role in word for word in words) / max(1, len(words))
+    led = max((2 if key.note else 3 for key in keys if key.table == table), default=0)
+    # Anything has a name: a hospital also has a place.
+    is_led = own or kind is not ORGANIZATION or contents > {"name"}
+    return led * bool(is_led) + len(contents) + _ENOUGH * own
 
 
 def _named_table(catalogue: Catalogue, name: str) -> Table:
@@ -448,17 +508,21 @@ class RowsReader:
         lost = [f"no key leads to {t.name}: join it" for t in more if t not in tables]
         guess = [f"by keys and names this is {table.name}"]
         questions = [*(() if self.options[kind] else guess), *lost, *rows.questions]
-        children = self._children(owners) if kind is PATIENT else ()
+        children = self._children(kind, owners) if kind is not STAY else ()
         rows = replace(rows, columns=columns, questions=questions, children=children)
         is_led = any(key.table == table and not key.note for key in keys)
-        doubt = "" if self._is_sure(kind, is_led) else f"if {table.name} is the table"
-        return replace(rows, doubt=doubt)
+        is_sure = self._is_sure(kind, table, is_led=is_led)
+        return replace(rows, doubt="" if is_sure else f"if {table.name} is the table")
 
-    def _is_sure(self, kind: ResourceType, is_led: bool) -> bool:
+    def _is_sure(self, kind: ResourceType, table: Table, *, is_led: bool) -> bool:
         """Whether no other table may be meant: of others than stays a declared key says it."""
+        structure = self.structure
         if kind is STAY and not self.options[kind]:
-            return len(best_tables(self.structure, kind, {})) == 1
-        return bool(self.options[kind]) or is_led
+            every = (_score(structure, kind, t, ()) for t in structure.catalogue.tables)
+            return sum(score >= _ENOUGH for score in every) == 1
+        (role, wanted), names = _TABLES[kind], all_of(structure.names[table.name])
+        said = (names | structure.contents(table)) & {role, *wanted}
+        return bool(self.options[kind] or (is_led and said))
 
     def _joined(self, own: Column, reference: Reference, alias: str) -> list[Column]:
         """Return the columns of the row of another table that a key leads to."""
@@ -484,7 +548,7 @@ class RowsReader:
         return [replace(column, words=(said,)) for column in merged]
 
     def _label(
-        self, rows: Rows, own: Column, to: Reference, joined: Iterable[Column]
+        self, rows: Rows, own: Column, to: Reference, joined: Sequence[Column]
     ) -> Column:
         """Return what a key says: the code of a unit, the name of a type of stay."""
         words, names = own.words, self.structure.names[to.table.name]
@@ -494,17 +558,21 @@ class RowsReader:
         is_vocabulary = self.structure.is_vocabulary(to.table, rows.table)
         if is_vocabulary and rows.kind is STAY and all_of(words) <= {"stay"}:
             words = (*words, frozenset({"class"}))
+        # What is in a hospital is a unit where no name says unit.
+        places = self._choices.get(ORGANIZATION, ())
+        is_place = any(c.refers and c.refers.table in places for c in joined)
+        if is_place and not any("unit" in all_of(c.words) for c in rows.columns):
+            words = words if all_of(words) else (frozenset({"unit"}),)
         is_open = not all_of(words) & _CODED or "other" in all_of(words)
         if is_open or self.structure.is_of_persons(to.table):
             return own
-        texts = [
-            c for c in joined if c.holds is Holds.TEXT and c.source.name != to.column
-        ]
+        texts = [c for c in joined if c.source.name != to.column]
+        texts = [c for c in texts if c.holds is Holds.TEXT]
         texts = [c for c in texts if self.structure.is_filled(c)]
         coded = min(all_of(words) & _CODED)
         # A town is no line of an address, whatever its key is called.
         words = tuple(word - (_ADDRESS - {coded}) for word in words)
-        patterns = _NAMES if is_vocabulary else _LABELS
+        patterns = _NAMES if is_vocabulary or coded == "prefix" else _LABELS
         label, _ = best(texts, _CODES if coded == "unit" else patterns.format(coded))
         if label is None:
             note = to.note or f"the key of {to.table.name}, which has no codes"
@@ -524,8 +592,8 @@ class RowsReader:
         is_address = is_address and not meanings & {*row, "birth", "death"}
         return table in self._choices.get(PATIENT, ()) or is_person, is_address
 
-    def _children(self, owners: Sequence[Table]) -> list[Rows]:
-        """Return the tables whose rows refer to patients by their id."""
+    def _children(self, kind: ResourceType, owners: Sequence[Table]) -> list[Rows]:
+        """Return the tables whose rows refer to a section's by their id, with what they link."""
         children = []
         for table in self.structure.catalogue.tables:
             columns = self.structure.columns[table.name]
@@ -533,8 +601,23 @@ class RowsReader:
             if keys and table not in (*owners, *self._own_tables) and not table.is_view:
                 key = self._key_of_child(keys)
                 note = key.refers.note if key.refers else "does each row have one here?"
-                children.append(self._served(PATIENT, table, key.name, note))
+                rows = self._served(kind, table, key.name, note)
+                linked = [*self._linked(key, columns)]
+                # A unit of a hospital has a name and telephones of its own.
+                if kind is PATIENT or linked:
+                    children.append(replace(rows, columns=[*rows.columns, *linked]))
         return children
+
+    def _linked(self, key: Column, columns: Sequence[Column]) -> Iterator[Column]:
+        """Yield the columns of what a link table gives to each row of a section alone."""
+        structure, own_tables = self.structure, self._own_tables
+        is_link = not any(c.holds is Holds.TEXT and not c.is_key for c in columns)
+        keys = [(c, c.refers) for c in columns if c != key and is_link]
+        keys = [(c, to) for c, to in keys if to and to.table not in own_tables]
+        for number, (own, to) in enumerate(keys, 1):
+            is_shared = structure.values.variety(own.table, own.name) < 1
+            if to and not (is_shared or structure.is_of_persons(to.table)):
+                yield from self._joined(own, to, f"{alias_of(to.table)}{number}")
 
     def _key_of_child(self, keys: Sequence[Column]) -> Column:
         """Return the column of another table that says whose a row is.
@@ -550,20 +633,15 @@ class RowsReader:
             if is_declared or values.filled(table, column.name):
                 return column
         firsts = {key[0] for key in (table.primary_key, *table.unique) if key}
-        of_keys = [c for c in self.structure.columns[table.name] if c.name in firsts]
-        for column in of_keys:
-            if (to := keys[0].refers) and values.is_within(
-                table, column.name, to.table, to.column
-            ):
-                return column
-        return keys[0]
+        of_keys = (c for c in self.structure.columns[table.name] if c.name in firsts)
+        are_within = (c for c in of_keys if self.structure.is_within(c, keys[0].refers))
+        return next(are_within, keys[0])
 
     def _served(self, kind: ResourceType, table: Table, id: str, note: str) -> Rows:
         """Return the rows of a table, without those that are marked as deleted."""
-        alias, words = alias_of(table), self.structure.names[table.name]
-        columns = self.structure.columns[table.name]
-        start = f"FROM {table.written} {alias}"
-        rows = Rows(kind, table, words, columns, id, note, start)
+        columns = [self._named(kind, c) for c in self.structure.columns[table.name]]
+        words, start = self.structure.names[table.name], f"FROM {table.written} "
+        rows = Rows(kind, table, words, columns, id, note, start + alias_of(table))
         marks = [c for c in columns if len(c.words) == 1]
         gone = [c for c in marks if c.words[0] & _GONE]
         read = [c for c in marks if c.words[0] & {"active", *_GONE}]
@@ -578,6 +656,13 @@ class RowsReader:
         are = [f"only rows where {where}: are the others deleted?"] if where else []
         where = f"WHERE {where}" if where else ""
         return replace(rows, where=where, questions=[*are, *left])
+
+    def _named(self, kind: ResourceType, column: Column) -> Column:
+        """Return a column in whose name that of its table stands for what it holds."""
+        said, own = frozenset({_TABLES[kind][0]}), column.table.bare.lower()
+        if own not in words_of(column.name) or said & all_of(column.words):
+            return column
+        return replace(column, words=(*column.words, said))
 
     def _is_not(self, mark: Column) -> str:
         """Return the condition that a row is not marked as deleted, "" where none is known."""

@@ -156,5 +156,6 @@ def test_what_columns_hold_is_counted(database: Database) -> None:
     assert contents.are_numbers(wards, "code")
     assert not contents.are_numbers(stays, "house")
     assert contents.is_within(stays, "number", stays, "number")
-    assert contents.form_of_times(stays, "state") is None
+    assert contents.time_form(stays, "state") is None
+    assert not contents.are_births(stays, "began")
     assert contents.codes(cases, "code") is contents.codes(cases, "code")

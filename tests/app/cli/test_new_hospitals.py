@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -678,8 +679,8 @@ def test_what_columns_hold_says_what_their_names_do_not(
     assert fields["start"] == {"from": "enc_date", "format": "%Y%m%d%H%M"}
     assert fields["end"] == {"from": "disch_dt", "format": "%Y%m%d%H%M"}
     assert patients["fields"]["birth_date"] == {"from": "dob", "format": "%d.%m.%Y"}
-    # A row that never changed has the time when it was written.
-    assert "COALESCE(a.mod_dt, a.ins_dt) AS last_mod_dt" in stays["rows"]
+    # A row that never changed has no last change.
+    assert re.search(r"last_updated: {from: mod_dt}  # \? .*empty in some rows", text)
     # The hospital is that of the unit; its key is no FHIR id.
     assert re.search(
         r"organization_id: {from: adt_ward_clinic_id}  # \? .*no FHIR ids", text
@@ -693,3 +694,175 @@ def test_what_columns_hold_says_what_their_names_do_not(
     assert patients["fields"]["names"] == [{"text": {"from": "nm_patient"}}]
     assert "Female: female  # 1 row" in text
     assert not any(word in text for word in ("Canary", "CAN0", "E000"))
+
+
+NAMELESS = """
+CREATE TABLE zolm (zolm_key INTEGER PRIMARY KEY, nm_zolm VARCHAR(40), dt_xa DATE, dt_xo DATE);
+CREATE TABLE brek (brek_key INTEGER PRIMARY KEY, nm_brek VARCHAR(40), dt_xa DATE);
+CREATE TABLE flim (flim_key INTEGER PRIMARY KEY, zolm_key INTEGER, brek_key INTEGER, dt_qua DATE,
+  tm_vix TIME, FOREIGN KEY (zolm_key) REFERENCES zolm (zolm_key),
+  FOREIGN KEY (brek_key) REFERENCES brek (brek_key));
+CREATE TABLE gnar (gnar_key INTEGER PRIMARY KEY, flim_key INTEGER,
+  FOREIGN KEY (flim_key) REFERENCES flim (flim_key));
+CREATE TABLE plov (plov_key INTEGER PRIMARY KEY, flim_key INTEGER, brek_key INTEGER,
+  FOREIGN KEY (flim_key) REFERENCES flim (flim_key),
+  FOREIGN KEY (brek_key) REFERENCES brek (brek_key));
+CREATE TABLE wurt (zolm_key INTEGER PRIMARY KEY, dt_qua DATE,
+  FOREIGN KEY (zolm_key) REFERENCES zolm (zolm_key))
+"""
+
+
+def test_keys_and_days_say_which_tables_hold_stays_and_patients(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    numbers = range(1, 91)
+    born = {n: {"dt_xa": f"{1925 + n}-05-01"} for n in numbers}
+    url = filled(
+        new_url(kind),
+        NAMELESS,
+        zolm=[
+            {"zolm_key": n, "nm_zolm": f"Canary {n}", "dt_xo": "2020-05-01"} | born[n]
+            for n in numbers
+        ],
+        brek=[
+            {"brek_key": n, "nm_brek": f"Canary {n}"} | born[n * 9]
+            for n in range(1, 11)
+        ],
+        flim=[
+            {"flim_key": n, "zolm_key": n, "brek_key": 1 + n % 10}
+            | {"dt_qua": "2024-05-01", "tm_vix": f"08:{n % 60:02}:00"}
+            for n in numbers
+        ],
+        gnar=[{"gnar_key": 1, "flim_key": 1}],
+        plov=[{"plov_key": 1, "flim_key": 1, "brek_key": 1}],
+        wurt=[{"zolm_key": 1, "dt_qua": "2024-05-01"}],
+    )
+    text = written(url, tmp_path)
+    file = yaml.safe_load(text)
+    stays, patients = file["encounter"], file["patient"]
+    assert "FROM flim f" in stays["rows"]
+    assert stays["fields"]["patient_id"] == {"from": "zolm_key"}
+    assert "FROM zolm z" in patients["rows"]
+    assert patients["fields"]["birth_date"] == {"from": "dt_xa"}
+    assert patients["fields"]["names"] == [{"text": {"from": "nm_zolm"}}]
+    # A time of day behind a day belongs to it.
+    assert stays["fields"]["start"] == {"from": "dt_qua_tm_vix"}
+    # Nothing of it is sure.
+    found = re.findall(r"^ +\w+: (?:\[)?{from: .*$", text, re.MULTILINE)
+    assert len(found) > 5
+    assert all("# ? " in line for line in found)
+    assert "organization:" not in text
+    assert "Canary" not in text
+
+
+LINKS = """
+CREATE TABLE person (person_id INTEGER PRIMARY KEY, last_name VARCHAR(20),
+  first_name VARCHAR(20), gender VARCHAR(1), date_of_birth DATE);
+CREATE TABLE patient (person_id INTEGER PRIMARY KEY, remarks VARCHAR(20),
+  FOREIGN KEY (person_id) REFERENCES person (person_id));
+CREATE TABLE user_account (user_id INTEGER PRIMARY KEY, person_id INTEGER,
+  FOREIGN KEY (person_id) REFERENCES person (person_id));
+CREATE TABLE address (address_id INTEGER PRIMARY KEY, line1 VARCHAR(20), city VARCHAR(20));
+CREATE TABLE person_address (person_id INTEGER, address_id INTEGER,
+  PRIMARY KEY (person_id, address_id), FOREIGN KEY (person_id) REFERENCES person (person_id),
+  FOREIGN KEY (address_id) REFERENCES address (address_id));
+CREATE TABLE payer (payer_id INTEGER PRIMARY KEY, name VARCHAR(20), city VARCHAR(20));
+CREATE TABLE a_payer (person_id INTEGER PRIMARY KEY, payer_id INTEGER,
+  FOREIGN KEY (person_id) REFERENCES person (person_id),
+  FOREIGN KEY (payer_id) REFERENCES payer (payer_id));
+CREATE TABLE hospital (hospital_id INTEGER PRIMARY KEY, name VARCHAR(20));
+CREATE TABLE hospital_address (hospital_id INTEGER, address_id INTEGER,
+  PRIMARY KEY (hospital_id, address_id),
+  FOREIGN KEY (hospital_id) REFERENCES hospital (hospital_id),
+  FOREIGN KEY (address_id) REFERENCES address (address_id));
+CREATE TABLE building (building_id INTEGER PRIMARY KEY, hospital_id INTEGER,
+  FOREIGN KEY (hospital_id) REFERENCES hospital (hospital_id));
+CREATE TABLE encounter (encounter_id INTEGER PRIMARY KEY, patient_id INTEGER,
+  building_id INTEGER, treating_person_id INTEGER, encounterclass VARCHAR(9), begin_visit {time},
+  begin_admission {time}, clock {stamp}, FOREIGN KEY (patient_id) REFERENCES patient (person_id),
+  FOREIGN KEY (building_id) REFERENCES building (building_id),
+  FOREIGN KEY (treating_person_id) REFERENCES person (person_id))
+"""
+
+
+def test_persons_and_what_link_tables_give_them(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    numbers, moment = range(1, 21), "2024-05-01 08:00:00"
+    time = "TIMESTAMP" if kind == "postgresql" else "DATETIME"
+    now, is_server = "CURRENT_TIMESTAMP", kind in SERVERS
+    stamp = f"TIMESTAMP DEFAULT {now} ON UPDATE {now}" if is_server else time
+    url = filled(
+        new_url(kind),
+        LINKS.format(time=time, stamp=stamp),
+        person=[
+            {"person_id": n, "last_name": "Canary", "first_name": f"Canary {n}"}
+            | {"gender": "FM"[n % 2], "date_of_birth": "1980-05-01"}
+            for n in numbers
+        ],
+        patient=[{"person_id": n} for n in numbers if n > 3],
+        user_account=[{"user_id": n, "person_id": n} for n in (1, 2, 3)],
+        address=[
+            {"address_id": n, "line1": "Canary", "city": "X"} for n in range(1, 23)
+        ],
+        person_address=[{"person_id": n, "address_id": n} for n in numbers],
+        payer=[{"payer_id": 1, "name": "Payer", "city": "Y"}],
+        a_payer=[{"person_id": n, "payer_id": 1} for n in numbers],
+        hospital=[{"hospital_id": n, "name": f"Hospital {n}"} for n in (1, 2)],
+        hospital_address=[{"hospital_id": n, "address_id": 20 + n} for n in (1, 2)],
+        building=[{"building_id": n, "hospital_id": n} for n in (1, 2)],
+        encounter=[
+            {"encounter_id": n, "patient_id": n, "building_id": 1 + n % 2}
+            | {"treating_person_id": n % 3 + 1, "encounterclass": "IN"[n % 2]}
+            | {"begin_visit": moment, "begin_admission": None if n % 4 else moment}
+            | {"clock": moment}
+            for n in numbers
+            if n > 3
+        ],
+    )
+    text = written(url, tmp_path)
+    file = yaml.safe_load(text)
+    stays, patients = file["encounter"]["fields"], file["patient"]
+    # Of a person and the patient who it is, the patient is taken.
+    assert stays["patient_id"] == {"from": "patient_id"}
+    assert "FROM patient p" in patients["rows"]
+    assert patients["fields"]["birth_date"] == {"from": "person_date_of_birth"}
+    # An address is one of each person; a payer, with its town, is one of many.
+    for section, key in (("patient", "person_id"), ("organization", "hospital_id")):
+        (address,) = file[section]["fields"]["addresses"]
+        assert (address["key"], address["city"]) == (key, {"from": "address_city"})
+        assert re.search(r"LEFT JOIN address (\w+) ON \1\.address_id", address["rows"])
+    # What lies in a hospital is a unit, and says in which the stay is.
+    assert stays["functional_unit"] == {"from": "building_id"}
+    assert stays["organization_id"] == {"from": "building_hospital_id"}
+    assert stays["class"]["from"] == "encounterclass"
+    # Of two starts one is that of every stay.
+    assert stays["start"] == {"from": "begin_visit"}
+    assert (stays.get("last_updated") == {"from": "clock"}) is is_server
+    assert "Canary" not in text
+
+
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ("%Y-%m-%d,%H:%M:%S", {"format": "%Y-%m-%d,%H:%M:%S"}),
+        ("%Y-%m-%dT%H:%M:%SZ", {"format": "%Y-%m-%dT%H:%M:%SZ", "time_zone": "UTC"}),
+    ],
+)
+def test_texts_are_times_whatever_their_name(
+    form: str, options: dict[str, str], new_url: NewUrl, tmp_path: Path
+) -> None:
+    columns = "id INTEGER PRIMARY KEY, xa VARCHAR(30), xo VARCHAR(30), dis VARCHAR(30)"
+    moment = datetime(2024, 5, 1, 8)  # noqa: DTZ001
+    # What is of another calendar is a question; digits without such a name are a number.
+    of_other = moment.replace(year=2567).strftime(form)
+    stays = [
+        {"id": n, "xa": moment.strftime(form), "xo": "20240501", "dis": of_other}
+        for n in range(20)
+    ]
+    url = filled(new_url("sqlite"), f"CREATE TABLE stays ({columns})", stays=stays)
+    text = written(url, tmp_path)
+    fields = yaml.safe_load(text)["encounter"]["fields"]
+    assert fields["start"] == {"from": "xa", **options}
+    assert fields["end"] == {"from": "dis", **options}
+    assert re.search(r"end: {from: dis,.*# \? .*another calendar", text)
