@@ -510,6 +510,9 @@ MOST = 100
 FEW, _OFTEN = 5, 3
 """More different values than a few are codes where each has so many rows."""
 
+_RARELY = 0.05
+"""In more of the rows than these, codes that no entry names were forgotten."""
+
 _SHOWN = 20
 _MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
 
@@ -581,7 +584,9 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Findi
         remedy = _entries(named, column_counts)
         yield Finding.at(mark, text, place.element, column, remedy=remedy)
     else:
-        severity = Severity.NOTE if are_codes else Severity.WARNING
+        every = sum(counts.values())
+        is_rare = are_codes and sum(missing.values()) < _RARELY * every
+        severity = Severity.NOTE if is_rare else Severity.WARNING
         topic = "code tables whose 'otherwise' is used"
         text += f": all become '{codes.otherwise}'"
         yield Finding.of_field(place, column, text, severity, "", topic)
@@ -821,7 +826,7 @@ def far_days(
     """
     rows_of: Counter[str] = Counter()
     for value, rows in values:
-        if (day := _day(value, place)) and day > (now + FAR).date():
+        if (day := day_of(value, place)) and day > (now + FAR).date():
             is_day = isinstance(value, datetime) and value.time() == time()
             rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
     days = sorted(text for text, rows in rows_of.items() if rows > 1)
@@ -836,7 +841,8 @@ def far_days(
         yield Finding.of_field(place, column, text, Severity.WARNING)
 
 
-def _day(value: object, place: Place) -> date | None:
+def day_of(value: object, place: Place) -> date | None:
+    """Return the day in a cell of a field of times, None where there is none."""
     present = presence(place.field.absent)(value)
     assert place.field.time is not None, "only times are compared with the clock"
     try:

@@ -67,6 +67,13 @@ unit: ward unit service depart station abteil fachabt reparto servicio servico e
 """
 """What words of the names of tables mean that stays refer to."""
 
+PEOPLE = """
+person: doctor docteur doktor dokter dottor doutor physici practit medico medici. medecin arzt.
+person: aerzte nurse. nurses infirmier enfermero enfermeiro person people staff employe mitarbeit
+person: dipendent emplead patient. patients patienten. pazient pacient user benutzer utilisat
+"""
+"""What words of the names of tables mean that hold people."""
+
 _FILLERS = {
     *(
         "at",
@@ -126,6 +133,11 @@ def names_only(table: str, meant: str) -> bool:
     """Tell whether a table is by its whole name one of units, or one of organizations."""
     every = {"unit", "organization"} if meant == "unit" else {meant}
     return meant in words_of(table, TABLES) and _is_whole(table, every, TABLES)
+
+
+def holds_people(table: str) -> bool:
+    """Tell whether a table is by its whole name one of people."""
+    return _is_whole(table, {"person"}, PEOPLE)
 
 
 def _is_whole(name: str, meant: set[str], stems: str = MARKS) -> bool:

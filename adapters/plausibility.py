@@ -5,6 +5,7 @@ A check returns what is odd about a field, "" where nothing is. In few records a
 nothing, and what a hospital may really have is a note.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -29,6 +30,9 @@ _JUST = timedelta(minutes=15)
 """A hospital changes some row so often, and soon after a patient comes or leaves."""
 
 _MINUTE, _DAY, _INFANCY = timedelta(minutes=1), timedelta(1), timedelta(730)
+_WEEK = timedelta(7)
+_SET = "Then set absent"
+_TEXTS = "identifiers.value telecoms.value addresses.lines"
 
 
 @dataclass(frozen=True)
@@ -171,13 +175,25 @@ def _offset(seen: Seen, moment: datetime) -> timedelta:
 # Times and states
 
 
+def _without_start(seen: Seen) -> str:
+    """Starts that begun stays lack; none at all is reported for the field."""
+    lacking = sum(stay.start is None for stay in seen.begun)
+    is_odd = max(ENOUGH, len(seen.begun) / 2) <= lacking < len(seen.begun)
+    text = f"{lacking:,} of {len(seen.begun):,} stays that have begun have none"
+    return f"{text}: does another column hold it?" * is_odd
+
+
 def _ended_in_progress(seen: Seen) -> str:
-    """Ends of stays that are in progress."""
-    ends = [stay.end for stay in seen.stays if stay.status == "in-progress"]
-    ended = sum(end is not None and end <= seen.now for end in ends)
-    text = f"{ended:,} of {len(ends):,} stays in progress have ended"
-    text += ": does their status follow from another column?"
-    return text * (ended >= max(ENOUGH, len(ends) / 2))
+    """Ends of stays that are in progress, of all or of one class."""
+    stays = [stay for stay in seen.stays if stay.status == "in-progress"]
+    for name in (None, *sorted({stay.class_code or "" for stay in stays})):
+        ends = [stay.end for stay in stays if name in (None, stay.class_code)]
+        ended = sum(end is not None and end <= seen.now for end in ends)
+        if ended >= max(ENOUGH, len(ends) / 2):
+            of = f" of class {name}" if name else ""
+            text = f"{ended:,} of {len(ends):,} stays{of} in progress have ended"
+            return f"{text}: does their status follow from another column?"
+    return ""
 
 
 def _finished_without_end(seen: Seen) -> str:
@@ -204,6 +220,23 @@ def _end_of_change(seen: Seen, *, is_sure: bool) -> str:
     return f"{text}: does another column hold the end?"
 
 
+def _start_of_change(seen: Seen, *, is_sure: bool) -> str:
+    """Last changes that are starts; surely where stays have ended later.
+
+    Who registers a patient on arrival writes the row then.
+    """
+    every = ((s.start, s.last_updated, s.end) for s in seen.begun)
+    pairs = [(start, at, end) for start, at, end in every if start and at]
+    same = [(at, end) for start, at, end in pairs if abs(start - at) < _MINUTE]
+    later = sum(end is not None and end - at > _MINUTE for at, end in same)
+    is_odd = len(same) >= max(ENOUGH, CLEARLY * len(pairs))
+    if not is_odd or (later >= ENOUGH) is not is_sure:
+        return ""
+    text = f"{len(same):,} of {len(pairs):,} are the start of their stay"
+    text += f", of which {later:,} have ended later" * is_sure
+    return f"{text}: does another column hold the last change?"
+
+
 def _all_planned(seen: Seen) -> str:
     """Stays that are all planned, though most have begun."""
     starts = [stay.start for stay in seen.stays if stay.start]
@@ -214,6 +247,15 @@ def _all_planned(seen: Seen) -> str:
         f"all stays are planned, {past:,} of {len(starts):,} with a start in the past"
     )
     return text * is_odd
+
+
+def _planned_long_ago(seen: Seen) -> str:
+    """Stays that are still planned, long after they should have begun."""
+    starts = [s.start for s in seen.stays if s.status == "planned" and s.start]
+    past = sum(start < seen.now - _WEEK for start in starts)
+    is_odd = past >= max(ENOUGH, len(starts) / 2) and not _all_planned(seen)
+    text = f"{past:,} of {len(starts):,} planned stays should have begun a week ago"
+    return f"{text}: were these cancelled, or did they begin?" * is_odd
 
 
 def _all_finished(seen: Seen) -> str:
@@ -230,6 +272,33 @@ def _all_finished(seen: Seen) -> str:
     recent = sum(start > ended[len(ended) * 3 // 4] for start in without)
     text = f"all stays are finished, but {recent:,} of the newest have no end"
     return f"{text}: are they in progress?" * (recent >= 0.75 * len(without))
+
+
+# Classes
+
+
+def _swapped_classes(seen: Seen) -> str:
+    """Inpatients who leave within a day, or never, where others stay."""
+    stays = [stay for stay in seen.stays if stay.status == "finished"]
+    inpatients = [stay for stay in stays if stay.class_code == "IMP"]
+    ended = sum(stay.end is not None for stay in stays)
+    if len(inpatients) >= ENOUGH <= ended and not any(s.end for s in inpatients):
+        text = f"none of {len(inpatients):,} finished stays of class IMP has an end"
+        return f"{text}, {ended:,} others have one: are codes swapped?"
+    lasting: dict[str | None, list[timedelta]] = {}
+    for stay in stays:
+        if stay.start and stay.end:
+            lasting.setdefault(stay.class_code, []).append(stay.end - stay.start)
+    medians = {
+        of: sorted(each)[len(each) // 2]
+        for of, each in lasting.items()
+        if len(each) >= ENOUGH
+    }
+    is_short = medians.get("IMP", _DAY) < _DAY
+    long = [of for of in ("AMB", "EMER") if medians.get(of, _DAY) > _DAY]
+    text = "at the median, stays of class IMP last less than a day"
+    text += f", of {' and '.join(long)} more: are codes swapped?"
+    return text * (is_short and bool(long))
 
 
 # Columns that hold something else
@@ -259,6 +328,41 @@ def _reversed(seen: Seen, *, odd: bool) -> str:
     number = values.count(odd)
     text = f"{number:,} of {len(values):,} patients are {str(odd).lower()} here: is it reversed?"
     return text * (number >= max(ENOUGH, CLEARLY * len(values)))
+
+
+def _all_deceased(seen: Seen) -> str:
+    """Times of death that nearly all patients have."""
+    number = sum(each.deceased_at is not None for each in seen.records)
+    text = f"{number:,} of {len(seen.records):,} patients have one: is it the time of"
+    return f"{text} something else?" * (
+        number >= max(ENOUGH, CLEARLY * len(seen.records))
+    )
+
+
+def _placeholders(seen: Seen) -> str:
+    """Texts that stand for none: without a letter or digit, or the number of many people."""
+    item, (listed, _, slot) = seen.place.item, seen.place.slot.partition(".")
+    assert item is not None, "the field is one of a list"
+    said = {k: f.constant for k, f in item.fields.items() if f.constant is not None}
+    parts = [
+        part
+        for each in seen.records
+        for part in getattr(each, listed)
+        if all(getattr(part, key, value) == value for key, value in said.items())
+    ]
+    if slot != "value":
+        # Which line is which, no address says.
+        is_first = seen.place.field is item.lines[0]
+        texts = [line for part in parts for line in part.lines] if is_first else []
+    else:
+        texts = [part.value for part in parts]
+    empty = sum(not any(map(str.isalnum, text)) for text in texts)
+    if empty >= FEW:
+        return f"{empty:,} of {len(texts):,} are without a letter or digit: no value? {_SET}"
+    most = Counter(texts).most_common(1) if listed == "identifiers" else []
+    if most and most[0][1] >= ENOUGH:
+        return f"{most[0][1]:,} of {len(texts):,} are the same: no value? {_SET}"
+    return ""
 
 
 def _given_as_family(seen: Seen) -> str:
@@ -306,6 +410,7 @@ _Doubt: TypeAlias = tuple[str, Severity, Callable[[Seen], str]]
 
 _DOUBTS: tuple[_Doubt, ...] = (
     ("start end last_updated deceased_at", Severity.WARNING, _days_of_utc),
+    ("start", Severity.WARNING, _without_start),
     ("start last_updated", Severity.WARNING, _ahead),
     ("last_updated", Severity.WARNING, _behind),
     ("last_updated", Severity.WARNING, _changed_early),
@@ -314,12 +419,18 @@ _DOUBTS: tuple[_Doubt, ...] = (
     ("end", Severity.WARNING, _finished_without_end),
     ("end", Severity.WARNING, partial(_end_of_change, is_sure=True)),
     ("end", Severity.NOTE, partial(_end_of_change, is_sure=False)),
+    ("last_updated", Severity.WARNING, partial(_start_of_change, is_sure=True)),
+    ("last_updated", Severity.NOTE, partial(_start_of_change, is_sure=False)),
     ("status", Severity.WARNING, _all_planned),
+    ("status", Severity.NOTE, _planned_long_ago),
     ("status", Severity.WARNING, _all_finished),
+    ("class", Severity.WARNING, _swapped_classes),
     ("end birth_date", Severity.WARNING, _of_audit),
     ("birth_date", Severity.WARNING, _infants),
     ("active", Severity.WARNING, partial(_reversed, odd=False)),
     ("deceased", Severity.WARNING, partial(_reversed, odd=True)),
+    ("deceased_at", Severity.WARNING, _all_deceased),
+    (_TEXTS, Severity.WARNING, _placeholders),
     ("names.family", Severity.WARNING, _given_as_family),
     ("visit_number", Severity.WARNING, partial(_lacking_numbers, is_sure=True)),
     ("visit_number", Severity.NOTE, partial(_lacking_numbers, is_sure=False)),

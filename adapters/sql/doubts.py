@@ -27,6 +27,7 @@ from adapters.inspection import (
     Finding,
     Severity,
     contradicted,
+    day_of,
     has_offset,
     plain_text,
     rows_that,
@@ -35,6 +36,7 @@ from adapters.labels import (
     CANCELLED,
     STATES,
     TABLES,
+    holds_people,
     is_audit,
     is_mark,
     names_only,
@@ -42,7 +44,7 @@ from adapters.labels import (
     words_of,
 )
 from adapters.mapping.model import ResourceMapping, TimeRule
-from adapters.mapping.slots import REFERS, Kind, Place
+from adapters.mapping.slots import REFERS, Kind, Place, places_of
 from adapters.mapping.times import to_instant
 from adapters.mapping.values import text_or_none
 from adapters.plausibility import CLEARLY
@@ -55,6 +57,7 @@ from adapters.sql.query import ALWAYS, Columns, all_of, in_rows
 
 _SAME, _NEAR = timedelta(minutes=1), timedelta(days=2)
 _HOUR = timedelta(hours=1)
+_EARLY = 0.05
 _CLOCKS = (Holds.LOCAL_TIME, Holds.INSTANT)
 _CLOCK = re.compile(r"\d[ T](?!00:00(?![:.]*0*[1-9]))\d\d:\d\d")
 _NO, _YES = {"", "0", "n", "no", "f", "false"}, {"1", "y", "yes", "t", "true"}
@@ -116,12 +119,8 @@ class Doubts:
     @cached_property
     def _sections(self) -> Collection[tuple[ResourceType, str]]:
         """The types of all sections, each with the table of its ids."""
-        return {
-            (section.resource_type, _plain(origin)[0])
-            for section in self._of.mapping.sections
-            for name, origin in self._of.origins_of(section.rows).items()
-            if name in section.fields["id"].columns
-        }
+        tables = ((s, self._of.table_of(s)[0]) for s in self._of.mapping.sections)
+        return {(s.resource_type, _plain(Origin(of, ""))[0]) for s, of in tables if of}
 
     def _labels(
         self, key: Origin, codes: Sequence[object]
@@ -147,38 +146,47 @@ class Doubts:
         return self._database.fetch(self._database.dialect.first(select, rows))
 
     @cached_property
-    def _of_id(self) -> tuple[Origin, Table, Columns] | None:
+    def _table(self) -> Table | None:
+        """The table of the id."""
+        name, *_ = self._of.table_of(self._section.mapping)
+        return read_table(self._database, name) if name else None
+
+    @cached_property
+    def _of_id(self) -> tuple[str, Table, Columns] | None:
         """The table of the id: the column of the id, and its columns as they are."""
-        origin = self._of.origin(self._of.place("id"))
-        table = read_table(self._database, origin.table) if origin else None
-        if origin is None or table is None:
+        _, computed, id = self._of.table_of(self._section.mapping)
+        if (table := self._table) is None:
             return None
-        rows = f"SELECT * FROM {table.written}"
+        rows = computed or f"SELECT * FROM {table.written}"
         try:
             described = self._database.columns(rows)
             columns = Columns(self._database.dialect, rows, described)
-            self._database.fetch(columns.select([origin.column], ALWAYS, limit=1))
+            self._database.fetch(columns.select([id], ALWAYS, limit=1))
         except SourceDataError:
-            # The account may read a view of it alone.
+            # The account may read a view of it alone; an id may be made of two tables.
             return None
-        return origin, table, columns
+        return id, table, columns
 
     @cached_property
     def _unnamed(self) -> Sequence[TableColumn]:
         """The columns of the table of the id that the file does not name."""
+        return self._unnamed_of(self._of_id[1]) if self._of_id else ()
+
+    def _unnamed_of(
+        self, table: Table, idle: Collection[str] = ()
+    ) -> Sequence[TableColumn]:
+        """Return what the file does not name, but for idle columns of its SELECT."""
         fields = (place.field for place in self._of.places)
         named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
-        words = {word.lower() for word in re.findall(r"\w+", named)}
-        columns = self._of_id[1].columns if self._of_id else ()
-        return [each for each in columns if each.name.lower() not in words]
+        words = Counter(word.lower() for word in re.findall(r"\w+", named))
+        words.subtract(idle)
+        return [each for each in table.columns if words[each.name.lower()] <= 0]
 
     def _values(self, column: str) -> Mapping[str, int]:
         """Return how many served rows have each of the commonest values of a column."""
         assert self._of_id is not None, "the table has the column"
-        (origin, _, columns), own = self._of_id, self._section
-        served = in_rows(
-            columns.column(origin.column), own.columns, own.id, self._of.served
-        )
+        (id, _, columns), own = self._of_id, self._section
+        served = in_rows(columns.column(id), own.columns, own.id, self._of.served)
         counts = columns.count_by(columns.column(column), served, _VALUES)
         try:
             values = self._database.fetch(counts)
@@ -215,11 +223,13 @@ class Doubts:
 
     def keys(self) -> Findings:
         """Report what refers to another table than the keys of its own table show."""
-        table = self._of_id[1] if self._of_id else None
+        table = self._table
         every = table.foreign_keys if table else ()
         keys = {key.columns[0]: key for key in every if len(key.columns) == 1}
         for place in (each for each in self._of.places if each.slot in _KEYS):
             origin = self._of.origin(place)
+            if place.slot == "functional_unit" and origin:
+                yield from self._people(place, origin)
             own = [
                 n for n, key in keys.items() if self._is_meant(place.slot, key.table)
             ]
@@ -235,6 +245,87 @@ class Doubts:
                 yield self._of.at(place, text, Severity.WARNING)
             elif place.slot == "organization_id" and not origin:
                 yield from self._several(place, own)
+
+    def _people(self, place: Place, origin: Origin) -> Findings:
+        """Report a unit that is a person, or the key of one."""
+        to = [each.table for each in self._referred(origin)]
+        people = [each for each in (*to, origin.table) if holds_people(each)]
+        if people:
+            text = f"read from {people[0]}, which by its name holds people"
+            yield self._of.at(place, text, Severity.WARNING)
+
+    def _referred(self, origin: Origin) -> Sequence[Origin]:
+        """Return the columns that the declared keys of a column refer to."""
+        table = read_table(self._database, origin.table)
+        return [
+            Origin(key.table, key.referred[0])
+            for key in (table.foreign_keys if table else ())
+            if [name.lower() for name in key.columns] == [origin.column.lower()]
+        ]
+
+    def _reached(self, origin: Origin) -> Mapping[tuple[str, str], Origin]:
+        """Return where keys lead from a column, itself included, in their order."""
+        reached, ahead = {_plain(origin): origin}, [origin]
+        for each in ahead:
+            new = [to for to in self._referred(each) if _plain(to) not in reached]
+            reached |= {_plain(to): to for to in new}
+            ahead += new
+        return reached
+
+    def joins(self) -> Findings:
+        """Report columns that are joined with the key of another table than their own one's.
+
+        Both may refer to the same column, or one key lead on to the other's.
+        """
+        for each in dict.fromkeys(comparisons(self._rows)):
+            ends = (each.inner.origin, each.outer.origin)
+            for one, other in (ends, ends[::-1]):
+                reached = self._reached(one)
+                table = read_table(self._database, other.table)
+                if len(reached) == 1 or not (table and table.is_unique(other.column)):
+                    continue
+                tables = {name for name, _ in reached}
+                if _plain(other)[0] in tables or reached.keys() & self._reached(other):
+                    continue
+                _, to, *_ = reached.values()
+                text = (
+                    f"rows joins {one} with {other}, but the key of {one} leads to {to}"
+                )
+                yield self._of.finding(
+                    f"{text}: is it the right one?", Severity.WARNING
+                )
+
+    def births(self) -> Findings:
+        """Report stays that begin before their patient was born, one in twenty or more."""
+        every = [s for s in self._of.sample if isinstance(s, EncounterRecord)]
+        stays = [s for s in every if s.start][:: 1 + len(every) // SAMPLE]
+        prefix = self._section.mapping.fields["patient_id"].prefix if stays else ""
+        section = self._of.mapping.beside.get((ResourceType.PATIENT, prefix))
+        places = places_of(section) if section and stays else ()
+        born = next((p for p in places if p.slot == "birth_date"), None)
+        if section is None or born is None or len(born.field.columns) != 1:
+            return
+        if self._of.table_of(section)[1]:
+            # No index finds ids that are computed.
+            return
+        patients = self._of.opened(section)
+        ids = sorted({stay.patient_id.removeprefix(prefix) for stay in stays})
+        among = patients.columns.among(patients.id, ids)
+        names = [patients.id.name, *born.field.columns]
+        cells = self._database.fetch(patients.columns.select(names, among))
+        births = {f"{prefix}{text_or_none(id)}": day_of(day, born) for id, day in cells}
+        known = [
+            (stay.start.date(), day)
+            for stay in stays
+            if stay.start and (day := births.get(stay.patient_id))
+        ]
+        early = sum(start < day for start, day in known)
+        if early >= max(FEW, _EARLY * len(known)):
+            text = (
+                f"{early:,} of {len(known):,} stays start before the birth of their patient: is"
+                " one of both another day, or patient_id another key?"
+            )
+            yield self._of.at(self._of.place("start"), text, Severity.WARNING)
 
     def _may_be_meant(
         self,
@@ -345,13 +436,13 @@ class Doubts:
         """The times of the table of the id, mapped or not: records with their values."""
         if self._of_id is None:
             return ()
-        (origin, table, columns), place = self._of_id, self._of.place("id")
+        (id, table, columns), place = self._of_id, self._of.place("id")
         every = [row for row in self._of.sample if not isinstance(row, RowFault)]
         every = every[:: max(1, len(every) // SAMPLE)]
         records = {each.id.removeprefix(place.field.prefix): each for each in every}
         names = [column.name for column in table.columns if column.holds in _CLOCKS]
-        among = columns.among(columns.column(origin.column), records)
-        cells = self._database.fetch(columns.select([origin.column, *names], among))
+        among = columns.among(columns.column(id), records)
+        cells = self._database.fetch(columns.select([id, *names], among))
         # Of several rows of an id the SELECT chooses one.
         if len(cells) > len(records):
             return ()
@@ -478,28 +569,53 @@ class Doubts:
                 return
 
     def _clock_beside(self, place: Place, rule: TimeRule, day: Origin) -> Findings:
-        """Report a column of days beside which another one has the time of day."""
+        """Report a column of days beside which another one has the time of day.
+
+        It has the same name but for that, or is of the type, unless its name is that of
+        another day.
+        """
         moments = [getattr(row, place.slot, None) for row in self._of.sample]
         times = {m.astimezone(rule.zone).time() for m in moments if m}
         is_day = rule.at is not None or (times == {time()} and len(moments) >= ENOUGH)
-        if (
-            not is_day
-            or self._of_id is None
-            or _plain(day)[0] != self._of_id[1].bare.lower()
-        ):
+        table = read_table(self._database, day.table) if is_day else None
+        if table is None:
             return
-        holding, stem = [], _DAY_OR_TIME.sub("", day.column.lower())
-        for column in self._unnamed:
-            name = column.name.lower()
-            is_clock = (stem and column.holds in _CLOCKS) or _TIME_OF_DAY.search(name)
-            if is_clock and _DAY_OR_TIME.sub("", name) == stem:
-                rows = self._values(column.name)
-                filled = sum(number for value, number in rows.items() if value)
-                holding += [column.name] * (filled >= sum(rows.values()) / 2)
-        if holding:
-            text = "a date, at the same time of day in all rows: does"
-            text += f" {' or '.join(holding)} hold it?"
-            yield self._of.at(place, text, Severity.WARNING)
+        used = {
+            c
+            for p in self._of.places
+            for c in (*p.field.columns, p.field.search_column)
+        }
+        selected = self._of.origins_of(self._rows).items()
+        idle = {o.column.lower() for name, o in selected if name not in used}
+        stem, unnamed = _stem(day.column), self._unnamed_of(table, idle)
+        alike = [
+            each
+            for each in unnamed
+            if _stem(each.name) == stem
+            if (stem and each.holds in _CLOCKS)
+            or _TIME_OF_DAY.search(each.name.lower())
+        ]
+        days = (Holds.DATE, *_CLOCKS)
+        others = {_stem(each.name) for each in table.columns if each.holds in days}
+        others -= {stem}
+        of_type = [
+            each
+            for each in unnamed
+            if each.holds is Holds.CLOCK and _stem(each.name) not in others
+        ]
+        for columns in (alike, of_type):
+            holding = [each.name for each in columns if self._is_filled(table, each)]
+            if holding:
+                text = "a date, at the same time of day in all rows: does"
+                text += f" {' or '.join(holding)} hold it?"
+                yield self._of.at(place, text, Severity.WARNING)
+                return
+
+    def _is_filled(self, table: Table, column: TableColumn) -> bool:
+        """Tell whether most rows of a table have a time, which midnight is not."""
+        select: Any = sa.select(sa.column(column.name)).select_from(_written(table))
+        values = [str(value or "") for (value,) in self._first(select, SAMPLE)]
+        return sum(bool(each.strip("0:. ")) for each in values) > len(values) / 2
 
     def merges(self) -> Findings:
         """Report merges of which the patient who was replaced has the newest stay.
@@ -539,6 +655,11 @@ def _numbers_of(section: ResourceMapping) -> tuple[str | None, ...]:
     is_constant = not any(each.columns for each in said)
     are_columns = all(each and each.columns for each in read)
     return tuple(s.constant for s in said) if is_constant and are_columns else ()
+
+
+def _stem(column: str) -> str:
+    """Return what the name of a time says but for being one."""
+    return _DAY_OR_TIME.sub("", column.lower())
 
 
 def _is_planned(origin: Origin) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -53,6 +54,9 @@ PAGE = 20
 
 FAR = 50
 """A search is slow that reads more rows than this for each row of its page, or counted."""
+
+TINY = 20
+"""No index helps a table of so few rows."""
 
 SLOW = 1000.0
 """A search is slow that takes more milliseconds than this, twice."""
@@ -211,6 +215,8 @@ class Measuring:
         rows, severity = cost.read or SMALL, self._severity
         if rows < SMALL if is_computed else cost.milliseconds <= FAST:
             severity = Severity.NOTE
+        if severity is Severity.NOTE and cost.milliseconds <= FAST:
+            return
         read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(each, StringCriterion) for each in query.criteria):
@@ -366,8 +372,15 @@ class Measuring:
     def _begins(
         self, table: str, passed: Collection[str] = ()
     ) -> frozenset[str] | None:
-        """Return what the indexes of a table begin with, None where that is not known."""
+        """Return what the indexes of a table begin with, None where none would help.
+
+        Nor is it known of a table that cannot be read.
+        """
+        some: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
         try:
+            few = self._database.dialect.first(some, TINY + 1)
+            if len(self._database.fetch(few)) <= TINY:
+                return None
             return self._database.run(partial(_begins, table=table, passed=passed))
         except SourceDataError:
             return None
