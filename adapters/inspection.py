@@ -51,7 +51,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.folding import fold
-from adapters.labels import CANCELLED, Labels, contradicts, says
+from adapters.labels import CANCELLED, OPEN, Labels, contradicts, says
 from adapters.mapping.model import (
     HIDDEN,
     REMOVED,
@@ -511,7 +511,7 @@ FEW, _OFTEN = 5, 3
 """More different values than a few are codes where each has so many rows."""
 
 _RARELY = 0.05
-"""In more of the rows than these, codes that no entry names were forgotten."""
+"""In more of the rows than these, codes that say nothing were forgotten."""
 
 _SHOWN = 20
 _MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
@@ -584,9 +584,10 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Findi
         remedy = _entries(named, column_counts)
         yield Finding.at(mark, text, place.element, column, remedy=remedy)
     else:
-        every = sum(counts.values())
-        is_rare = are_codes and sum(missing.values()) < _RARELY * every
-        severity = Severity.NOTE if is_rare else Severity.WARNING
+        rows = sum(missing.values())
+        is_rare = rows < max(FEW, _RARELY * sum(counts.values()))
+        is_meant = are_codes and (is_rare or codes.otherwise not in OPEN)
+        severity = Severity.NOTE if is_meant else Severity.WARNING
         topic = "code tables whose 'otherwise' is used"
         text += f": all become '{codes.otherwise}'"
         yield Finding.of_field(place, column, text, severity, "", topic)
@@ -826,7 +827,7 @@ def far_days(
     """
     rows_of: Counter[str] = Counter()
     for value, rows in values:
-        if (day := day_of(value, place)) and day > (now + FAR).date():
+        if (day := _day(value, place)) and day > (now + FAR).date():
             is_day = isinstance(value, datetime) and value.time() == time()
             rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
     days = sorted(text for text, rows in rows_of.items() if rows > 1)
@@ -841,8 +842,7 @@ def far_days(
         yield Finding.of_field(place, column, text, Severity.WARNING)
 
 
-def day_of(value: object, place: Place) -> date | None:
-    """Return the day in a cell of a field of times, None where there is none."""
+def _day(value: object, place: Place) -> date | None:
     present = presence(place.field.absent)(value)
     assert place.field.time is not None, "only times are compared with the clock"
     try:

@@ -13,6 +13,9 @@ from typing import TypeAlias
 from adapters.folding import fold
 from adapters.mapping.model import HIDDEN, REMOVED
 
+OPEN = ("UNK", "unknown", "other", HIDDEN, REMOVED)
+"""What codes become of which somebody decided, or forgot to decide, what they mean."""
+
 CANCELLED = "cancelled"
 """What a label says of a stay that is not served: hidden or removed."""
 
@@ -185,9 +188,8 @@ def contradicts(word: str, code: str) -> bool:
     """
     if word == CANCELLED:
         return code not in (HIDDEN, REMOVED)
-    is_open = code in ("UNK", "unknown", "other", HIDDEN, REMOVED)
     is_alike = {word, code} in ({"AMB", "REC"}, {"PRENC", "IMP"}, {"PRENC", "AMB"})
-    return not (is_open or is_alike) and word != code
+    return not (code in OPEN or is_alike) and word != code
 
 
 Labels: TypeAlias = Mapping[str, Sequence[tuple[str, str]]]

@@ -29,9 +29,8 @@ _SHARE = 0.2
 _JUST = timedelta(minutes=15)
 """A hospital changes some row so often, and soon after a patient comes or leaves."""
 
-_MINUTE, _DAY, _INFANCY = timedelta(minutes=1), timedelta(1), timedelta(730)
-_WEEK = timedelta(7)
-_SET = "Then set absent"
+_MINUTE, _DAY, _WEEK = timedelta(minutes=1), timedelta(1), timedelta(7)
+_INFANCY = timedelta(730)
 _TEXTS = "identifiers.value telecoms.value addresses.lines"
 
 
@@ -205,57 +204,38 @@ def _finished_without_end(seen: Seen) -> str:
     return text * (len(ends) >= ENOUGH and not any(ends))
 
 
-def _end_of_change(seen: Seen, *, is_sure: bool) -> str:
-    """Ends that are last changes; surely where no inpatient is in the hospital.
+def _of_change(seen: Seen, *, slot: str, is_sure: bool) -> str:
+    """Starts or ends that are last changes.
 
-    Who closes a visit may change its row for the last time.
+    Who closes a visit may change its row for the last time, and who registers one for the
+    only time: surely not where no inpatient is in the hospital, or stays have ended since.
     """
-    changed = [(s.end, s.last_updated) for s in seen.begun if s.end and s.last_updated]
-    same = sum(abs(end - change) < _MINUTE for end, change in changed)
+    every = [(getattr(s, slot), s.last_updated, s.end) for s in seen.begun]
+    changed = [(at, change, end) for at, change, end in every if at and change]
+    same = [(change, end) for at, change, end in changed if abs(at - change) < _MINUTE]
     inpatients = [stay.end for stay in seen.begun if stay.class_code == "IMP"]
     is_clear = len(inpatients) >= ENOUGH and all(inpatients)
-    if is_clear is not is_sure or same < max(ENOUGH, CLEARLY * len(changed)):
+    if slot == "start":
+        is_clear = sum(bool(end and end - at > _MINUTE) for at, end in same) >= ENOUGH
+    if is_clear is not is_sure or len(same) < max(ENOUGH, CLEARLY * len(changed)):
         return ""
-    text = f"{same:,} of {len(changed):,} ends are the last change of their row"
-    return f"{text}: does another column hold the end?"
-
-
-def _start_of_change(seen: Seen, *, is_sure: bool) -> str:
-    """Last changes that are starts; surely where stays have ended later.
-
-    Who registers a patient on arrival writes the row then.
-    """
-    every = ((s.start, s.last_updated, s.end) for s in seen.begun)
-    pairs = [(start, at, end) for start, at, end in every if start and at]
-    same = [(at, end) for start, at, end in pairs if abs(start - at) < _MINUTE]
-    later = sum(end is not None and end - at > _MINUTE for at, end in same)
-    is_odd = len(same) >= max(ENOUGH, CLEARLY * len(pairs))
-    if not is_odd or (later >= ENOUGH) is not is_sure:
-        return ""
-    text = f"{len(same):,} of {len(pairs):,} are the start of their stay"
-    text += f", of which {later:,} have ended later" * is_sure
-    return f"{text}: does another column hold the last change?"
-
-
-def _all_planned(seen: Seen) -> str:
-    """Stays that are all planned, though most have begun."""
-    starts = [stay.start for stay in seen.stays if stay.start]
-    past = sum(start < seen.now - _DAY for start in starts)
-    is_odd = {s.status for s in seen.stays} == {"planned"}
-    is_odd &= past >= max(ENOUGH, len(starts) / 2)
-    text = (
-        f"all stays are planned, {past:,} of {len(starts):,} with a start in the past"
+    text = f"{len(same):,} of {len(changed):,} {slot}s are the last change of their row"
+    return (
+        f"{text}: does another column hold the {'end' if slot == 'end' else 'change'}?"
     )
+
+
+def _planned(seen: Seen, *, every: bool) -> str:
+    """Stays that are all planned, though most have begun, or many still after a week."""
+    starts = [s.start for s in seen.stays if s.start and s.status == "planned"]
+    past = sum(start < seen.now - (_DAY if every else _WEEK) for start in starts)
+    is_odd = ({s.status for s in seen.stays} == {"planned"}) is every
+    is_odd &= past >= max(ENOUGH, len(starts) / 2)
+    number = f"{past:,} of {len(starts):,}"
+    text = f"{number} planned stays should have begun a week ago"
+    if every:
+        text = f"all stays are planned, {number} with a start in the past"
     return text * is_odd
-
-
-def _planned_long_ago(seen: Seen) -> str:
-    """Stays that are still planned, long after they should have begun."""
-    starts = [s.start for s in seen.stays if s.status == "planned" and s.start]
-    past = sum(start < seen.now - _WEEK for start in starts)
-    is_odd = past >= max(ENOUGH, len(starts) / 2) and not _all_planned(seen)
-    text = f"{past:,} of {len(starts):,} planned stays should have begun a week ago"
-    return f"{text}: were these cancelled, or did they begin?" * is_odd
 
 
 def _all_finished(seen: Seen) -> str:
@@ -279,26 +259,22 @@ def _all_finished(seen: Seen) -> str:
 
 def _swapped_classes(seen: Seen) -> str:
     """Inpatients who leave within a day, or never, where others stay."""
-    stays = [stay for stay in seen.stays if stay.status == "finished"]
-    inpatients = [stay for stay in stays if stay.class_code == "IMP"]
-    ended = sum(stay.end is not None for stay in stays)
-    if len(inpatients) >= ENOUGH <= ended and not any(s.end for s in inpatients):
+    lasting: dict[str | None, list[timedelta | None]] = {}
+    for stay in seen.stays:
+        if stay.status == "finished" and stay.start:
+            length = stay.end - stay.start if stay.end else None
+            lasting.setdefault(stay.class_code, []).append(length)
+    known = {of: sorted(filter(None, each)) for of, each in lasting.items()}
+    inpatients = lasting.pop("IMP", [])
+    if len(inpatients) >= ENOUGH and not known["IMP"]:
+        ended = sum(map(len, known.values()))
         text = f"none of {len(inpatients):,} finished stays of class IMP has an end"
-        return f"{text}, {ended:,} others have one: are codes swapped?"
-    lasting: dict[str | None, list[timedelta]] = {}
-    for stay in stays:
-        if stay.start and stay.end:
-            lasting.setdefault(stay.class_code, []).append(stay.end - stay.start)
-    medians = {
-        of: sorted(each)[len(each) // 2]
-        for of, each in lasting.items()
-        if len(each) >= ENOUGH
-    }
-    is_short = medians.get("IMP", _DAY) < _DAY
+        return f"{text}, {ended:,} others do: are codes swapped?" * (ended >= ENOUGH)
+    medians = {of: x[len(x) // 2] for of, x in known.items() if len(x) >= ENOUGH}
     long = [of for of in ("AMB", "EMER") if medians.get(of, _DAY) > _DAY]
     text = "at the median, stays of class IMP last less than a day"
     text += f", of {' and '.join(long)} more: are codes swapped?"
-    return text * (is_short and bool(long))
+    return text * (medians.get("IMP", _DAY) < _DAY and bool(long))
 
 
 # Columns that hold something else
@@ -332,37 +308,27 @@ def _reversed(seen: Seen, *, odd: bool) -> str:
 
 def _all_deceased(seen: Seen) -> str:
     """Times of death that nearly all patients have."""
-    number = sum(each.deceased_at is not None for each in seen.records)
-    text = f"{number:,} of {len(seen.records):,} patients have one: is it the time of"
-    return f"{text} something else?" * (
-        number >= max(ENOUGH, CLEARLY * len(seen.records))
-    )
+    number, every = len(seen.times), len(seen.records)
+    text = f"{number:,} of {every:,} patients have one: is it that of something else?"
+    return text * (number >= max(ENOUGH, CLEARLY * every))
 
 
 def _placeholders(seen: Seen) -> str:
     """Texts that stand for none: without a letter or digit, or the number of many people."""
-    item, (listed, _, slot) = seen.place.item, seen.place.slot.partition(".")
-    assert item is not None, "the field is one of a list"
-    said = {k: f.constant for k, f in item.fields.items() if f.constant is not None}
-    parts = [
-        part
-        for each in seen.records
-        for part in getattr(each, listed)
-        if all(getattr(part, key, value) == value for key, value in said.items())
-    ]
-    if slot != "value":
-        # Which line is which, no address says.
-        is_first = seen.place.field is item.lines[0]
-        texts = [line for part in parts for line in part.lines] if is_first else []
-    else:
-        texts = [part.value for part in parts]
-    empty = sum(not any(map(str.isalnum, text)) for text in texts)
-    if empty >= FEW:
-        return f"{empty:,} of {len(texts):,} are without a letter or digit: no value? {_SET}"
-    most = Counter(texts).most_common(1) if listed == "identifiers" else []
-    if most and most[0][1] >= ENOUGH:
-        return f"{most[0][1]:,} of {len(texts):,} are the same: no value? {_SET}"
-    return ""
+    item, listed = seen.place.item, seen.place.slot.partition(".")[0]
+    fields = item.fields.items() if item else ()
+    said = {name: f.constant for name, f in fields if f.constant is not None}
+    every = [part for each in seen.records for part in getattr(each, listed)]
+    parts = [p for p in every if all(getattr(p, n, v) == v for n, v in said.items())]
+    is_list = listed == "addresses"
+    texts = [t for p in parts for t in (p.lines if is_list else (p.value,))]
+    number, least = sum(not any(map(str.isalnum, text)) for text in texts), FEW
+    text = "have no letter or digit"
+    if number < FEW and listed == "identifiers":
+        number, least = max(Counter(texts).values(), default=0), ENOUGH
+        text = "are the same"
+    text = f"{number:,} of {len(texts):,} {text}: no value? Then set absent"
+    return text * (number >= least)
 
 
 def _given_as_family(seen: Seen) -> str:
@@ -417,12 +383,12 @@ _DOUBTS: tuple[_Doubt, ...] = (
     ("last_updated", Severity.WARNING, _changed_by_zone),
     ("end", Severity.WARNING, _ended_in_progress),
     ("end", Severity.WARNING, _finished_without_end),
-    ("end", Severity.WARNING, partial(_end_of_change, is_sure=True)),
-    ("end", Severity.NOTE, partial(_end_of_change, is_sure=False)),
-    ("last_updated", Severity.WARNING, partial(_start_of_change, is_sure=True)),
-    ("last_updated", Severity.NOTE, partial(_start_of_change, is_sure=False)),
-    ("status", Severity.WARNING, _all_planned),
-    ("status", Severity.NOTE, _planned_long_ago),
+    ("end", Severity.WARNING, partial(_of_change, slot="end", is_sure=True)),
+    ("end", Severity.NOTE, partial(_of_change, slot="end", is_sure=False)),
+    ("last_updated", Severity.WARNING, partial(_of_change, slot="start", is_sure=True)),
+    ("last_updated", Severity.NOTE, partial(_of_change, slot="start", is_sure=False)),
+    ("status", Severity.WARNING, partial(_planned, every=True)),
+    ("status", Severity.NOTE, partial(_planned, every=False)),
     ("status", Severity.WARNING, _all_finished),
     ("class", Severity.WARNING, _swapped_classes),
     ("end birth_date", Severity.WARNING, _of_audit),

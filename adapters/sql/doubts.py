@@ -6,7 +6,7 @@ patients. Labels are compared with words, and never quoted.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,15 @@ import sqlalchemy as sa
 
 from adapters.contract import (
     EncounterRecord,
+    PatientRecord,
     ResourceType,
     RowFault,
+    SearchQuery,
+    Sort,
     SortKey,
     SourceDataError,
+    Token,
+    TokenCriterion,
 )
 from adapters.inspection import (
     ENOUGH,
@@ -27,7 +32,6 @@ from adapters.inspection import (
     Finding,
     Severity,
     contradicted,
-    day_of,
     has_offset,
     plain_text,
     rows_that,
@@ -44,7 +48,7 @@ from adapters.labels import (
     words_of,
 )
 from adapters.mapping.model import ResourceMapping, TimeRule
-from adapters.mapping.slots import REFERS, Kind, Place, places_of
+from adapters.mapping.slots import REFERS, Kind, Place
 from adapters.mapping.times import to_instant
 from adapters.mapping.values import text_or_none
 from adapters.plausibility import CLEARLY
@@ -102,11 +106,7 @@ class Doubts:
         table = read_table(self._database, origin.table)
         # A table of people may have few rows: nothing of it is read.
         keys = [origin] * bool(table and table.is_unique(origin.column))
-        keys += [
-            Origin(foreign.table, foreign.referred[0])
-            for foreign in (table.foreign_keys if table else ())
-            if foreign.columns == (origin.column,)
-        ]
+        keys += self._referred(origin)
         for each in comparisons(self._rows):
             ends = (each.inner.origin, each.outer.origin)
             for one, other in (ends, ends[::-1]):
@@ -146,16 +146,10 @@ class Doubts:
         return self._database.fetch(self._database.dialect.first(select, rows))
 
     @cached_property
-    def _table(self) -> Table | None:
-        """The table of the id."""
-        name, *_ = self._of.table_of(self._section.mapping)
-        return read_table(self._database, name) if name else None
-
-    @cached_property
     def _of_id(self) -> tuple[str, Table, Columns] | None:
         """The table of the id: the column of the id, and its columns as they are."""
-        _, computed, id = self._of.table_of(self._section.mapping)
-        if (table := self._table) is None:
+        name, computed, id = self._of.table_of(self._section.mapping)
+        if not name or (table := read_table(self._database, name)) is None:
             return None
         rows = computed or f"SELECT * FROM {table.written}"
         try:
@@ -167,20 +161,20 @@ class Doubts:
             return None
         return id, table, columns
 
-    @cached_property
-    def _unnamed(self) -> Sequence[TableColumn]:
-        """The columns of the table of the id that the file does not name."""
-        return self._unnamed_of(self._of_id[1]) if self._of_id else ()
+    @property
+    def _table(self) -> Table | None:
+        return self._of_id[1] if self._of_id else None
 
-    def _unnamed_of(
-        self, table: Table, idle: Collection[str] = ()
+    def _unnamed(
+        self, table: Table | None, idle: Collection[str] = ()
     ) -> Sequence[TableColumn]:
-        """Return what the file does not name, but for idle columns of its SELECT."""
+        """The columns of a table that the file does not name, but for idle ones."""
         fields = (place.field for place in self._of.places)
         named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
         words = Counter(word.lower() for word in re.findall(r"\w+", named))
         words.subtract(idle)
-        return [each for each in table.columns if words[each.name.lower()] <= 0]
+        columns = table.columns if table else ()
+        return [each for each in columns if words[each.name.lower()] <= 0]
 
     def _values(self, column: str) -> Mapping[str, int]:
         """Return how many served rows have each of the commonest values of a column."""
@@ -203,7 +197,7 @@ class Doubts:
 
         More rows are served than marked: else `active` stands for who is still there.
         """
-        for column in self._unnamed:
+        for column in self._unnamed(self._table):
             name, meant = column.name, words_of(column.name) & _GONE
             is_state = column.holds is Holds.TEXT and words_of(name, STATES)
             if not (meant or is_state or name.lower() == "docstatus"):
@@ -217,7 +211,7 @@ class Doubts:
                     f"{number:,} of {rows_that(every)} that clients see have {value} in"
                     f" {name}, which the file does not name: are they cancelled or deleted?"
                 )
-                source = f"{self._of_id[1].name}.{name}" if self._of_id else name
+                source = f"{self._table.name}.{name}" if self._table else name
                 details = self._of.kind, source, Severity.WARNING
                 yield Finding.at(self._section.mapping.mark, text, *details)
 
@@ -263,14 +257,13 @@ class Doubts:
             if [name.lower() for name in key.columns] == [origin.column.lower()]
         ]
 
-    def _reached(self, origin: Origin) -> Mapping[tuple[str, str], Origin]:
-        """Return where keys lead from a column, itself included, in their order."""
-        reached, ahead = {_plain(origin): origin}, [origin]
-        for each in ahead:
-            new = [to for to in self._referred(each) if _plain(to) not in reached]
-            reached |= {_plain(to): to for to in new}
-            ahead += new
-        return reached
+    def _reached(self, origin: Origin) -> Set[tuple[str, str]]:
+        """Return where keys lead from a column, itself included."""
+        reached = {_plain(origin): origin}
+        for each in (ahead := [origin]):
+            ahead += [to for to in self._referred(each) if _plain(to) not in reached]
+            reached |= {_plain(to): to for to in ahead}
+        return reached.keys()
 
     def joins(self) -> Findings:
         """Report columns that are joined with the key of another table than their own one's.
@@ -280,51 +273,39 @@ class Doubts:
         for each in dict.fromkeys(comparisons(self._rows)):
             ends = (each.inner.origin, each.outer.origin)
             for one, other in (ends, ends[::-1]):
-                reached = self._reached(one)
+                ways = self._reached(one)
                 table = read_table(self._database, other.table)
-                if len(reached) == 1 or not (table and table.is_unique(other.column)):
+                if len(ways) == 1 or not (table and table.is_unique(other.column)):
                     continue
-                tables = {name for name, _ in reached}
-                if _plain(other)[0] in tables or reached.keys() & self._reached(other):
-                    continue
-                _, to, *_ = reached.values()
-                text = (
-                    f"rows joins {one} with {other}, but the key of {one} leads to {to}"
-                )
-                yield self._of.finding(
-                    f"{text}: is it the right one?", Severity.WARNING
-                )
+                if not ways & self._reached(other) and _plain(other)[0] not in dict(
+                    ways
+                ):
+                    text = f"rows joins {one} with {other}, but its key leads to"
+                    text += f" {self._referred(one)[0]}: is it the right one?"
+                    yield self._of.finding(text, Severity.WARNING)
 
     def births(self) -> Findings:
         """Report stays that begin before their patient was born, one in twenty or more."""
-        every = [s for s in self._of.sample if isinstance(s, EncounterRecord)]
-        stays = [s for s in every if s.start][:: 1 + len(every) // SAMPLE]
-        prefix = self._section.mapping.fields["patient_id"].prefix if stays else ""
-        section = self._of.mapping.beside.get((ResourceType.PATIENT, prefix))
-        places = places_of(section) if section and stays else ()
-        born = next((p for p in places if p.slot == "birth_date"), None)
-        if section is None or born is None or len(born.field.columns) != 1:
+        every = (s for s in self._of.sample if isinstance(s, EncounterRecord))
+        if not (starts := [(s.patient_id, s.start) for s in every if s.start]):
             return
-        if self._of.table_of(section)[1]:
-            # No index finds ids that are computed.
+        kind, field = ResourceType.PATIENT, self._section.mapping.fields["patient_id"]
+        of = self._of.mapping.beside.get((kind, field.prefix))
+        # No index finds ids that are computed.
+        if of is None or "_id" not in of.parameters or self._of.table_of(of)[1]:
             return
-        patients = self._of.opened(section)
-        ids = sorted({stay.patient_id.removeprefix(prefix) for stay in stays})
-        among = patients.columns.among(patients.id, ids)
-        names = [patients.id.name, *born.field.columns]
-        cells = self._database.fetch(patients.columns.select(names, among))
-        births = {f"{prefix}{text_or_none(id)}": day_of(day, born) for id, day in cells}
-        known = [
-            (stay.start.date(), day)
-            for stay in stays
-            if stay.start and (day := births.get(stay.patient_id))
-        ]
+        tokens = [Token(None, id) for id in sorted({id for id, _ in starts})]
+        criterion = TokenCriterion("_id", tuple(tokens[:SAMPLE]))
+        page = self._of.search(
+            SearchQuery(kind, (criterion,), Sort(SortKey.ID), SAMPLE)
+        )
+        patients = (each for each in page.rows if isinstance(each, PatientRecord))
+        births = {each.id: each.birth_date for each in patients if each.birth_date}
+        known = [(start.date(), births[id]) for id, start in starts if id in births]
         early = sum(start < day for start, day in known)
         if early >= max(FEW, _EARLY * len(known)):
-            text = (
-                f"{early:,} of {len(known):,} stays start before the birth of their patient: is"
-                " one of both another day, or patient_id another key?"
-            )
+            text = f"{early:,} of {len(known):,} stays start before the birth of their patient:"
+            text += " is one of both another day, or patient_id another key?"
             yield self._of.at(self._of.place("start"), text, Severity.WARNING)
 
     def _may_be_meant(
@@ -364,7 +345,7 @@ class Doubts:
 
     def _several(self, place: Place, keys: Sequence[str]) -> Findings:
         """Report one organization for all stays, where a key of their table has several."""
-        unnamed = {each.name for each in self._unnamed}
+        unnamed = {each.name for each in self._unnamed(self._table)}
         for name in (each for each in keys if each in unnamed):
             rows = self._values(name)
             filled = sum(number for value, number in rows.items() if value)
@@ -571,8 +552,7 @@ class Doubts:
     def _clock_beside(self, place: Place, rule: TimeRule, day: Origin) -> Findings:
         """Report a column of days beside which another one has the time of day.
 
-        It has the same name but for that, or is of the type, unless its name is that of
-        another day.
+        Its name says so, or its type, unless it has the name of another day.
         """
         moments = [getattr(row, place.slot, None) for row in self._of.sample]
         times = {m.astimezone(rule.zone).time() for m in moments if m}
@@ -580,42 +560,30 @@ class Doubts:
         table = read_table(self._database, day.table) if is_day else None
         if table is None:
             return
-        used = {
-            c
-            for p in self._of.places
-            for c in (*p.field.columns, p.field.search_column)
-        }
+        read = {name for each in self._of.places for name in each.field.columns}
         selected = self._of.origins_of(self._rows).items()
-        idle = {o.column.lower() for name, o in selected if name not in used}
-        stem, unnamed = _stem(day.column), self._unnamed_of(table, idle)
-        alike = [
-            each
-            for each in unnamed
-            if _stem(each.name) == stem
-            if (stem and each.holds in _CLOCKS)
-            or _TIME_OF_DAY.search(each.name.lower())
+        idle = {origin.column.lower() for name, origin in selected if name not in read}
+        unnamed = [(_stem(c.name), c) for c in self._unnamed(table, idle)]
+        days = [c for c in table.columns if c.holds is not Holds.CLOCK]
+        stem, others = _stem(day.column), {_stem(column.name) for column in days}
+        holding = [
+            column
+            for own, column in unnamed
+            if own == stem
+            if _TIME_OF_DAY.search(column.name.lower())
+            or (stem and column.holds in (*_CLOCKS, Holds.CLOCK))
         ]
-        days = (Holds.DATE, *_CLOCKS)
-        others = {_stem(each.name) for each in table.columns if each.holds in days}
-        others -= {stem}
-        of_type = [
-            each
-            for each in unnamed
-            if each.holds is Holds.CLOCK and _stem(each.name) not in others
-        ]
-        for columns in (alike, of_type):
-            holding = [each.name for each in columns if self._is_filled(table, each)]
-            if holding:
+        of_type = (
+            c for own, c in unnamed if c.holds is Holds.CLOCK and own not in others
+        )
+        for column in holding or of_type:
+            select: Any = sa.select(sa.column(column.name))
+            shown = self._first(select.select_from(_written(table)), SAMPLE)
+            filled = sum(bool(str(value or "").strip("0:. ")) for (value,) in shown)
+            if filled > len(shown) / 2:
                 text = "a date, at the same time of day in all rows: does"
-                text += f" {' or '.join(holding)} hold it?"
+                text += f" {column.name} hold it?"
                 yield self._of.at(place, text, Severity.WARNING)
-                return
-
-    def _is_filled(self, table: Table, column: TableColumn) -> bool:
-        """Tell whether most rows of a table have a time, which midnight is not."""
-        select: Any = sa.select(sa.column(column.name)).select_from(_written(table))
-        values = [str(value or "") for (value,) in self._first(select, SAMPLE)]
-        return sum(bool(each.strip("0:. ")) for each in values) > len(values) / 2
 
     def merges(self) -> Findings:
         """Report merges of which the patient who was replaced has the newest stay.
@@ -671,11 +639,8 @@ def _is_gone(column: str, value: str, values: Iterable[str]) -> bool:
 
     A column of times or reasons marks by having one, if its whole name says so.
     """
-    meant, value, every = (
-        words_of(column) & _GONE,
-        value.lower(),
-        {v.lower() for v in values},
-    )
+    meant, value = words_of(column) & _GONE, value.lower()
+    every = {each.lower() for each in values}
     if column.lower() == "docstatus":
         return value == "2"
     if not meant:

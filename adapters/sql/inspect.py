@@ -653,10 +653,8 @@ class Inspection:
             if place.rows or not place.field.columns:
                 continue
             name = place.field.filter_column or place.field.columns[0]
-            kind, values = (
-                self.section.columns.column(name).kind,
-                partial(self._values, place),
-            )
+            kind = self.section.columns.column(name).kind
+            values = partial(self._values, place)
             if kind is not Kind.INSTANT:
                 yield from hidden_zone(place, self.column(place), values)
             topic = "columns of types that are not the best"
