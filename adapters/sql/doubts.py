@@ -18,12 +18,8 @@ from adapters.contract import (
     PatientRecord,
     ResourceType,
     RowFault,
-    SearchQuery,
-    Sort,
     SortKey,
     SourceDataError,
-    Token,
-    TokenCriterion,
 )
 from adapters.inspection import (
     ENOUGH,
@@ -149,7 +145,7 @@ class Doubts:
     def _of_id(self) -> tuple[str, Table, Columns] | None:
         """The table of the id: the column of the id, and its columns as they are."""
         name, computed, id = self._of.table_of(self._section.mapping)
-        if not name or (table := read_table(self._database, name)) is None:
+        if not id or (table := read_table(self._database, name)) is None:
             return None
         rows = computed or f"SELECT * FROM {table.written}"
         try:
@@ -289,18 +285,20 @@ class Doubts:
         every = (s for s in self._of.sample if isinstance(s, EncounterRecord))
         if not (starts := [(s.patient_id, s.start) for s in every if s.start]):
             return
-        kind, field = ResourceType.PATIENT, self._section.mapping.fields["patient_id"]
-        of = self._of.mapping.beside.get((kind, field.prefix))
+        prefix = self._section.mapping.fields["patient_id"].prefix
+        section = self._of.mapping.beside.get((ResourceType.PATIENT, prefix))
         # No index finds ids that are computed.
-        if of is None or "_id" not in of.parameters or self._of.table_of(of)[1]:
+        if section is None or self._of.table_of(section)[1]:
             return
-        tokens = [Token(None, id) for id in sorted({id for id, _ in starts})]
-        criterion = TokenCriterion("_id", tuple(tokens[:SAMPLE]))
-        page = self._of.search(
-            SearchQuery(kind, (criterion,), Sort(SortKey.ID), SAMPLE)
-        )
-        patients = (each for each in page.rows if isinstance(each, PatientRecord))
-        births = {each.id: each.birth_date for each in patients if each.birth_date}
+        ids = sorted({id.removeprefix(prefix) for id, _ in starts})[:SAMPLE]
+        patients = self._of.opened(section)
+        among = patients.columns.among(patients.id, ids)
+        cells = self._database.fetch(patients.columns.select(patients.selected, among))
+        births = {
+            each.id: each.birth_date
+            for each in patients.records(self._database, cells)
+            if isinstance(each, PatientRecord) and each.birth_date
+        }
         known = [(start.date(), births[id]) for id, start in starts if id in births]
         early = sum(start < day for start, day in known)
         if early >= max(FEW, _EARLY * len(known)):

@@ -274,12 +274,13 @@ class Inspection:
     def table_of(self, section: ResourceMapping) -> tuple[str, str, str]:
         """Return the table whose rows ids name, a SELECT of these with the id, and its name.
 
-        The SELECT is "" where the id is a column, or not known; as is what is not known.
+        The SELECT is "" where the id is a column; so is each that is not known.
         """
         (name, *_), rows = section.fields["id"].columns, section.rows
         if origin := self.origins_of(rows).get(name):
             return origin.table, "", origin.column
-        return *table_behind(rows, name), COMPUTED
+        table, select = table_behind(rows, name)
+        return table, select, COMPUTED if select else ""
 
     def column(self, place: Place) -> str:
         """Return the table.column that a field comes from, as far as it is known."""
