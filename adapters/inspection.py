@@ -51,7 +51,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.folding import fold
-from adapters.labels import CANCELLED, Labels, contradicts, says
+from adapters.labels import CANCELLED, OPEN, Labels, contradicts, says
 from adapters.mapping.model import (
     HIDDEN,
     REMOVED,
@@ -510,6 +510,9 @@ MOST = 100
 FEW, _OFTEN = 5, 3
 """More different values than a few are codes where each has so many rows."""
 
+_RARELY = 0.05
+"""In more of the rows than these, codes that say nothing were forgotten."""
+
 _SHOWN = 20
 _MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
 
@@ -581,7 +584,10 @@ def unnamed(column_counts: Counted, required: Collection[str]) -> Iterator[Findi
         remedy = _entries(named, column_counts)
         yield Finding.at(mark, text, place.element, column, remedy=remedy)
     else:
-        severity = Severity.NOTE if are_codes else Severity.WARNING
+        rows = sum(missing.values())
+        is_rare = rows < max(FEW, _RARELY * sum(counts.values()))
+        is_meant = are_codes and (is_rare or codes.otherwise not in OPEN)
+        severity = Severity.NOTE if is_meant else Severity.WARNING
         topic = "code tables whose 'otherwise' is used"
         text += f": all become '{codes.otherwise}'"
         yield Finding.of_field(place, column, text, severity, "", topic)

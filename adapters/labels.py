@@ -13,6 +13,9 @@ from typing import TypeAlias
 from adapters.folding import fold
 from adapters.mapping.model import HIDDEN, REMOVED
 
+OPEN = ("UNK", "unknown", "other", HIDDEN, REMOVED)
+"""What codes become of which somebody decided, or forgot to decide, what they mean."""
+
 CANCELLED = "cancelled"
 """What a label says of a stay that is not served: hidden or removed."""
 
@@ -70,6 +73,13 @@ unit: ward unit service depart station abteil fachabt reparto servicio servico e
 """
 """What words of the names of tables mean that stays refer to."""
 
+PEOPLE = """
+person: doctor docteur doktor dokter dottor doutor physici practit medico medici. medecin arzt.
+person: aerzte nurse. nurses infirmier enfermero enfermeiro person people staff employe mitarbeit
+person: dipendent emplead patient. patients patienten. pazient pacient user benutzer utilisat
+"""
+"""What words of the names of tables mean that hold people."""
+
 _FILLERS = {
     *("at", "by", "on", "dt", "ts", "is", "last", "date", "time", "datetime"),
     *("timestamp", "stamp", "utc", "row", "record", "reason"),
@@ -119,6 +129,11 @@ def names_only(table: str, meant: str) -> bool:
     return meant in words_of(table, TABLES) and _is_whole(table, every, TABLES)
 
 
+def holds_people(table: str) -> bool:
+    """Tell whether a table is by its whole name one of people."""
+    return _is_whole(table, {"person"}, PEOPLE)
+
+
 def _is_whole(name: str, meant: set[str], stems: str = MARKS) -> bool:
     words = [each for each in _words(name) if each not in _FILLERS]
     return bool(words) and all(meanings(each, stems) & meant for each in words)
@@ -164,9 +179,8 @@ def contradicts(word: str, code: str) -> bool:
     """
     if word == CANCELLED:
         return code not in (HIDDEN, REMOVED)
-    is_open = code in ("UNK", "unknown", "other", HIDDEN, REMOVED)
     is_alike = {word, code} in ({"AMB", "REC"}, {"PRENC", "IMP"}, {"PRENC", "AMB"})
-    return not (is_open or is_alike) and word != code
+    return not (code in OPEN or is_alike) and word != code
 
 
 Labels: TypeAlias = Mapping[str, Sequence[tuple[str, str]]]

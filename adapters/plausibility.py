@@ -5,6 +5,7 @@ A check returns what is odd about a field, "" where nothing is. In few records a
 nothing, and what a hospital may really have is a note.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -28,7 +29,9 @@ _SHARE = 0.2
 _JUST = timedelta(minutes=15)
 """A hospital changes some row so often, and soon after a patient comes or leaves."""
 
-_MINUTE, _DAY, _INFANCY = timedelta(minutes=1), timedelta(1), timedelta(730)
+_MINUTE, _DAY, _WEEK = timedelta(minutes=1), timedelta(1), timedelta(7)
+_INFANCY = timedelta(730)
+_TEXTS = "identifiers.value telecoms.value addresses.lines"
 
 
 @dataclass(frozen=True)
@@ -171,13 +174,25 @@ def _offset(seen: Seen, moment: datetime) -> timedelta:
 # Times and states
 
 
+def _without_start(seen: Seen) -> str:
+    """Starts that begun stays lack; none at all is reported for the field."""
+    lacking = sum(stay.start is None for stay in seen.begun)
+    is_odd = max(ENOUGH, len(seen.begun) / 2) <= lacking < len(seen.begun)
+    text = f"{lacking:,} of {len(seen.begun):,} stays that have begun have none"
+    return f"{text}: does another column hold it?" * is_odd
+
+
 def _ended_in_progress(seen: Seen) -> str:
-    """Ends of stays that are in progress."""
-    ends = [stay.end for stay in seen.stays if stay.status == "in-progress"]
-    ended = sum(end is not None and end <= seen.now for end in ends)
-    text = f"{ended:,} of {len(ends):,} stays in progress have ended"
-    text += ": does their status follow from another column?"
-    return text * (ended >= max(ENOUGH, len(ends) / 2))
+    """Ends of stays that are in progress, of all or of one class."""
+    stays = [stay for stay in seen.stays if stay.status == "in-progress"]
+    for name in (None, *sorted({stay.class_code or "" for stay in stays})):
+        ends = [stay.end for stay in stays if name in (None, stay.class_code)]
+        ended = sum(end is not None and end <= seen.now for end in ends)
+        if ended >= max(ENOUGH, len(ends) / 2):
+            of = f" of class {name}" if name else ""
+            text = f"{ended:,} of {len(ends):,} stays{of} in progress have ended"
+            return f"{text}: does their status follow from another column?"
+    return ""
 
 
 def _finished_without_end(seen: Seen) -> str:
@@ -189,30 +204,37 @@ def _finished_without_end(seen: Seen) -> str:
     return text * (len(ends) >= ENOUGH and not any(ends))
 
 
-def _end_of_change(seen: Seen, *, is_sure: bool) -> str:
-    """Ends that are last changes; surely where no inpatient is in the hospital.
+def _of_change(seen: Seen, *, slot: str, is_sure: bool) -> str:
+    """Starts or ends that are last changes.
 
-    Who closes a visit may change its row for the last time.
+    Who closes a visit may change its row for the last time, and who registers one for the
+    only time: surely not where no inpatient is in the hospital, or stays have ended since.
     """
-    changed = [(s.end, s.last_updated) for s in seen.begun if s.end and s.last_updated]
-    same = sum(abs(end - change) < _MINUTE for end, change in changed)
+    every = [(getattr(s, slot), s.last_updated, s.end) for s in seen.begun]
+    changed = [(at, change, end) for at, change, end in every if at and change]
+    same = [(change, end) for at, change, end in changed if abs(at - change) < _MINUTE]
     inpatients = [stay.end for stay in seen.begun if stay.class_code == "IMP"]
     is_clear = len(inpatients) >= ENOUGH and all(inpatients)
-    if is_clear is not is_sure or same < max(ENOUGH, CLEARLY * len(changed)):
+    if slot == "start":
+        is_clear = sum(bool(end and end - at > _MINUTE) for at, end in same) >= ENOUGH
+    if is_clear is not is_sure or len(same) < max(ENOUGH, CLEARLY * len(changed)):
         return ""
-    text = f"{same:,} of {len(changed):,} ends are the last change of their row"
-    return f"{text}: does another column hold the end?"
-
-
-def _all_planned(seen: Seen) -> str:
-    """Stays that are all planned, though most have begun."""
-    starts = [stay.start for stay in seen.stays if stay.start]
-    past = sum(start < seen.now - _DAY for start in starts)
-    is_odd = {s.status for s in seen.stays} == {"planned"}
-    is_odd &= past >= max(ENOUGH, len(starts) / 2)
-    text = (
-        f"all stays are planned, {past:,} of {len(starts):,} with a start in the past"
+    text = f"{len(same):,} of {len(changed):,} {slot}s are the last change of their row"
+    return (
+        f"{text}: does another column hold the {'end' if slot == 'end' else 'change'}?"
     )
+
+
+def _planned(seen: Seen, *, every: bool) -> str:
+    """Stays that are all planned, though most have begun, or many still after a week."""
+    starts = [s.start for s in seen.stays if s.start and s.status == "planned"]
+    past = sum(start < seen.now - (_DAY if every else _WEEK) for start in starts)
+    is_odd = ({s.status for s in seen.stays} == {"planned"}) is every
+    is_odd &= past >= max(ENOUGH, len(starts) / 2)
+    number = f"{past:,} of {len(starts):,}"
+    text = f"{number} planned stays should have begun a week ago"
+    if every:
+        text = f"all stays are planned, {number} with a start in the past"
     return text * is_odd
 
 
@@ -230,6 +252,29 @@ def _all_finished(seen: Seen) -> str:
     recent = sum(start > ended[len(ended) * 3 // 4] for start in without)
     text = f"all stays are finished, but {recent:,} of the newest have no end"
     return f"{text}: are they in progress?" * (recent >= 0.75 * len(without))
+
+
+# Classes
+
+
+def _swapped_classes(seen: Seen) -> str:
+    """Inpatients who leave within a day, or never, where others stay."""
+    lasting: dict[str | None, list[timedelta | None]] = {}
+    for stay in seen.stays:
+        if stay.status == "finished" and stay.start:
+            length = stay.end - stay.start if stay.end else None
+            lasting.setdefault(stay.class_code, []).append(length)
+    known = {of: sorted(filter(None, each)) for of, each in lasting.items()}
+    inpatients = lasting.pop("IMP", [])
+    if len(inpatients) >= ENOUGH and not known["IMP"]:
+        ended = sum(map(len, known.values()))
+        text = f"none of {len(inpatients):,} finished stays of class IMP has an end"
+        return f"{text}, {ended:,} others do: are codes swapped?" * (ended >= ENOUGH)
+    medians = {of: x[len(x) // 2] for of, x in known.items() if len(x) >= ENOUGH}
+    long = [of for of in ("AMB", "EMER") if medians.get(of, _DAY) > _DAY]
+    text = "at the median, stays of class IMP last less than a day"
+    text += f", of {' and '.join(long)} more: are codes swapped?"
+    return text * (medians.get("IMP", _DAY) < _DAY and bool(long))
 
 
 # Columns that hold something else
@@ -259,6 +304,31 @@ def _reversed(seen: Seen, *, odd: bool) -> str:
     number = values.count(odd)
     text = f"{number:,} of {len(values):,} patients are {str(odd).lower()} here: is it reversed?"
     return text * (number >= max(ENOUGH, CLEARLY * len(values)))
+
+
+def _all_deceased(seen: Seen) -> str:
+    """Times of death that nearly all patients have."""
+    number, every = len(seen.times), len(seen.records)
+    text = f"{number:,} of {every:,} patients have one: is it that of something else?"
+    return text * (number >= max(ENOUGH, CLEARLY * every))
+
+
+def _placeholders(seen: Seen) -> str:
+    """Texts that stand for none: without a letter or digit, or the number of many people."""
+    item, listed = seen.place.item, seen.place.slot.partition(".")[0]
+    fields = item.fields.items() if item else ()
+    said = {name: f.constant for name, f in fields if f.constant is not None}
+    every = [part for each in seen.records for part in getattr(each, listed)]
+    parts = [p for p in every if all(getattr(p, n, v) == v for n, v in said.items())]
+    is_list = listed == "addresses"
+    texts = [t for p in parts for t in (p.lines if is_list else (p.value,))]
+    number, least = sum(not any(map(str.isalnum, text)) for text in texts), FEW
+    text = "have no letter or digit"
+    if number < FEW and listed == "identifiers":
+        number, least = max(Counter(texts).values(), default=0), ENOUGH
+        text = "are the same"
+    text = f"{number:,} of {len(texts):,} {text}: no value? Then set absent"
+    return text * (number >= least)
 
 
 def _given_as_family(seen: Seen) -> str:
@@ -306,20 +376,27 @@ _Doubt: TypeAlias = tuple[str, Severity, Callable[[Seen], str]]
 
 _DOUBTS: tuple[_Doubt, ...] = (
     ("start end last_updated deceased_at", Severity.WARNING, _days_of_utc),
+    ("start", Severity.WARNING, _without_start),
     ("start last_updated", Severity.WARNING, _ahead),
     ("last_updated", Severity.WARNING, _behind),
     ("last_updated", Severity.WARNING, _changed_early),
     ("last_updated", Severity.WARNING, _changed_by_zone),
     ("end", Severity.WARNING, _ended_in_progress),
     ("end", Severity.WARNING, _finished_without_end),
-    ("end", Severity.WARNING, partial(_end_of_change, is_sure=True)),
-    ("end", Severity.NOTE, partial(_end_of_change, is_sure=False)),
-    ("status", Severity.WARNING, _all_planned),
+    ("end", Severity.WARNING, partial(_of_change, slot="end", is_sure=True)),
+    ("end", Severity.NOTE, partial(_of_change, slot="end", is_sure=False)),
+    ("last_updated", Severity.WARNING, partial(_of_change, slot="start", is_sure=True)),
+    ("last_updated", Severity.NOTE, partial(_of_change, slot="start", is_sure=False)),
+    ("status", Severity.WARNING, partial(_planned, every=True)),
+    ("status", Severity.NOTE, partial(_planned, every=False)),
     ("status", Severity.WARNING, _all_finished),
+    ("class", Severity.WARNING, _swapped_classes),
     ("end birth_date", Severity.WARNING, _of_audit),
     ("birth_date", Severity.WARNING, _infants),
     ("active", Severity.WARNING, partial(_reversed, odd=False)),
     ("deceased", Severity.WARNING, partial(_reversed, odd=True)),
+    ("deceased_at", Severity.WARNING, _all_deceased),
+    (_TEXTS, Severity.WARNING, _placeholders),
     ("names.family", Severity.WARNING, _given_as_family),
     ("visit_number", Severity.WARNING, partial(_lacking_numbers, is_sure=True)),
     ("visit_number", Severity.NOTE, partial(_lacking_numbers, is_sure=False)),

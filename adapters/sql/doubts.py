@@ -6,7 +6,7 @@ patients. Labels are compared with words, and never quoted.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, time, timedelta
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from adapters.contract import (
     EncounterRecord,
+    PatientRecord,
     ResourceType,
     RowFault,
     SortKey,
@@ -36,6 +37,7 @@ from adapters.labels import (
     MERGES,
     STATES,
     TABLES,
+    holds_people,
     is_audit,
     is_mark,
     names_only,
@@ -56,6 +58,7 @@ from adapters.sql.query import ALWAYS, Columns, all_of, in_rows
 
 _SAME, _NEAR = timedelta(minutes=1), timedelta(days=2)
 _HOUR = timedelta(hours=1)
+_EARLY = 0.05
 _CLOCKS = (Holds.LOCAL_TIME, Holds.INSTANT)
 _CLOCK = re.compile(r"\d[ T](?!00:00(?![:.]*0*[1-9]))\d\d:\d\d")
 _NO, _YES = {"", "0", "n", "no", "f", "false"}, {"1", "y", "yes", "t", "true"}
@@ -100,11 +103,7 @@ class Doubts:
         table = read_table(self._database, origin.table)
         # A table of people may have few rows: nothing of it is read.
         keys = [origin] * bool(table and table.is_unique(origin.column))
-        keys += [
-            Origin(foreign.table, foreign.referred[0])
-            for foreign in (table.foreign_keys if table else ())
-            if foreign.columns == (origin.column,)
-        ]
+        keys += self._referred(origin)
         for each in comparisons(self._rows):
             ends = (each.inner.origin, each.outer.origin)
             for one, other in (ends, ends[::-1]):
@@ -117,12 +116,8 @@ class Doubts:
     @cached_property
     def _sections(self) -> Collection[tuple[ResourceType, str]]:
         """The types of all sections, each with the table of its ids."""
-        return {
-            (section.resource_type, _plain(origin)[0])
-            for section in self._of.mapping.sections
-            for name, origin in self._of.origins_of(section.rows).items()
-            if name in section.fields["id"].columns
-        }
+        tables = ((s, self._of.table_of(s)[0]) for s in self._of.mapping.sections)
+        return {(s.resource_type, _plain(Origin(of, ""))[0]) for s, of in tables if of}
 
     def _labels(
         self, key: Origin, codes: Sequence[object]
@@ -148,38 +143,41 @@ class Doubts:
         return self._database.fetch(self._database.dialect.first(select, rows))
 
     @cached_property
-    def _of_id(self) -> tuple[Origin, Table, Columns] | None:
+    def _of_id(self) -> tuple[str, Table, Columns] | None:
         """The table of the id: the column of the id, and its columns as they are."""
-        origin = self._of.origin(self._of.place("id"))
-        table = read_table(self._database, origin.table) if origin else None
-        if origin is None or table is None:
+        name, computed, id = self._of.table_of(self._section.mapping)
+        if not id or (table := read_table(self._database, name)) is None:
             return None
-        rows = f"SELECT * FROM {table.written}"
+        rows = computed or f"SELECT * FROM {table.written}"
         try:
             described = self._database.columns(rows)
             columns = Columns(self._database.dialect, rows, described)
-            self._database.fetch(columns.select([origin.column], ALWAYS, limit=1))
+            self._database.fetch(columns.select([id], ALWAYS, limit=1))
         except SourceDataError:
-            # The account may read a view of it alone.
+            # The account may read a view of it alone; an id may be made of two tables.
             return None
-        return origin, table, columns
+        return id, table, columns
 
-    @cached_property
-    def _unnamed(self) -> Sequence[TableColumn]:
-        """The columns of the table of the id that the file does not name."""
+    @property
+    def _table(self) -> Table | None:
+        return self._of_id[1] if self._of_id else None
+
+    def _unnamed(
+        self, table: Table | None, idle: Collection[str] = ()
+    ) -> Sequence[TableColumn]:
+        """The columns of a table that the file does not name, but for idle ones."""
         fields = (place.field for place in self._of.places)
         named = " ".join((self._rows, *(c for f in fields for c in f.columns)))
-        words = {word.lower() for word in re.findall(r"\w+", named)}
-        columns = self._of_id[1].columns if self._of_id else ()
-        return [each for each in columns if each.name.lower() not in words]
+        words = Counter(word.lower() for word in re.findall(r"\w+", named))
+        words.subtract(idle)
+        columns = table.columns if table else ()
+        return [each for each in columns if words[each.name.lower()] <= 0]
 
     def _values(self, column: str) -> Mapping[str, int]:
         """Return how many served rows have each of the commonest values of a column."""
         assert self._of_id is not None, "the table has the column"
-        (origin, _, columns), own = self._of_id, self._section
-        served = in_rows(
-            columns.column(origin.column), own.columns, own.id, self._of.served
-        )
+        (id, _, columns), own = self._of_id, self._section
+        served = in_rows(columns.column(id), own.columns, own.id, self._of.served)
         counts = columns.count_by(columns.column(column), served, _VALUES)
         try:
             values = self._database.fetch(counts)
@@ -196,7 +194,7 @@ class Doubts:
 
         More rows are served than marked: else `active` stands for who is still there.
         """
-        for column in self._unnamed:
+        for column in self._unnamed(self._table):
             name, meant = column.name, words_of(column.name) & _GONE
             is_state = column.holds is Holds.TEXT and words_of(name, STATES)
             if not (meant or is_state or name.lower() == "docstatus"):
@@ -210,17 +208,19 @@ class Doubts:
                     f"{number:,} of {rows_that(every)} that clients see have {value} in"
                     f" {name}, which the file does not name: are they cancelled or deleted?"
                 )
-                source = f"{self._of_id[1].name}.{name}" if self._of_id else name
+                source = f"{self._table.name}.{name}" if self._table else name
                 details = self._of.kind, source, Severity.WARNING
                 yield Finding.at(self._section.mapping.mark, text, *details)
 
     def keys(self) -> Findings:
         """Report what refers to another table than the keys of its own table show."""
-        table = self._of_id[1] if self._of_id else None
+        table = self._table
         every = table.foreign_keys if table else ()
         keys = {key.columns[0]: key for key in every if len(key.columns) == 1}
         for place in (each for each in self._of.places if each.slot in _KEYS):
             origin = self._of.origin(place)
+            if place.slot == "functional_unit" and origin:
+                yield from self._people(place, origin)
             own = [
                 n for n, key in keys.items() if self._is_meant(place.slot, key.table)
             ]
@@ -236,6 +236,76 @@ class Doubts:
                 yield self._of.at(place, text, Severity.WARNING)
             elif place.slot == "organization_id" and not origin:
                 yield from self._several(place, own)
+
+    def _people(self, place: Place, origin: Origin) -> Findings:
+        """Report a unit that is a person, or the key of one."""
+        to = [each.table for each in self._referred(origin)]
+        people = [each for each in (*to, origin.table) if holds_people(each)]
+        if people:
+            text = f"read from {people[0]}, which by its name holds people"
+            yield self._of.at(place, text, Severity.WARNING)
+
+    def _referred(self, origin: Origin) -> Sequence[Origin]:
+        """Return the columns that the declared keys of a column refer to."""
+        table = read_table(self._database, origin.table)
+        return [
+            Origin(key.table, key.referred[0])
+            for key in (table.foreign_keys if table else ())
+            if [name.lower() for name in key.columns] == [origin.column.lower()]
+        ]
+
+    def _reached(self, origin: Origin) -> Set[tuple[str, str]]:
+        """Return where keys lead from a column, itself included."""
+        reached = {_plain(origin): origin}
+        for each in (ahead := [origin]):
+            ahead += [to for to in self._referred(each) if _plain(to) not in reached]
+            reached |= {_plain(to): to for to in ahead}
+        return reached.keys()
+
+    def joins(self) -> Findings:
+        """Report columns that are joined with the key of another table than their own one's.
+
+        Both may refer to the same column, or one key lead on to the other's.
+        """
+        for each in dict.fromkeys(comparisons(self._rows)):
+            ends = (each.inner.origin, each.outer.origin)
+            for one, other in (ends, ends[::-1]):
+                ways = self._reached(one)
+                table = read_table(self._database, other.table)
+                if len(ways) == 1 or not (table and table.is_unique(other.column)):
+                    continue
+                if not ways & self._reached(other) and _plain(other)[0] not in dict(
+                    ways
+                ):
+                    text = f"rows joins {one} with {other}, but its key leads to"
+                    text += f" {self._referred(one)[0]}: is it the right one?"
+                    yield self._of.finding(text, Severity.WARNING)
+
+    def births(self) -> Findings:
+        """Report stays that begin before their patient was born, one in twenty or more."""
+        every = (s for s in self._of.sample if isinstance(s, EncounterRecord))
+        if not (starts := [(s.patient_id, s.start) for s in every if s.start]):
+            return
+        prefix = self._section.mapping.fields["patient_id"].prefix
+        section = self._of.mapping.beside.get((ResourceType.PATIENT, prefix))
+        # No index finds ids that are computed.
+        if section is None or self._of.table_of(section)[1]:
+            return
+        ids = sorted({id.removeprefix(prefix) for id, _ in starts})[:SAMPLE]
+        patients = self._of.opened(section)
+        among = patients.columns.among(patients.id, ids)
+        cells = self._database.fetch(patients.columns.select(patients.selected, among))
+        births = {
+            each.id: each.birth_date
+            for each in patients.records(self._database, cells)
+            if isinstance(each, PatientRecord) and each.birth_date
+        }
+        known = [(start.date(), births[id]) for id, start in starts if id in births]
+        early = sum(start < day for start, day in known)
+        if early >= max(FEW, _EARLY * len(known)):
+            text = f"{early:,} of {len(known):,} stays start before the birth of their patient:"
+            text += " is one of both another day, or patient_id another key?"
+            yield self._of.at(self._of.place("start"), text, Severity.WARNING)
 
     def _may_be_meant(
         self,
@@ -274,7 +344,7 @@ class Doubts:
 
     def _several(self, place: Place, keys: Sequence[str]) -> Findings:
         """Report one organization for all stays, where a key of their table has several."""
-        unnamed = {each.name for each in self._unnamed}
+        unnamed = {each.name for each in self._unnamed(self._table)}
         for name in (each for each in keys if each in unnamed):
             rows = self._values(name)
             filled = sum(number for value, number in rows.items() if value)
@@ -353,7 +423,7 @@ class Doubts:
         origin = self._of.origin(place)
         is_own = origin and _is_same(origin.table, table.bare)
         if not (is_own and origin and _is_change(origin.column)):
-            for column in (each for each in self._unnamed if _is_changed(each)):
+            for column in filter(_is_changed, self._unnamed(table)):
                 text = f"by its name {table.name}.{column.name} says when a row was changed"
                 yield self._of.at(place, f"{text}: is that it?", Severity.WARNING)
         if not field.covers_all:
@@ -375,13 +445,13 @@ class Doubts:
         """The times of the table of the id, mapped or not: records with their values."""
         if self._of_id is None:
             return ()
-        (origin, table, columns), place = self._of_id, self._of.place("id")
+        (id, table, columns), place = self._of_id, self._of.place("id")
         every = [row for row in self._of.sample if not isinstance(row, RowFault)]
         every = every[:: max(1, len(every) // SAMPLE)]
         records = {each.id.removeprefix(place.field.prefix): each for each in every}
         names = [column.name for column in table.columns if column.holds in _CLOCKS]
-        among = columns.among(columns.column(origin.column), records)
-        cells = self._database.fetch(columns.select([origin.column, *names], among))
+        among = columns.among(columns.column(id), records)
+        cells = self._database.fetch(columns.select([id, *names], among))
         # Of several rows of an id the SELECT chooses one.
         if len(cells) > len(records):
             return ()
@@ -508,28 +578,40 @@ class Doubts:
                 return
 
     def _clock_beside(self, place: Place, rule: TimeRule, day: Origin) -> Findings:
-        """Report a column of days beside which another one has the time of day."""
+        """Report a column of days beside which another one has the time of day.
+
+        Its name says so, or its type, unless it has the name of another day.
+        """
         moments = [getattr(row, place.slot, None) for row in self._of.sample]
         times = {m.astimezone(rule.zone).time() for m in moments if m}
         is_day = rule.at is not None or (times == {time()} and len(moments) >= ENOUGH)
-        if (
-            not is_day
-            or self._of_id is None
-            or _plain(day)[0] != self._of_id[1].bare.lower()
-        ):
+        table = read_table(self._database, day.table) if is_day else None
+        if table is None:
             return
-        holding, stem = [], _DAY_OR_TIME.sub("", day.column.lower())
-        for column in self._unnamed:
-            name = column.name.lower()
-            is_clock = (stem and column.holds in _CLOCKS) or _TIME_OF_DAY.search(name)
-            if is_clock and _DAY_OR_TIME.sub("", name) == stem:
-                rows = self._values(column.name)
-                filled = sum(number for value, number in rows.items() if value)
-                holding += [column.name] * (filled >= sum(rows.values()) / 2)
-        if holding:
-            text = "a date, at the same time of day in all rows: does"
-            text += f" {' or '.join(holding)} hold it?"
-            yield self._of.at(place, text, Severity.WARNING)
+        read = {name for each in self._of.places for name in each.field.columns}
+        selected = self._of.origins_of(self._rows).items()
+        idle = {origin.column.lower() for name, origin in selected if name not in read}
+        unnamed = [(_stem(c.name), c) for c in self._unnamed(table, idle)]
+        days = [c for c in table.columns if c.holds is not Holds.CLOCK]
+        stem, others = _stem(day.column), {_stem(column.name) for column in days}
+        holding = [
+            column
+            for own, column in unnamed
+            if own == stem
+            if _TIME_OF_DAY.search(column.name.lower())
+            or (stem and column.holds in (*_CLOCKS, Holds.CLOCK))
+        ]
+        of_type = (
+            c for own, c in unnamed if c.holds is Holds.CLOCK and own not in others
+        )
+        for column in holding or of_type:
+            select: Any = sa.select(sa.column(column.name))
+            shown = self._first(select.select_from(_written(table)), SAMPLE)
+            filled = sum(bool(str(value or "").strip("0:. ")) for (value,) in shown)
+            if filled > len(shown) / 2:
+                text = "a date, at the same time of day in all rows: does"
+                text += f" {column.name} hold it?"
+                yield self._of.at(place, text, Severity.WARNING)
 
     def unread_merges(self) -> Findings:
         """Report merges in the patients' own table that are not read, or the wrong way round."""
@@ -542,7 +624,7 @@ class Doubts:
             if len(key.columns) == 1 and _is_same(key.table, table.bare)
         }
         if "replaced_by" not in self._section.mapping.fields:
-            for name in (each.name for each in self._unnamed if each.name in own):
+            for name in (c.name for c in self._unnamed(table) if c.name in own):
                 merged = sum(n for value, n in self._values(name).items() if value)
                 if merged and words_of(name, MERGES):
                     text = f"{merged:,} patients have {name}, a key to their own table: were"
@@ -609,6 +691,11 @@ def _is_changed(column: TableColumn) -> bool:
     return column.holds in _CLOCKS and _is_change(column.name)
 
 
+def _stem(column: str) -> str:
+    """Return what the name of a time says but for being one."""
+    return _DAY_OR_TIME.sub("", column.lower())
+
+
 def _is_planned(origin: Origin) -> bool:
     return bool(_PLANNED.search(origin.column))
 
@@ -618,11 +705,8 @@ def _is_gone(column: str, value: str, values: Iterable[str]) -> bool:
 
     A column of times or reasons marks by having one, if its whole name says so.
     """
-    meant, value, every = (
-        words_of(column) & _GONE,
-        value.lower(),
-        {v.lower() for v in values},
-    )
+    meant, value = words_of(column) & _GONE, value.lower()
+    every = {each.lower() for each in values}
     if column.lower() == "docstatus":
         return value == "2"
     if not meant:

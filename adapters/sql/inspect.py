@@ -41,6 +41,7 @@ from adapters.inspection import (
     empty,
     far_days,
     has_far_days,
+    has_offset,
     hidden_zone,
     holds_same,
     never_filled,
@@ -66,8 +67,10 @@ from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
 from adapters.sql.joins import (
+    COMPUTED,
     arguments_of,
     from_of,
+    table_behind,
     with_outer_joins,
 )
 from adapters.sql.query import (
@@ -106,6 +109,8 @@ def checks(
         ("labels of codes", doubts.labels),
         ("marks", doubts.marks),
         ("keys", doubts.keys),
+        ("joins", doubts.joins),
+        ("births", doubts.births),
         ("times beside", doubts.times),
         ("last changes", doubts.changes),
         ("other changes", doubts.other_changes),
@@ -268,6 +273,17 @@ class Inspection:
         origins = self.origins_of(place.rows or self.section.mapping.rows)
         return origins.get(place.field.filter_column or "")
 
+    def table_of(self, section: ResourceMapping) -> tuple[str, str, str]:
+        """Return the table whose rows ids name, a SELECT of these with the id, and its name.
+
+        The SELECT is "" where the id is a column; so is each that is not known.
+        """
+        (name, *_), rows = section.fields["id"].columns, section.rows
+        if origin := self.origins_of(rows).get(name):
+            return origin.table, "", origin.column
+        table, select = table_behind(rows, name)
+        return table, select, COMPUTED if select else ""
+
     def column(self, place: Place) -> str:
         """Return the table.column that a field comes from, as far as it is known."""
         origins = self.origins_of(place.rows or self.section.mapping.rows)
@@ -334,10 +350,10 @@ class Inspection:
 
         No row tells that a condition errs which leaves it out, or that one is missing.
         """
-        place = self.place("id")
-        if (origin := self.origin(place)) is None:
+        table, place = self.table_of(self.section.mapping)[0], self.place("id")
+        if not table:
             return
-        whole = sa.select(sa.func.count()).select_from(sa.text(origin.table))
+        whole = sa.select(sa.func.count()).select_from(sa.text(table))
         try:
             ((every,),) = self.database.fetch(whole)
         except SourceDataError:
@@ -347,12 +363,12 @@ class Inspection:
         lost = self._lost_by_joins(selected)
         if lost > 0:
             text = (
-                f"{lost:,} of {every:,} rows of {origin.table} are left out by a JOIN:"
+                f"{lost:,} of {every:,} rows of {table} are left out by a JOIN:"
                 " LEFT JOIN keeps rows without a match, WHERE says which go"
             )
             yield self.at(place, text, Severity.WARNING)
         elif self.kind is ResourceType.ENCOUNTER and every >= selected:
-            yield from self._unseen(origin, every, selected)
+            yield from self._unseen(table, every, selected)
 
     def _lost_by_joins(self, selected: int) -> int:
         """Return how many rows more there are where no JOIN leaves rows out."""
@@ -368,10 +384,10 @@ class Inspection:
         except SourceDataError:
             return 0
 
-    def _unseen(self, origin: Origin, every: int, selected: int) -> Findings:
+    def _unseen(self, table: str, every: int, selected: int) -> Findings:
         """Report how many stays of a table clients see, if none are cancelled or many gone."""
         served = self.count(self.section.columns, self.served)
-        text = f"clients see {served:,} of {rows_that(every)} of {origin.table}"
+        text = f"clients see {served:,} of {rows_that(every)} of {table}"
         is_most = served >= every / 2
         if served == every:
             text += ": does no row stand for a cancelled stay?"
@@ -515,26 +531,24 @@ class Inspection:
         yield from self._unlike_zones()
 
     def _unlike_zones(self) -> Findings:
-        """Report a start and an end of one table and type that are read in two zones.
+        """Report a start and an end, local times that are written alike, in two zones.
 
         Last changes may be written in another zone than what people type.
         """
-        alike, zones = (
-            set[tuple[str, Kind, str | None]](),
-            list[tuple[str, str, Place]](),
-        )
+        alike, zones = set[tuple[bool, str | None]](), list[tuple[str, Place]]()
         for place in (each for each in self.places if each.slot in ("start", "end")):
-            rule, origin = place.field.time, self.origin(place)
-            if rule and origin:
-                kind = self.section.columns.column(place.field.filter_column).kind
-                alike.add((origin.table, kind, rule.format))
-                zones += [(rule.zone.key, str(origin), place)] * (
-                    kind is not Kind.INSTANT
-                )
+            rule, names = place.field.time, place.field.columns
+            if rule and names:
+                kind = self.section.columns.column(names[0]).kind
+                says = "%z" in (rule.format or "") or kind is Kind.INSTANT
+                alike.add((kind in TIMES, rule.format))
+                zones += [(rule.zone.key, place)] * (not says)
         if len(zones) == 2 and len(alike) == 1 and zones[0][0] != zones[1][0]:
-            (other, column, _), (zone, _, place) = zones
-            text = f"read in {zone}, but {column} in {other}: {ZONE}"
-            yield self.at(place, text, Severity.WARNING)
+            (other, start), (zone, end) = zones
+            named = [each for each in (start, end) if each.field.filter_column]
+            if not any(has_offset(value) for p in named for value in self._values(p)):
+                text = f"read in {zone}, but {self.column(start)} in {other}: {ZONE}"
+                yield self.at(end, text, Severity.WARNING)
 
     def _references(self) -> Findings:
         """Report references to resources that their section does not have."""
@@ -642,10 +656,8 @@ class Inspection:
             if place.rows or not place.field.columns:
                 continue
             name = place.field.filter_column or place.field.columns[0]
-            kind, values = (
-                self.section.columns.column(name).kind,
-                partial(self._values, place),
-            )
+            kind = self.section.columns.column(name).kind
+            values = partial(self._values, place)
             if kind is not Kind.INSTANT:
                 yield from hidden_zone(place, self.column(place), values)
             topic = "columns of types that are not the best"

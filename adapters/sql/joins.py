@@ -25,6 +25,9 @@ _JOINS = re.compile(
 _CHOICE = re.compile(r"['<>:]|=\s*[-\d]|\b(?:IS|IN|EXISTS)\b", re.IGNORECASE)
 """What in a join chooses rows by more than a column of each table."""
 _WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.IGNORECASE)
+_TOGETHER = re.compile(r"\b(?:UNION|DISTINCT|GROUP\s+BY|WITH)\b", re.IGNORECASE)
+"""What makes rows that are not those of a table."""
+COMPUTED = "computed_id"
 _UNREAD = re.compile(r"'[^']*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -163,6 +166,13 @@ _ARGUMENT = re.compile(
 
 def arguments_behind(rows: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the columns in calls and casts that make a column, and the tables of each."""
+    for match in _ARGUMENT.finditer(rows, *_expression(rows, name)):
+        tables = re.split(r"\bWHERE\b", from_of(rows, match.end()), flags=re.IGNORECASE)
+        yield match[1] or match[2], tables[0]
+
+
+def _expression(rows: str, name: str) -> tuple[int, int]:
+    """Return where the expression of a renamed column begins and ends."""
     end = re.search(rf"\bAS\s+[\"`]?{re.escape(name)}\b", rows, re.IGNORECASE)
     begin, depth = 0, 0
     words = re.finditer(r"[(),]|\bSELECT\b", rows[: end.start()] if end else "", re.I)
@@ -171,9 +181,28 @@ def arguments_behind(rows: str, name: str) -> Iterator[tuple[str, str]]:
         if depth < 0 or (depth == 0 and match[0] not in "()"):
             begin = match.end()
             break
-    for match in _ARGUMENT.finditer(rows, begin, end.start() if end else 0):
-        tables = re.split(r"\bWHERE\b", from_of(rows, match.end()), flags=re.IGNORECASE)
-        yield match[1] or match[2], tables[0]
+    return begin, end.start() if end else 0
+
+
+def table_behind(rows: str, name: str) -> tuple[str, str]:
+    """Return the table of a computed id, and a SELECT of its rows with that id.
+
+    It is that of the arguments, else the first one of FROM; "" where rows are put together.
+    The id is called as `COMPUTED`.
+    """
+    source = f"FROM {from_of(rows, 0)}"
+    first = _TABLE.match(source)
+    if first is None or _TOGETHER.search(_UNREAD.sub("", rows)):
+        return "", ""
+    tables, (begin, end) = tables_of(source), _expression(rows, name)
+    behind = (
+        argument.rpartition(".")[0] for argument, _ in arguments_behind(rows, name)
+    )
+    aliases = {*behind} & {*tables}
+    alias = aliases.pop() if len(aliases) == 1 else first[2] or first[1]
+    table, id = tables[alias], rows[begin:end].strip()
+    select = f"SELECT {alias}.*, {id} AS {COMPUTED} FROM {table} {alias}"
+    return table, select if id else ""
 
 
 def _words(rows: str, start: int) -> Iterator[tuple[str, int, re.Match[str]]]:

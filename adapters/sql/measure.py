@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -54,11 +55,15 @@ PAGE = 20
 FAR = 50
 """A search is slow that reads more rows than this for each row of its page, or counted."""
 
+TINY = 20
+"""No index helps a table of so few rows."""
+
 SLOW = 1000.0
 """A search is slow that takes more milliseconds than this, twice."""
 
-SMALL = 10_000
-"""A search that reads fewer rows is a note: how long it takes depends on who else is there."""
+FAST, SMALL = 20.0, 10_000
+"""A search that reads fewer rows is a note, in so few milliseconds none: how long it takes
+depends on who else is there."""
 
 _MERGES = ", merges"
 """How the name of the first step along merges ends."""
@@ -209,6 +214,8 @@ class Measuring:
             place, column = self._of.survivor
         is_computed = not column
         is_small = (cost.read or SMALL) < SMALL and cost.milliseconds <= SLOW
+        if is_small and cost.milliseconds <= FAST:
+            return
         severity = Severity.NOTE if is_small else self._severity
         read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
@@ -367,8 +374,15 @@ class Measuring:
     def _begins(
         self, table: str, passed: Collection[str] = ()
     ) -> frozenset[str] | None:
-        """Return what the indexes of a table begin with, None where that is not known."""
+        """Return what the indexes of a table begin with, None where none would help.
+
+        Nor is it known of a table that cannot be read.
+        """
+        some: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
         try:
+            few = self._database.dialect.first(some, TINY + 1)
+            if len(self._database.fetch(few)) <= TINY:
+                return None
             return self._database.run(partial(_begins, table=table, passed=passed))
         except SourceDataError:
             return None

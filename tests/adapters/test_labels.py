@@ -2,7 +2,14 @@
 
 import pytest
 
-from adapters.labels import CANCELLED, contradicts, is_audit, is_mark, says
+from adapters.labels import (
+    CANCELLED,
+    contradicts,
+    holds_people,
+    is_audit,
+    is_mark,
+    says,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +77,19 @@ def test_what_the_whole_name_of_a_column_says(
     column: str, is_of_audit: bool, marks_rows: bool
 ) -> None:
     assert (is_audit(column), is_mark(column)) == (is_of_audit, marks_rows)
+
+
+@pytest.mark.parametrize(
+    ("table", "is_of_people"),
+    [
+        ("doctors", True),
+        ("dokter", True),
+        ("staff_record", True),
+        ("nurse_stations", False),
+        ("nursery", False),
+        ("medications", False),
+        ("patient_rooms", False),
+    ],
+)
+def test_what_the_whole_name_of_a_table_says(table: str, is_of_people: bool) -> None:
+    assert holds_people(table) is is_of_people

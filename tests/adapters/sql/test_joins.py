@@ -6,6 +6,7 @@ from adapters.sql.joins import (
     arguments_behind,
     between,
     comparisons,
+    table_behind,
     with_outer_joins,
 )
 
@@ -98,6 +99,30 @@ def test_the_columns_of_which_a_column_is_made(
 ) -> None:
     found = arguments_behind(rows, "day")
     assert [(column, tables.strip()) for column, tables in found] == arguments
+
+
+@pytest.mark.parametrize(
+    ("rows", "table", "select"),
+    [
+        (
+            "SELECT REPLACE(s.no, '/', '-') AS id FROM wards w JOIN stays s ON s.w = w.id",
+            "stays",
+            "SELECT s.*, REPLACE(s.no, '/', '-') AS computed_id FROM stays s",
+        ),
+        (
+            "SELECT 'a-' || id AS id FROM stays",
+            "stays",
+            "SELECT stays.*, 'a-' || id AS computed_id FROM stays stays",
+        ),
+        ("SELECT x.id FROM stays x WHERE x.id > 1", "stays", ""),
+        ("SELECT 'a-' || id AS id FROM (SELECT * FROM stays) x", "", ""),
+        ("SELECT 'a' || id AS id FROM a UNION ALL SELECT 'b' || id FROM b", "", ""),
+        ("SELECT CONCAT('a', id) AS id FROM moves GROUP BY id", "", ""),
+        ("SELECT DISTINCT CONCAT('a', id) AS id FROM moves", "", ""),
+    ],
+)
+def test_the_table_of_a_computed_id(rows: str, table: str, select: str) -> None:
+    assert table_behind(rows, "id") == (table, select)
 
 
 @pytest.mark.parametrize(

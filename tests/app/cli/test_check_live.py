@@ -279,7 +279,7 @@ def test_one_cause_is_one_finding(kind: str, url: str, check: Check) -> None:
     more = (
         "CREATE TABLE more AS SELECT s.stay_id + 1000 * p.patient_id AS stay_id, s.patient_id,"
         " s.state, s.kind, s.began, s.ended, s.visit, s.unit, s.changed"
-        " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 20"
+        " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 100"
     )
     day = "ALTER TABLE stays ADD COLUMN day DATE", "UPDATE stays SET day = began"
     fill(url, kind, (more, *day))
@@ -412,8 +412,11 @@ def test_suggested_indexes_of_the_demo_make_their_findings_disappear(
     run(url, *(f"DROP INDEX {{0}}{on}".format(*name) for name in names))
     lacking = [one for one in checked(DEMO, capsys) if is_index(one)]
     assert {"sejour.patient_id", "sejour.date_entree"} < {o["source"] for o in lacking}
-    run(url, *(one["remedy"] for one in lacking))
-    assert [one for one in checked(DEMO, capsys) if is_index(one)] == []
+    # MariaDB may say only once a table has its indexes of which table a column is; an index
+    # that is suggested twice cannot be made.
+    while lacking:
+        run(url, *(one["remedy"] for one in lacking))
+        lacking = [one for one in checked(DEMO, capsys) if is_index(one)]
 
 
 def is_index(one: dict[str, str]) -> bool:
