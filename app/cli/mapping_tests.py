@@ -36,7 +36,15 @@ from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
-from app.cli.check import (
+from app.cli.rows import (
+    Cells,
+    known_item_columns,
+    read_cells,
+    read_items,
+    read_row,
+    rows_of,
+)
+from app.cli.tools import (
     FINDINGS,
     FINE,
     Finding,
@@ -45,14 +53,6 @@ from app.cli.check import (
     Severity,
     findings_of,
     print_json,
-)
-from app.cli.rows import (
-    Cells,
-    known_item_columns,
-    read_cells,
-    read_items,
-    read_row,
-    rows_of,
 )
 from app.cli.trial import (
     RefusedError,

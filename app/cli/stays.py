@@ -30,7 +30,7 @@ from adapters.mapping.model import FieldMapping, ResourceMapping
 from adapters.mapping.slots import Place, places_of
 from adapters.mapping.values import as_text
 from adapters.registry import open_source
-from app.cli.check import MappingFile, show_progress
+from app.cli.tools import MappingFile, show_progress
 
 NO_START = "no start"
 """The month of a stay without a start."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from adapters.contract import ResourceType
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn, no_yes
-from app.cli.check import CannotRunError
 from app.cli.names import OF_ROW, Words, all_of, fit, meanings_of, prefix_of, words_of
+from app.cli.tools import CannotRunError
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
