@@ -70,6 +70,9 @@ _NOTHING = "none"
 _UNSEEN = "unseen"
 """Stands for what no screen shows at all: nobody can confirm it."""
 
+_BY_CLASS = {"start", "end", "functional_unit"}
+"""Slots that a SELECT often takes from elsewhere for some classes of stays."""
+
 _UNASKED = {"id", "patient_id", "organization_id", "system", "use", "type", "assigner"}
 """Slots that no screen shows, and references: what they lead to is asked instead."""
 
@@ -79,7 +82,6 @@ UNCONFIRMED = "parts that no screen has confirmed"
 _COUNTED = "how many stays there are"
 _TOLD = ("the clock in winter", "the clock in summer", _COUNTED)
 _MOST_ROWS = 40
-_MOST_STAYS = 40
 _MINUTES = 16  # The characters of a day with hour and minute.
 
 _HEAD = """\
@@ -115,7 +117,7 @@ def run(*, file: Path, out: Path | None) -> int:
     if not asked:
         raise CannotRunError("the source has no stay that can be served")
     write_text(out, "".join(_text(asked)))
-    number = sum(len(of) for _, aspects in asked for of in aspects.values())
+    number = sum(len(of) for _, slots in asked for of in slots.values())
     print(f"{out}: {number} questions about {len(asked)} stays")
     return FINE
 
@@ -165,7 +167,7 @@ class Stay(NamedTuple):
     @property
     def aspects(self) -> Mapping[ResourceType, Sequence[Aspect]]:
         """What its values can confirm, by the resource that has them."""
-        return {kind: [*map(_aspect, _asked(row))] for kind, row in self.rows.items()}
+        return {kind: [a for _, a in _aspects(row)] for kind, row in self.rows.items()}
 
 
 def _traced(row: SourceRow) -> Sequence[TracedField]:
@@ -175,23 +177,29 @@ def _traced(row: SourceRow) -> Sequence[TracedField]:
     return [t for t in given if t.value not in (None, (), "")]
 
 
-def _asked(row: SourceRow) -> Iterator[TracedField]:
-    """Yield the fields of a row that a screen can show."""
+def _aspects(row: SourceRow) -> Iterator[tuple[TracedField, Aspect]]:
+    """Yield what a screen can show of a row: fields with what their values confirm."""
     kinds = {place.field.mark: place.kind for place in places_of(row.section)}
-    for traced in _traced(row):
-        kind, name = kinds[traced.field.mark], traced.name.rpartition(".")[2]
+    every = _traced(row)
+    of_class = next((f"of {t.value}" for t in every if t.name == "class"), "")
+    for traced in every:
+        field, kind = traced.field, kinds[traced.field.mark]
         is_fixed = not traced.cells and kind is not Kind.CODE
-        if not (name in _UNASKED or kind is Kind.SYSTEM or is_fixed):
-            yield traced
+        if is_fixed or kind is Kind.SYSTEM or traced.name.split(".")[-1] in _UNASKED:
+            continue
+        yield traced, Aspect(field.mark, traced.name, _variant(traced))
+        if of_class and traced.name in _BY_CLASS:
+            yield traced, Aspect(field.mark, traced.name, of_class)
 
 
-def _aspect(traced: TracedField) -> Aspect:
-    variant, value = "", traced.value
+def _variant(traced: TracedField) -> str:
+    """Return which code or which of the hospital's two clocks a value shows."""
     if traced.field.codes and traced.cells:
-        variant = _code(traced.field.codes, traced.cells[0][1])
-    elif isinstance(value, datetime) and not (traced.has_offset or _is_day(traced)):
-        variant = _season(value, traced.field)
-    return Aspect(traced.field.mark, traced.name, variant)
+        return _code(traced.field.codes, traced.cells[0][1])
+    is_by_clock = isinstance(traced.value, datetime) and not traced.has_offset
+    if is_by_clock and not _is_day(traced):
+        return _season(traced.value, traced.field)
+    return ""
 
 
 def _code(codes: CodeTable, cell: object) -> str:
@@ -307,7 +315,7 @@ def _by_name(section: ResourceMapping) -> Iterator[tuple[str, Place]]:
 def _shows(
     place: Place, name: str, record: Record, cells: Mapping[str, object]
 ) -> object:
-    """Return what a record shows of a field, as far as `_aspect` distinguishes it."""
+    """Return what a record shows of a field, as far as `_aspects` distinguishes it."""
     value, columns = getattr(record, name), place.field.columns
     if place.field.codes and columns:
         return name, _code(place.field.codes, cells[columns[0]])
@@ -315,27 +323,27 @@ def _shows(
     return name, _season(value, place.field) if is_time else value is None
 
 
-def _questions(stays: Sequence[Stay]) -> list["Question"]:
+class Question(NamedTuple):
+    """A stay to look up, and the slots to look at, by resource."""
+
+    stay: Stay
+    slots: Mapping[ResourceType, Sequence[str]]
+
+
+def _questions(stays: Sequence[Stay]) -> list[Question]:
     """Return few stays that together show everything, each with what it is asked for."""
     open_ = {aspect for stay in stays for aspect in _all(stay)}
     left, asked = [*stays], list[Question]()
-    while open_ and left and len(asked) < _MOST_STAYS:
+    while open_:
         best = max(left, key=lambda stay: len(open_ & {*_all(stay)}))
         left.remove(best)
-        new = {
-            kind: [a for a in dict.fromkeys(aspects) if a in open_]
-            for kind, aspects in best.aspects.items()
+        slots = {
+            kind: [*dict.fromkeys(aspect.slot for aspect in of if aspect in open_)]
+            for kind, of in best.aspects.items()
         }
         open_ -= {*_all(best)}
-        asked += [Question(best, new)] if any(new.values()) else []
+        asked.append(Question(best, slots))
     return asked
-
-
-class Question(NamedTuple):
-    """A stay to look up, and what to look for."""
-
-    stay: Stay
-    aspects: Mapping[ResourceType, Sequence[Aspect]]
 
 
 def _all(stay: Stay) -> Iterator[Aspect]:
@@ -345,18 +353,19 @@ def _all(stay: Stay) -> Iterator[Aspect]:
 def _text(asked: Sequence[Question]) -> Iterator[str]:
     """Yield the lines of the file of questions."""
     yield _HEAD
-    for stay, aspects in asked:
+    for stay, slots in asked:
         number = stay.record.visit_number
         about = f"visit {number}, " if number else ""
         yield f"  - id: {json.dumps(stay.record.id)}"
         yield f"  # {about}patient {stay.record.patient_id}\n"
-        for kind, of in aspects.items():
-            slots = Counter(aspect.slot for aspect in of)
+        for kind, of in slots.items():
+            every = Counter(traced.name for traced in _traced(stay.rows[kind]))
             blanks = 4 if kind is _STAY else 6
-            if slots and kind is not _STAY:
+            if of and kind is not _STAY:
                 yield f"    {kind.lower()}:\n"
-            for slot, times in slots.items():
-                answer = f'"{_OPEN}"' if times == 1 else json.dumps([_OPEN] * times)
+            for slot in of:
+                times = every[slot]
+                answer = json.dumps([_OPEN] * times if times > 1 else _OPEN)
                 yield f"{' ' * blanks}{slot}: {answer}\n"
     starts = [stay.record.start for stay, _ in asked if stay.record.start]
     yield _COUNTS % (f"{max(starts):%Y-%m}" if starts else "2024-03")
@@ -409,7 +418,7 @@ class _Answers:
         self, kind: ResourceType, table: Table, row: SourceRow
     ) -> Iterator[Finding]:
         slots = dict.fromkeys(place.slot for place in places_of(row.section))
-        every = [*_traced(row)]
+        every, aspects = [*_traced(row)], [*_aspects(row)]
         for slot, node in table.entries.items():
             if slot == "id" or slot in SECTIONS:
                 continue
@@ -419,9 +428,14 @@ class _Answers:
                 yield Finding.at(table.keys[slot], text, kind)
                 continue
             given = [traced for traced in every if traced.name == slot]
+            texts = [said.text for said in _texts(node)]
+            more = [t for t in given if not any(_is_same(text, t) for text in texts)]
+            if len(given) > len(texts) and more and not {_OPEN, _UNSEEN} & {*texts}:
+                text = "clients get more than the screen shows"
+                yield _finding(node.mark, text, slot, more, row)
             for said in _texts(node):
                 same = [t for t in given if _is_same(said.text, t)]
-                self._confirmed |= {*map(_aspect, same)}
+                self._confirmed |= {a for traced, a in aspects if traced in same}
                 if said.text == _UNSEEN:
                     self._unseen |= {t.field.mark for t in given}
                 is_right = not given if said.text == _NOTHING else bool(same)
@@ -549,9 +563,16 @@ def _other(
     hints = [*map(_apart, [said.text] * len(given), given)]
     hints += [f"{places[0]} has it"] if places else []
     hint = next(filter(None, hints), "")
+    text += f": {hint}" if hint else ""
+    return _finding(said.mark, text, slot, given, row)
+
+
+def _finding(
+    mark: Mark, text: str, slot: str, given: Sequence[TracedField], row: SourceRow
+) -> Finding:
     columns = ", ".join(dict.fromkeys(c for t in given for c in t.field.columns))
     element = next(p.element for p in places_of(row.section) if p.slot == slot)
-    return Finding.at(said.mark, f"{text}: {hint}" if hint else text, element, columns)
+    return Finding.at(mark, text, element, columns)
 
 
 def _apart(said: str, traced: TracedField) -> str:

@@ -55,6 +55,15 @@ MISTAKES = {
         [("{from: unit}", "{from: visit}"), ("{from: visit}", "{from: unit}")],
         {"Encounter.serviceProvider.extension": "has it"},
     ),
+    "more numbers": (
+        [
+            (
+                "value: {from: patient_id}}]",
+                "value: {from: patient_id}}, {system: urn:oid:1.2.5, value: {from: family}}]",
+            )
+        ],
+        {"Patient.identifier.value": "more than"},
+    ),
     "a class": ([("HC: IMP", "HC: AMB")], {"Encounter.class": ""}),
     "a deleted stay": ([("A: hidden", "A: finished")], {"Encounter": "must not"}),
     "genders": (
