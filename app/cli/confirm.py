@@ -1,88 +1,60 @@
 """`encounters mapping confirm`: rows held against the hospital's own screens.
 
 No row shows that a time is by another clock, that a unit comes from the wrong one of two
-columns, or what a code means. The hospital's screens do. A file beside the mapping holds
-what they show of some stays; `check --live` compares, and names what no screen has
-confirmed. The command writes that file with its questions. Findings quote no value of a row
-but codes.
+columns, or what a code means. The hospital's screens do. A file of answers beside the
+mapping holds what they show of some stays: `run` writes its questions; for `check --live`,
+`confirm` compares the answers with what clients get, and names what no screen has confirmed.
+
+No finding quotes a value of a row or an answer: only codes that the mapping file names.
 """
 
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import islice
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adapters.contract import (
-    AdapterError,
-    EncounterRecord,
-    GoneError,
-    NotFoundError,
-    Record,
-    ResourceType,
-    RowFault,
-    SearchQuery,
-    Sort,
-    SortKey,
-    SourceDataError,
-)
+from adapters.contract import AdapterError, ResourceType, TooCostlyError
 from adapters.folding import fold
-from adapters.inspection import (
-    SAMPLE,
-    SMALL_SAMPLE,
-    RowReader,
-    SourcePage,
-    SourceRow,
-    all_pages,
-    find_rows,
-    plain_text,
-)
-from adapters.mapping.lineage import TracedField, trace
-from adapters.mapping.model import CodeTable, FieldMapping, Mark, ResourceMapping
-from adapters.mapping.problems import did_you_mean
+from adapters.inspection import plain_text
+from adapters.mapping.lineage import TracedField
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import Mark
+from adapters.mapping.problems import MappingError, did_you_mean
 from adapters.mapping.schema import problems_of
-from adapters.mapping.slots import SECTIONS, Kind, Place, places_of
-from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
-from adapters.registry import open_source
-from app.cli.tools import (
-    FINE,
-    CannotRunError,
-    Finding,
-    MappingFile,
-    Severity,
-    write_text,
+from adapters.mapping.slots import UNSERVED, Kind, Place, places_of
+from adapters.mapping.yaml import Items, Node, Scalar, Table, find, parse_file
+from app.cli.served import (
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    Aspect,
+    Resource,
+    Served,
+    Stay,
+    is_day,
+    offsets,
+    serving,
 )
-from app.cli.trial import RefusedError, Searches, searching
+from app.cli.tools import FINE, CannotRunError, Finding, Severity, write_text
+from app.cli.trial import RefusedError, Searches
 
-_STAY, _PATIENT, _ORGANIZATION = ResourceType
-
-_OPEN = "?"
-"""Stands for what nobody has looked up yet."""
-
-_NOTHING = "none"
-"""Stands for what a screen shows to be empty."""
-
-_UNSEEN = "unseen"
-"""Stands for what no screen shows at all: nobody can confirm it."""
-
-_BY_CLASS = {"start", "end", "functional_unit"}
-"""Slots that a SELECT often takes from elsewhere for some classes of stays."""
-
-_UNASKED = {"id", "patient_id", "organization_id", "system", "use", "type", "assigner"}
-"""Slots that no screen shows, and references: what they lead to is asked instead."""
+_OPEN, _EMPTY, _UNSEEN = "?", "none", "unseen"
+"""Answers: not looked up yet; the screen shows nothing here; no screen shows this at all."""
 
 UNCONFIRMED = "parts that no screen has confirmed"
-"""The topic of what nothing but the rows themselves speaks for."""
+"""The topic of findings about what is not compared."""
 
+_CLOCKS = {"winter": "the clock in winter", "summer": "the clock in summer"}
 _COUNTED = "how many stays there are"
-_TOLD = ("the clock in winter", "the clock in summer", _COUNTED)
-_MOST_ROWS = 40
-_MINUTES = 16  # The characters of a day with hour and minute.
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?", re.ASCII)
+_DAY = len("2024-03-30")
+_NUMBER = re.compile(r"[0-9]{1,12}")
+_SEPARATORS = re.compile(r"[ ,.'\u00a0\u202f]")
 
 _HEAD = """\
 # Write what the hospital's own screens show in place of each "?": times by its clock
@@ -95,232 +67,80 @@ stays:
 _COUNTS = """\
 # How many stays searches have to find, from a statistic of the hospital.
 counts:
-  - {date: "%s", stays: "?"}
+  - {%sstays: "?"}
+"""
+_ABSENT = """\
 # Stays that must not be served: deleted ones, those of test patients.
 # absent: [id, id]
 """
 
 
 def beside(mapping: Path) -> Path:
-    """Return the file of what screens confirm of a mapping file."""
+    """Return the file of answers of a mapping file."""
     return mapping.with_suffix(".confirmed.yaml")
 
 
 def run(*, file: Path, out: Path | None) -> int:
     """Write the questions about a mapping, beside it if no other file is named."""
     out = out or beside(file)
-    if out.exists():
+    if os.path.lexists(out):
         raise CannotRunError(f"{out} exists already: name another file with --out")
-    mapping = MappingFile.open(file, os.environ)
-    with searching(mapping.mapping) as searches:
-        asked = _questions(_Shown(mapping, searches).sample())
-    if not asked:
-        raise CannotRunError("the source has no stay that can be served")
-    write_text(out, "".join(_text(asked)))
-    number = sum(len(of) for _, slots in asked for of in slots.values())
-    print(f"{out}: {number} questions about {len(asked)} stays")
+    with serving(file) as served:
+        questions = _questions(served.sample())
+        if not questions:
+            raise CannotRunError("the source has no stay that can be served")
+        write_text(out, "".join(_text(questions, served)))
+    number = sum(len(slots) for _, asked in questions for slots in asked.values())
+    print(f"{out}: {number} questions about {len(questions)} stays")
     return FINE
 
 
 def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
     """Yield where screens show something else, and what none has confirmed.
 
-    With `is_wrong` there is something to mend first, and nothing is said of the latter.
+    With `is_wrong` the mapping has errors to correct first: the latter is left out.
     """
-    file, written = MappingFile.open(path, os.environ), beside(path)
-    if not any(s.rows or s.http for s in file.sections(_STAY)):
+    sections = load_mapping(path, os.environ).sections
+    stays = [section for section in sections if section.resource_type is STAY]
+    # The rows of a custom adapter cannot be compared.
+    if not any(section.rows or section.http for section in stays):
         return
-    root = parse_file(written) if written.exists() else None
-    if root and (problems := problems_of(root, "ConfirmedFile")):
-        yield from (Finding.of(problem) for problem, _ in problems)
+    answers, problems = _answers(beside(path))
+    yield from problems
+    if problems or (is_wrong and not answers.entries):
         return
-    with searching(file.mapping) as searches:
-        shown = _Shown(file, searches)
-        answers = _Answers(shown, root.entries if root else {})
-        try:
-            yield from (differing := [*answers.findings()])
-            if not (differing or is_wrong):
-                yield from answers.unconfirmed()
-        except AdapterError as error:
-            text = f"nothing is compared with the hospital's screens: {error}"
-            mark = file.sections(_STAY)[0].mark
-            yield Finding.at(mark, text, _STAY, "", Severity.NOTE, "", UNCONFIRMED)
+    try:
+        with serving(path) as served:
+            comparison = _Comparison(served, answers)
+            for finding in comparison.differences():
+                is_wrong = True
+                yield finding
+            if not is_wrong:
+                yield from comparison.unconfirmed()
+    except AdapterError as error:
+        text = f"the comparison with the hospital's screens is not complete: {error}"
+        details = (text, STAY, "", Severity.WARNING, "", UNCONFIRMED)
+        yield Finding.at(stays[0].mark, *details)
 
 
-class Aspect(NamedTuple):
-    """What one value of a screen can confirm: a field, or a code or the clock of one."""
-
-    field: Mark
-    slot: str
-    variant: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.slot} {self.variant}".rstrip()
-
-
-class Stay(NamedTuple):
-    """A stay with the rows that it becomes visible by: its own, its patient's, its hospital's."""
-
-    record: EncounterRecord
-    rows: Mapping[ResourceType, SourceRow]
-
-    @property
-    def aspects(self) -> Mapping[ResourceType, Sequence[Aspect]]:
-        """What its values can confirm, by the resource that has them."""
-        return {kind: [a for _, a in _aspects(row)] for kind, row in self.rows.items()}
+def _answers(path: Path) -> tuple[Table, list[Finding]]:
+    """Return the answers of a file, none if there is no file, and what is wrong with it."""
+    none = Table(Mark(str(path), 1, 1), {}, {})
+    if not os.path.lexists(path):
+        return none, []
+    try:
+        root = parse_file(path)
+    except MappingError as error:
+        # What YAML cannot read may be an answer: a text with quotes may quote it.
+        safe = "not readable as YAML: quote texts with signs in them, and write no key twice"
+        texts = [(p.mark, safe if "'" in p.text else p.text) for p in error.problems]
+        return none, [Finding.at(mark, text) for mark, text in texts]
+    # Their paths hold keys, which may be answers in the wrong place.
+    problems = [problem for problem, _ in problems_of(root, "ConfirmedFile")]
+    return root, [Finding.at(p.mark, p.text) for p in problems]
 
 
-def _traced(row: SourceRow) -> Sequence[TracedField]:
-    """Return the fields of a row that give something."""
-    every = trace(row.section, row.columns, row.cells, row.items)
-    given = (t for t in every if t.is_included and t.counts)
-    return [t for t in given if t.value not in (None, (), "")]
-
-
-def _aspects(row: SourceRow) -> Iterator[tuple[TracedField, Aspect]]:
-    """Yield what a screen can show of a row: fields with what their values confirm."""
-    kinds = {place.field.mark: place.kind for place in places_of(row.section)}
-    every = _traced(row)
-    of_class = next((f"of {t.value}" for t in every if t.name == "class"), "")
-    for traced in every:
-        field, kind = traced.field, kinds[traced.field.mark]
-        is_fixed = not traced.cells and kind is not Kind.CODE
-        if is_fixed or kind is Kind.SYSTEM or traced.name.split(".")[-1] in _UNASKED:
-            continue
-        yield traced, Aspect(field.mark, traced.name, _variant(traced))
-        if of_class and traced.name in _BY_CLASS:
-            yield traced, Aspect(field.mark, traced.name, of_class)
-
-
-def _variant(traced: TracedField) -> str:
-    """Return which code or which of the hospital's two clocks a value shows."""
-    if traced.field.codes and traced.cells:
-        return _code(traced.field.codes, traced.cells[0][1])
-    is_by_clock = isinstance(traced.value, datetime) and not traced.has_offset
-    if is_by_clock and not _is_day(traced):
-        return _season(traced.value, traced.field)
-    return ""
-
-
-def _code(codes: CodeTable, cell: object) -> str:
-    """Return a code that the file names; what else a cell has may be anything."""
-    code = plain_text(cell)
-    return f"'{code}'" if code in codes.table else "otherwise"
-
-
-def _is_day(traced: TracedField) -> bool:
-    """Whether a time is a day to which the file adds the time."""
-    return len(traced.field.columns) == 1 and bool(
-        traced.field.time and traced.field.time.at
-    )
-
-
-def _season(value: datetime, field: FieldMapping) -> str:
-    """Return which of the two clocks of a zone a time is by, "" where it has one."""
-    assert field.time is not None, "the loader gives every time a rule"
-    local = value.astimezone(field.time.written)
-    january, july = (local.replace(month=m, day=1).utcoffset() for m in (1, 7))
-    if january is None or july is None or january == july:
-        return ""
-    return "in summer" if local.utcoffset() == max(january, july) else "in winter"
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What clients get of a mapping whose source is open."""
-
-    file: MappingFile
-    searches: Searches
-
-    def sample(self) -> list[Stay]:
-        """Return stays that differ: by codes, by the clock, by what they lack."""
-        adapter, ids = self.searches.adapter, list[str]()
-        for section in self.file.sections(_STAY):
-            if section.rows or section.http:
-                source = self.file.source_of(section)
-                with closing(open_source(source)) as reader:
-                    assert isinstance(reader, RowReader), (
-                        "only custom adapters are none"
-                    )
-                    pages = [*_ends(reader)]
-                ids += _varied(section, pages)
-        records = [adapter.read(_STAY, id) for id in ids]
-        return self.stays(r for r in records if isinstance(r, EncounterRecord))
-
-    def stays(self, records: Iterable[EncounterRecord]) -> list[Stay]:
-        """Return stays with their rows, and those of what they refer to."""
-        every = [*records]
-        own = dict(self._rows(_STAY, [record.id for record in every]))
-        patients = dict(self._rows(_PATIENT, [r.patient_id for r in every]))
-        hospitals = [r.organization_id for r in every if r.organization_id]
-        organizations = dict(self._rows(_ORGANIZATION, hospitals))
-        return [
-            Stay(
-                record,
-                {_STAY: own[record.id]}
-                | _under(_PATIENT, patients.get(record.patient_id))
-                | _under(
-                    _ORGANIZATION, organizations.get(record.organization_id or "")
-                ),
-            )
-            for record in every
-        ]
-
-    def _rows(
-        self, kind: ResourceType, ids: Sequence[str]
-    ) -> Iterator[tuple[str, SourceRow]]:
-        """Yield the rows of resources by id; what is not there is reported elsewhere."""
-        adapter, mapping, found = self.searches.adapter, self.file.mapping, []
-        for id in dict.fromkeys(ids) if self.file.sections(kind) else ():
-            with suppress(NotFoundError, GoneError, SourceDataError):
-                adapter.read(kind, id)
-                found.append(id)
-        if found:
-            yield from zip(found, find_rows(mapping, kind, found), strict=True)
-
-
-def _under(kind: ResourceType, row: SourceRow | None) -> dict[ResourceType, SourceRow]:
-    return {kind: row} if row else {}
-
-
-def _ends(reader: RowReader) -> Iterator[SourcePage]:
-    """Yield a page of the first stays by id, and one of the newest."""
-    able = reader.capabilities[_STAY]
-    yield from islice(all_pages(reader, _STAY), 1)
-    if SortKey.DATE in able.sorts:
-        size = SAMPLE if able.keyset else SMALL_SAMPLE
-        newest = Sort(SortKey.DATE, descending=True)
-        yield reader.search_rows(SearchQuery(_STAY, (), newest, size))
-
-
-def _varied(section: ResourceMapping, pages: Sequence[SourcePage]) -> list[str]:
-    """Return the ids of rows that show something which those before do not."""
-    seen, ids = set[object](), dict[str, None]()
-    for page in pages:
-        rows = zip(page.page.rows, page.cells, strict=True)
-        for record, cells in ((r, c) for r, c in rows if not isinstance(r, RowFault)):
-            cell = dict(zip(page.columns, cells, strict=True))
-            shows = {_shows(p, name, record, cell) for name, p in _by_name(section)}
-            if shows - seen and len(ids) < _MOST_ROWS:
-                ids[record.id] = None
-                seen |= shows
-    return [*ids]
-
-
-def _by_name(section: ResourceMapping) -> Iterator[tuple[str, Place]]:
-    own = [place for place in places_of(section) if place.item is None]
-    yield from ((place.field.slot, place) for place in own)
-
-
-def _shows(
-    place: Place, name: str, record: Record, cells: Mapping[str, object]
-) -> object:
-    """Return what a record shows of a field, as far as `_aspects` distinguishes it."""
-    value, columns = getattr(record, name), place.field.columns
-    if place.field.codes and columns:
-        return name, _code(place.field.codes, cells[columns[0]])
-    is_time = isinstance(value, datetime)
-    return name, _season(value, place.field) if is_time else value is None
+# The questions
 
 
 class Question(NamedTuple):
@@ -332,191 +152,221 @@ class Question(NamedTuple):
 
 def _questions(stays: Sequence[Stay]) -> list[Question]:
     """Return few stays that together show everything, each with what it is asked for."""
-    open_ = {aspect for stay in stays for aspect in _all(stay)}
-    left, asked = [*stays], list[Question]()
-    while open_:
-        best = max(left, key=lambda stay: len(open_ & {*_all(stay)}))
-        left.remove(best)
+    left, questions = {a for stay in stays for a in stay.aspects}, list[Question]()
+    while left:
+        stay = max(stays, key=lambda each: len(left & each.aspects))
         slots = {
-            kind: [*dict.fromkeys(aspect.slot for aspect in of if aspect in open_)]
-            for kind, of in best.aspects.items()
+            kind: [*dict.fromkeys(a.slot for a in resource.aspects if a in left)]
+            for kind, resource in stay.resources.items()
         }
-        open_ -= {*_all(best)}
-        asked.append(Question(best, slots))
-    return asked
+        left -= stay.aspects
+        questions.append(Question(stay, slots))
+    return questions
 
 
-def _all(stay: Stay) -> Iterator[Aspect]:
-    return (aspect for aspects in stay.aspects.values() for aspect in aspects)
-
-
-def _text(asked: Sequence[Question]) -> Iterator[str]:
+def _text(questions: Sequence[Question], served: Served) -> Iterator[str]:
     """Yield the lines of the file of questions."""
     yield _HEAD
-    for stay, slots in asked:
+    for stay, asked in questions:
         number = stay.record.visit_number
-        about = f"visit {number}, " if number else ""
+        about = f"visit {json.dumps(number)[1:-1]}, " if number else ""
         yield f"  - id: {json.dumps(stay.record.id)}"
         yield f"  # {about}patient {stay.record.patient_id}\n"
-        for kind, of in slots.items():
-            every = Counter(traced.name for traced in _traced(stay.rows[kind]))
-            blanks = 4 if kind is _STAY else 6
-            if of and kind is not _STAY:
+        for kind, slots in asked.items():
+            if slots and kind is not STAY:
                 yield f"    {kind.lower()}:\n"
-            for slot in of:
-                times = every[slot]
+            for slot in slots:
+                times = len(stay.resources[kind].named(slot))
                 answer = json.dumps([_OPEN] * times if times > 1 else _OPEN)
-                yield f"{' ' * blanks}{slot}: {answer}\n"
-    starts = [stay.record.start for stay, _ in asked if stay.record.start]
-    yield _COUNTS % (f"{max(starts):%Y-%m}" if starts else "2024-03")
+                yield f"{'    ' if kind is STAY else '      '}{slot}: {answer}\n"
+    starts = [stay.record.start for stay, _ in questions if stay.record.start]
+    parameters = _countable(
+        served.searches, f"{max(starts):%Y-%m}" if starts else "2024-03"
+    )
+    if parameters is not None:
+        written = (f"{name}: {json.dumps(v)}, " for name, v in parameters.items())
+        yield _COUNTS % "".join(written)
+    yield _ABSENT
 
 
-class _Answers:
-    """What a file of answers says, held against what clients get."""
+def _countable(searches: Searches, month: str) -> Mapping[str, str] | None:
+    """Return the search of stays that a statistic counts, None if clients have none."""
+    for parameters in ({"date": month}, dict[str, str]()):
+        with suppress(RefusedError):
+            searches.query(STAY, [*parameters.items()])
+            return parameters
+    return None
 
-    def __init__(self, shown: _Shown, entries: Mapping[str, Node]) -> None:
-        self._shown, self._entries = shown, entries
-        self._confirmed, self._unseen = set[Aspect](), set[Mark]()
-        self._told = set[str]()
 
-    def findings(self) -> Iterator[Finding]:
+# The answers
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """The answers of a file, held against what clients get; it notes what they confirm."""
+
+    served: Served
+    answers: Table
+    confirmed: set[Aspect] = field(default_factory=set)
+    unseen: set[Aspect] = field(default_factory=set)
+    answered: set[str] = field(default_factory=set)
+
+    def differences(self) -> Iterator[Finding]:
         """Yield where the screens show something else."""
-        written = {_id(entry): entry for entry in _tables(self._entries, "stays")}
-        records = dict[str, EncounterRecord]()
-        for id, entry in written.items():
-            try:
-                record = self._shown.searches.adapter.read(_STAY, id)
-            except (NotFoundError, GoneError):
-                text = (
-                    "clients do not get this stay: it is not in rows, or never served"
-                )
-                yield Finding.at(entry.mark, text, _STAY)
-            except SourceDataError:
-                yield Finding.at(entry.mark, "the row of this stay is invalid", _STAY)
+        entries = [(_written(each, "id"), each) for each in self._tables("stays")]
+        stays = self.served.stays(id for id, _ in entries)
+        for id, entry in entries:
+            if id in stays:
+                yield from self._stay(entry, stays[id])
             else:
-                assert isinstance(record, EncounterRecord), "as it was asked"
-                records[id] = record
-        for stay in self._shown.stays(records.values()):
-            yield from self._compared(written[stay.record.id], stay)
+                text = "clients do not get this stay: it is not in rows, it is never"
+                text += " served, or its row is invalid"
+                yield Finding.at(entry.mark, text, STAY)
         yield from self._clock()
         yield from self._absent()
-        yield from self._counted()
+        yield from self._counts()
 
-    def _compared(self, entry: Table, stay: Stay) -> Iterator[Finding]:
+    def unconfirmed(self) -> Iterator[Finding]:
+        """Yield what no screen has confirmed, a warning for each section."""
+        file, sample = self.served.file, self.served.sample()
+        names = {section.mark: set[str]() for section in file.mapping.sections}
+        for aspect in (aspect for stay in sample for aspect in stay.aspects):
+            is_unseen = aspect._replace(variant="") in self.unseen
+            if not is_unseen and aspect not in self.confirmed:
+                names[aspect.section].add(str(aspect))
+        general = {*_CLOCKS.values()}
+        if _countable(self.served.searches, "2024-03") is not None:
+            general.add(_COUNTED)
+        remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
+        for section in (s for kind in ResourceType for s in file.sections(kind)):
+            parts = sorted(names[section.mark])
+            if sample and section.resource_type is STAY:
+                parts += sorted(general - self.answered)
+                general.clear()
+            if parts:
+                text = f"{len(parts)} parts" if parts[1:] else "1 part"
+                text += f"{file.of_source(section)} {'are' if parts[1:] else 'is'}"
+                text += " not confirmed by the hospital's screens"
+                more = f"{remedy}\n{', '.join(parts)}"
+                details = (section.resource_type, "", Severity.WARNING, more)
+                yield Finding.at(section.mark, text, *details, UNCONFIRMED)
+
+    def _tables(self, key: str) -> Iterator[Table]:
+        node = find(self.answers, (key,))
+        items = node.items if isinstance(node, Items) else ()
+        return (item for item in items if isinstance(item, Table))
+
+    def _stay(self, entry: Table, stay: Stay) -> Iterator[Finding]:
         """Yield where a stay, its patient or its hospital are shown with other values."""
-        nested = {kind: entry.entries.get(kind.lower()) for kind in ResourceType}
-        for kind, table in ((_STAY, entry), *nested.items()):
+        nested = {kind.lower(): kind for kind in (PATIENT, ORGANIZATION)}
+        own = {k: n for k, n in entry.entries.items() if k not in {"id", *nested}}
+        yield from self._resource(Table(entry.mark, own, entry.keys), stay, STAY)
+        for key, kind in nested.items():
+            table = entry.entries.get(key)
             if isinstance(table, Table):
-                row = stay.rows.get(kind)
-                if row is None:
-                    text = f"the stay leads to no {kind.lower()} that clients get"
-                    yield Finding.at(table.mark, text, f"{_STAY}.{kind.lower()}")
-                else:
-                    yield from self._row(kind, table, row)
+                yield from self._resource(table, stay, kind)
 
-    def _row(
-        self, kind: ResourceType, table: Table, row: SourceRow
+    def _resource(
+        self, table: Table, stay: Stay, kind: ResourceType
     ) -> Iterator[Finding]:
-        slots = dict.fromkeys(place.slot for place in places_of(row.section))
-        every, aspects = [*_traced(row)], [*_aspects(row)]
+        resource = stay.resources.get(kind)
+        if resource is None:
+            text = f"the stay leads to no {kind.lower()} that clients get"
+            yield Finding.at(table.mark, text, f"{STAY}.{kind.lower()}")
+            return
+        places: dict[str, list[Place]] = {}
+        for place in places_of(resource.row.section):
+            places.setdefault(place.slot, []).append(place)
         for slot, node in table.entries.items():
-            if slot == "id" or slot in SECTIONS:
-                continue
-            if slot not in slots:
-                near = did_you_mean(slot, slots)
-                text = f"the section has no field '{slot}'{near}"
+            if slot in places:
+                yield from self._slot(node, resource, places[slot])
+            else:
+                text = f"the section has no such field{did_you_mean(slot, places)}"
                 yield Finding.at(table.keys[slot], text, kind)
-                continue
-            given = [traced for traced in every if traced.name == slot]
-            texts = [said.text for said in _texts(node)]
-            more = [t for t in given if not any(_is_same(text, t) for text in texts)]
-            if len(given) > len(texts) and more and not {_OPEN, _UNSEEN} & {*texts}:
-                text = "clients get more than the screen shows"
-                yield _finding(node.mark, text, slot, more, row)
-            for said in _texts(node):
-                same = [t for t in given if _is_same(said.text, t)]
-                self._confirmed |= {a for traced, a in aspects if traced in same}
-                if said.text == _UNSEEN:
-                    self._unseen |= {t.field.mark for t in given}
-                is_right = not given if said.text == _NOTHING else bool(same)
-                if said.text not in (_OPEN, _UNSEEN) and not is_right:
-                    yield _other(said, slot, given, every, row)
+
+    def _slot(
+        self, node: Node, resource: Resource, places: Sequence[Place]
+    ) -> Iterator[Finding]:
+        """Compare the answers about a slot with its values."""
+        place, section = places[0], resource.row.section.mark
+        values = resource.named(place.slot)
+        texts = [each.text for each in _scalars(node)]
+        if _UNSEEN in texts:
+            fields = (each.field.mark for each in places)
+            self.unseen.update(Aspect(section, mark, place.slot) for mark in fields)
+        for traced, aspects in resource.values:
+            is_shown = any(_is_same(text, traced) for text in texts)
+            if traced.name == place.slot and is_shown:
+                self.confirmed.update(aspects)
+        columns = ", ".join(dict.fromkeys(c for t in values for c in t.field.columns))
+        where = (place.element, columns)
+        more = [t for t in values if not any(_is_same(text, t) for text in texts)]
+        if more and len(values) > len(texts) and not {_OPEN, _UNSEEN} & {*texts}:
+            yield Finding.at(
+                node.mark, "clients get more than the screen shows", *where
+            )
+        for answer in _scalars(node):
+            if text := _difference(answer.text, place, values, resource):
+                yield Finding.at(answer.mark, text, *where)
 
     def _clock(self) -> Iterator[Finding]:
         """Yield where the hospital's clock is at another distance from UTC."""
-        node, zone = self._entries.get("clock"), self._shown.file.mapping.time_zone
-        this_year = datetime.now(zone)
-        both = [this_year.replace(month=month, day=1) for month in (1, 7)]
-        both.sort(key=lambda each: each.utcoffset() or timedelta())
-        for season, said in node.entries.items() if isinstance(node, Table) else ():
-            offset = both[season == "summer"].isoformat()[-6:]
-            if isinstance(said, Scalar) and said.text != _OPEN:
-                self._told.add(f"the clock in {season}")
-                if said.text != offset:
-                    text = f"the clock of {zone.key} is {offset} from UTC in {season}"
-                    yield Finding.at(said.mark, text, "time_zone")
+        zone = self.served.file.mapping.time_zone
+        now = datetime.now(zone)
+        for season, offset in zip(_CLOCKS, offsets(now), strict=True):
+            expected = now.replace(tzinfo=timezone(offset)).isoformat()[-6:]
+            text = f"the clock of {zone.key} is {expected} from UTC in {season}"
+            for answer in _scalars(find(self.answers, ("clock", season))):
+                if answer.text != _OPEN:
+                    self.answered.add(_CLOCKS[season])
+                if answer.text not in (_OPEN, expected):
+                    yield Finding.at(answer.mark, text, "time_zone")
 
     def _absent(self) -> Iterator[Finding]:
-        for node in _texts(self._entries.get("absent")):
-            with suppress(NotFoundError, GoneError):
-                self._shown.searches.adapter.read(_STAY, node.text)
+        """Yield the stays that clients get and must not."""
+        for answer in _scalars(find(self.answers, ("absent",))):
+            if self.served.record(STAY, answer.text):
                 text = "clients get this stay, which must not be served"
-                yield Finding.at(node.mark, text, _STAY)
+                yield Finding.at(answer.mark, text, STAY)
 
-    def _counted(self) -> Iterator[Finding]:
+    def _counts(self) -> Iterator[Finding]:
         """Yield the searches that find more or fewer stays than the hospital counts."""
-        searches = self._shown.searches
-        for entry in _tables(self._entries, "counts"):
-            values = {key: plain(node) for key, node in entry.entries.items()}
-            wanted = values.pop("stays")
-            if wanted == _OPEN:
+        for entry in self._tables("counts"):
+            number = _SEPARATORS.sub("", _written(entry, "stays"))
+            if number == _OPEN:
                 continue
-            try:
-                query = searches.query(_STAY, [*values.items()])
-                found = searches.adapter.count(query)
-            except RefusedError as error:
-                yield Finding.at(entry.mark, f"cannot be counted: {error}", _STAY)
-                continue
-            self._told.add(_COUNTED)
-            if str(found) != wanted:
-                text = (
-                    f"a search finds {found:,} stays, and the hospital counts {wanted}"
-                )
-                yield Finding.at(entry.mark, text, _STAY)
+            text = "write how many stays it are in digits, or unseen"
+            if number == _UNSEEN or _NUMBER.fullmatch(number):
+                self.answered.add(_COUNTED)
+                text = "" if number == _UNSEEN else self._miscounted(entry, int(number))
+            if text:
+                yield Finding.at(entry.mark, text, STAY)
 
-    def unconfirmed(self) -> Iterator[Finding]:
-        """Yield what no screen has confirmed, a warning for each resource type."""
-        file, every = self._shown.file, self._shown.sample()
-        remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
-        for kind in ResourceType:
-            aspects = (
-                aspect for stay in every for aspect in stay.aspects.get(kind, ())
-            )
-            open_ = {a for a in aspects if a.field not in self._unseen}
-            names = sorted({*map(str, open_ - self._confirmed)})
-            names += [t for t in _TOLD if kind is _STAY and t not in self._told]
-            if every and names:
-                text = f"{len(names)} parts are" if names[1:] else "1 part is"
-                text += " not confirmed by the hospital's screens"
-                mark, more = (
-                    file.sections(kind)[0].mark,
-                    f"{remedy}\n{', '.join(names)}",
-                )
-                details = (text, kind, "", Severity.WARNING, more, UNCONFIRMED)
-                yield Finding.at(mark, *details)
+    def _miscounted(self, entry: Table, number: int) -> str:
+        """Return what is wrong with the number of stays that a search finds, "" if nothing."""
+        searches = self.served.searches
+        names = [name for name in entry.entries if name != "stays"]
+        try:
+            parameters = [(name, _written(entry, name)) for name in names]
+            total = searches.count(searches.query(STAY, parameters))
+        except RefusedError:
+            offer = searches.offer.resources.get(STAY)
+            offered = ", ".join(offer.parameters) if offer else "nothing"
+            return f"clients cannot search so: they are offered {offered}"
+        except TooCostlyError:
+            return "the count takes too long: write a search that finds less"
+        word = "more" if total > number else "fewer"
+        text = f"a search finds {total:,} stays, {word} than the hospital counts"
+        return "" if total == number else text
 
 
-def _id(entry: Table) -> str:
-    return str(plain(entry.entries["id"]))
+def _written(table: Table, key: str) -> str:
+    """Return the text of a key, that of an open question if it is not there."""
+    node = table.entries.get(key)
+    return node.text if isinstance(node, Scalar) else _OPEN
 
 
-def _tables(entries: Mapping[str, Node], key: str) -> Iterator[Table]:
-    node = entries.get(key)
-    items = node.items if isinstance(node, Items) else ()
-    return (item for item in items if isinstance(item, Table))
-
-
-def _texts(node: Node | None) -> Iterator[Scalar]:
+def _scalars(node: Node | None) -> Iterator[Scalar]:
     items = node.items if isinstance(node, Items) else (node,)
     return (item for item in items if isinstance(item, Scalar))
 
@@ -530,58 +380,71 @@ def _as_shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_same(said: str, traced: TracedField) -> bool:
+def _is_same(answer: str, traced: TracedField) -> bool:
+    """Whether a screen shows a value: a time as far as it shows it, a name however written."""
     value, shown = traced.value, _as_shown(traced.value)
     if isinstance(value, datetime):
-        least = len("2024-03-30") if _is_day(traced) else _MINUTES
-        return len(said) >= least and shown.startswith(said.replace("T", " "))
-    is_for_people = "." in traced.name and not traced.name.startswith("identifiers.")
-    return said == shown or (is_for_people and fold(said) == fold(shown))
+        is_whole = len(answer) > _DAY or is_day(traced)
+        is_time = _moment(answer) is not None and is_whole
+        return is_time and shown.startswith(answer.replace("T", " "))
+    is_for_people = traced.kind in (Kind.TEXT, Kind.PARTS)
+    return answer == shown or (is_for_people and fold(answer) == fold(shown))
 
 
-def _other(
-    said: Scalar,
-    slot: str,
-    given: Sequence[TracedField],
-    every: Sequence[TracedField],
-    row: SourceRow,
-) -> Finding:
-    """Return the finding of a value that a screen shows otherwise."""
-    if said.text == _NOTHING:
-        text = "the screen shows nothing here, and clients get something"
-    else:
-        text = (
-            "the screen shows something else" if given else "clients get nothing here"
-        )
-    # Where the value is instead may say what is wrong.
-    places = [t.name for t in every if t.name != slot and _is_same(said.text, t)]
-    cells = zip(row.columns, row.cells, strict=True)
-    read = {column for traced in given for column in traced.field.columns}
-    places += [
-        c for c, cell in cells if plain_text(cell) == said.text and c not in read
-    ]
-    hints = [*map(_apart, [said.text] * len(given), given)]
-    hints += [f"{places[0]} has it"] if places else []
-    hint = next(filter(None, hints), "")
-    text += f": {hint}" if hint else ""
-    return _finding(said.mark, text, slot, given, row)
-
-
-def _finding(
-    mark: Mark, text: str, slot: str, given: Sequence[TracedField], row: SourceRow
-) -> Finding:
-    columns = ", ".join(dict.fromkeys(c for t in given for c in t.field.columns))
-    element = next(p.element for p in places_of(row.section) if p.slot == slot)
-    return Finding.at(mark, text, element, columns)
-
-
-def _apart(said: str, traced: TracedField) -> str:
-    """Return how far a time is from that of a screen, "" for what is no time."""
-    if not isinstance(traced.value, datetime) or len(said) < _MINUTES:
+def _difference(
+    answer: str, place: Place, values: Sequence[TracedField], resource: Resource
+) -> str:
+    """Return how an answer differs from the values of its slot, "" if it does not."""
+    if answer in (_OPEN, _UNSEEN) or any(_is_same(answer, each) for each in values):
         return ""
+    if answer == _EMPTY:
+        text = "the screen shows nothing here, and clients get something"
+        return text if values else ""
+    if form := _right_form(answer, place):
+        return f"this cannot be compared: write {form}"
+    text = "the screen shows something else" if values else "clients get nothing here"
+    hints = [_apart(answer, each.value) for each in values]
+    hints += [f"{name} has it" for name in _elsewhere(answer, place, resource)]
+    return ": ".join([text, *[*filter(None, hints)][:1]])
+
+
+def _right_form(answer: str, place: Place) -> str:
+    """Return how an answer has to be written, "" for one that can be compared."""
+    if place.takes and answer not in place.takes:
+        return f"one of {', '.join(c for c in place.takes if c not in UNSERVED)}"
+    if place.kind is Kind.TIME and _moment(answer) is None:
+        return "a time as 2024-03-30 08:15"
+    if place.kind is Kind.DATE and (len(answer) > _DAY or _moment(answer) is None):
+        return "a day as 2024-03-30"
+    return ""
+
+
+def _moment(answer: str) -> datetime | None:
     try:
-        shown = datetime.fromisoformat(said).replace(tzinfo=traced.value.tzinfo)
+        # It is a local time, as screens show it.
+        return datetime.fromisoformat(answer) if _MOMENT.fullmatch(answer) else None
     except ValueError:
-        return "write it as 2024-03-30 08:15"
-    hours = (shown - traced.value).total_seconds() / 3600
-    return f"{abs(hours):.4g} h {'later' if hours > 0 else 'earlier'}"
+        return None
+
+
+def _elsewhere(answer: str, place: Place, resource: Resource) -> Iterator[str]:
+    """Yield the other fields and the columns that have what a screen shows in a field."""
+    if place.takes:
+        return
+    others = [v.traced for v in resource.values if v.traced.name != place.slot]
+    yield from (each.name for each in others if _is_same(answer, each))
+    read = {c for each in resource.named(place.slot) for c in each.field.columns}
+    for column, cell in zip(resource.row.columns, resource.row.cells, strict=True):
+        if column not in read and plain_text(cell) == answer:
+            yield column
+
+
+def _apart(answer: str, value: object) -> str:
+    """Return how far a time is from that of a screen, "" for what is no time."""
+    shown = _moment(answer)
+    if not isinstance(value, datetime) or shown is None:
+        return ""
+    if len(answer) == _DAY:
+        return "write the time of day too"
+    hours = (shown - value.replace(tzinfo=None)) / timedelta(hours=1)
+    return f"{round(abs(hours), 2):,g} h {'later' if hours > 0 else 'earlier'}"

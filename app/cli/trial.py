@@ -432,6 +432,11 @@ class Searches:
         with _refusals():
             return self.adapter.search(query)
 
+    def count(self, query: SearchQuery) -> int:
+        """Return how many matches a search has. Raises RefusedError, AdapterError."""
+        with _refusals():
+            return self.adapter.count(query)
+
 
 @contextmanager
 def searching(mapping: SourceMapping) -> Iterator[Searches]:
