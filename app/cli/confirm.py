@@ -403,7 +403,7 @@ def _difference(
     if form := _right_form(answer, place):
         return f"this cannot be compared: write {form}"
     text = "the screen shows something else" if values else "clients get nothing here"
-    hints = [_apart(answer, each.value) for each in values]
+    hints = [_apart(answer, each) for each in values]
     hints += [f"{name} has it" for name in _elsewhere(answer, place, resource)]
     return ": ".join([text, *[*filter(None, hints)][:1]])
 
@@ -439,12 +439,12 @@ def _elsewhere(answer: str, place: Place, resource: Resource) -> Iterator[str]:
             yield column
 
 
-def _apart(answer: str, value: object) -> str:
+def _apart(answer: str, traced: TracedField) -> str:
     """Return how far a time is from that of a screen, "" for what is no time."""
-    shown = _moment(answer)
+    value, shown = traced.value, _moment(answer)
     if not isinstance(value, datetime) or shown is None:
         return ""
     if len(answer) == _DAY:
-        return "write the time of day too"
+        return "" if is_day(traced) else "write the time of day too"
     hours = (shown - value.replace(tzinfo=None)) / timedelta(hours=1)
     return f"{round(abs(hours), 2):,g} h {'later' if hours > 0 else 'earlier'}"

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from app.cli import main
-from app.cli.confirm import UNCONFIRMED, beside
-from tests.app.cli.live_hospital import Findings, written
+from app.cli.confirm import UNCONFIRMED, beside, confirm
+from tests.app.cli.live_hospital import MAPPING, Findings, run, written
 
 Looked = Callable[..., Findings]
 
@@ -85,8 +85,8 @@ MISTAKES = {
 def looked(sqlite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Looked:
     """Return what compares the rows with a file of answers."""
 
-    def look(shown: str, *changes: tuple[str, str]) -> Findings:
-        file = written(tmp_path, *changes)
+    def look(shown: str, *changes: tuple[str, str], text: str = MAPPING) -> Findings:
+        file = written(tmp_path, *changes, text=text)
         beside(file).write_text(shown, "utf-8")
         main(["mapping", "check", "--live", "--json", str(file)])
         out = capsys.readouterr().out.partition("{")[2]
@@ -196,3 +196,201 @@ def test_codes_that_the_file_does_not_name_are_not_quoted(
     (open_,) = [one for one in found if one["element"] == "Encounter"]
     assert "class otherwise" in open_["remedy"]
     assert "V1" not in open_["remedy"]
+
+
+CANARY = "Ljungqvist-0042"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        f"{CANARY}: x",
+        f"clock: {{winter: {CANARY}, summer: '?'}}",
+        f"clock: {{{CANARY}: x}}",
+        f"stays: [{CANARY}]",
+        f"stays: [{{id: {CANARY}}}]",
+        f"stays: [{{id: 1, {CANARY}: x}}]",
+        f"stays: [{{id: 1, status: {CANARY}}}]",
+        f"stays: [{{id: 1, start: {CANARY}, end: [{CANARY}, none]}}]",
+        f"stays: [{{id: 1, patient: {{names.family: {CANARY}, birth_date: {CANARY}}}}}]",
+        f"stays: [{{id: 1, patient: {{names.given: Siri, {CANARY}}}}}]",
+        f"stays: [{{id: 1, patient: {{names.given: *{CANARY}}}}}]",
+        f"stays: [{{id: 1, patient: {{names.given: &{CANARY} x}}}}]",
+        f"stays: [{{id: 1, patient: {{{CANARY}: 1, {CANARY}: 2}}}}]",
+        f"stays: [{{id: 1, patient: {CANARY}, organization: [{CANARY}]}}]",
+        f"stays: [{{id: 1, patient: {{names.family: [{{{CANARY}: x}}]}}}}]",
+        f"counts: [{{date: {CANARY}, stays: 1}}]",
+        f"counts: [{{{CANARY}: 2024, stays: 1}}]",
+        f"counts: [{{stays: {CANARY}}}]",
+        f"counts: [{{stays: {'9' * 5000}}}]",
+        f"absent: {CANARY}",
+        f'absent: ["1", "\\0{CANARY}"]',
+        f"'{CANARY}",
+    ],
+)
+@pytest.mark.parametrize("option", ["--json", "--verbose"])
+def test_no_finding_quotes_an_answer(
+    shown: str,
+    option: str,
+    sqlite: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = written(tmp_path)
+    beside(file).write_text(shown, "utf-8")
+    assert main(["mapping", "check", "--live", option, str(file)]) == 1
+    printed = capsys.readouterr()
+    assert beside(file).name in printed.out
+    assert printed.err == ""
+    assert CANARY not in printed.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("start: 2020-05-01 15:10", "start: 2020-05-01", "time of day"),
+        ("start: 2020-05-01 15:10", "start: 2020-05-01T15:10+02:00", "08:15"),
+        ("start: 2020-05-01 15:10", "start: 2020-05-01 15:1", "08:15"),
+        ("status: finished", "status: terminated", "in-progress"),
+        ("birth_date: 1911-02-03", "birth_date: 03/02/1911", "2024-03-30"),
+        ("stays: 104", "stays: many", "digits"),
+        ("stays: 104", "stays: 103", "more than"),
+        ("{date: 2020-05, stays", "{date: May, stays", "offered"),
+        ("  - {id: 9,", "  - {id: 1, end: none}\n  - {id: 9,", "nothing here"),
+    ],
+)
+def test_a_finding_says_what_is_wrong_with_an_answer(
+    old: str, new: str, words: str, looked: Looked
+) -> None:
+    assert old in SHOWN
+    (one,) = looked(SHOWN.replace(old, new))
+    assert words in one["text"]
+
+
+def test_a_number_of_stays_that_nobody_has_needs_no_answer(looked: Looked) -> None:
+    assert looked(SHOWN.replace("stays: 104", "stays: unseen")) == []
+    assert looked(SHOWN.replace("stays: 104", "stays: '1 04'")) == []
+
+
+def test_the_number_is_asked_for_by_a_search_that_clients_have(
+    sqlite: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, ("patient, date, identifier", "patient, identifier"))
+    assert main(["mapping", "confirm", str(file)]) == 0
+    questions = yaml.safe_load(beside(file).read_text("utf-8"))
+    assert questions["counts"] == [{"stays": "?"}]
+
+
+TWO = """\
+mapping: 1
+name: Two hospitals
+profile: full
+time_zone: Australia/Sydney
+sources:
+  north: {kind: sql, url: {env: PAS_URL}, may_write: true}
+  south: {kind: sql, url: {env: PAS_URL}, may_write: true}
+codes:
+  status: {table: {E: in-progress, S: finished}, otherwise: hidden}
+  alive: {table: {F: "true", M: "false"}}
+encounter:
+  search: [_id, patient, date]
+  sort: [date]
+  sources:
+    - source: north
+      prefix: n-
+      rows: SELECT s.*, DATE(began) AS day, TIME(ended) AS clock FROM stays s
+      fields:
+        id: {from: stay_id}
+        patient_id: {from: patient_id, source: north}
+        status: {from: state, codes: status}
+        class: IMP
+        start: {from: day, at: "00:00"}
+        end: {from: [day, clock], at: "00:00"}
+    - source: south
+      prefix: s-
+      rows: SELECT * FROM stays
+      fields:
+        id: {from: stay_id}
+        patient_id: {from: patient_id, source: south}
+        status: finished
+        class: AMB
+        start: {from: began}
+patient:
+  search: [_id]
+  sources:
+    - source: north
+      prefix: n-
+      rows: SELECT p.*, sex = 'F' AS alive FROM patients p
+      fields:
+        id: {from: patient_id}
+        active: {from: alive}
+        telecoms:
+          - rows: SELECT patient_id, family, sex FROM patients
+            key: patient_id
+            only_if: {from: sex, in: [F]}
+            system: phone
+            value: {from: family}
+    - source: south
+      prefix: s-
+      rows: SELECT patient_id FROM patients
+      fields: {id: {from: patient_id}}
+"""
+
+
+def test_each_of_several_sources_is_confirmed_by_its_own_stays(looked: Looked) -> None:
+    shown = """
+clock: {winter: "+10:00", summer: "+11:00"}
+counts: [{stays: unseen}]
+stays:
+  - {id: n-1, status: finished, class: IMP, start: 2020-05-01, end: 2020-05-01 21:10,
+     patient: {active: true, telecoms.value: ljungqvist1}}
+  - {id: n-2, patient: {active: false, telecoms.value: none}}
+  - {id: n-9, status: in-progress}
+"""
+    (south,) = (one for one in looked(shown, text=TWO) if one["topic"] == UNCONFIRMED)
+    assert " of s- " in south["text"]
+    assert "start in winter" in south["remedy"]
+
+
+def test_a_source_that_is_away_is_a_warning(
+    sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path)
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{tmp_path}/nothing.sqlite")
+    (one,) = confirm(file, is_wrong=False)
+    assert one.severity == "warning"
+    assert main(["mapping", "confirm", str(file)]) == 2
+    # What has to be corrected first is known already.
+    assert [*confirm(file, is_wrong=True)] == []
+
+
+def test_questions_are_written_only_where_they_can_be(
+    sqlite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path)
+    below = file / "questions.yaml"
+    assert main(["mapping", "confirm", str(file), "--out", str(below)]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    run(sqlite, "DELETE FROM stays")
+    assert main(["mapping", "confirm", str(file)]) == 2
+    assert not beside(file).exists()
+
+
+INSTANT = {"postgresql": "changed AT TIME ZONE 'UTC'"}
+"""The last change with an offset, where a database has such times."""
+
+
+@pytest.mark.usefixtures("url")
+def test_times_of_each_database_are_compared(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = "stay_id, patient_id, state, kind, began, ended, visit, unit"
+    rows = f"SELECT {columns}, {INSTANT.get(kind, 'changed')} AS changed FROM stays"
+    file = written(tmp_path, ("SELECT * FROM stays", rows))
+    for shown, words in ((SHOWN, []), (SHOWN.replace("00:10", "02:10"), ["2 h later"])):
+        beside(file).write_text(shown, "utf-8")
+        main(["mapping", "check", "--live", "--json", str(file)])
+        findings = json.loads(capsys.readouterr().out)["findings"]
+        own = [one for one in findings if one["file"].endswith("confirmed.yaml")]
+        assert [one["text"].rpartition(": ")[2] for one in own] == words
+        assert words or UNCONFIRMED not in {one["topic"] for one in findings}
