@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -180,9 +180,10 @@ def _text(questions: Sequence[Question], served: Served) -> Iterator[str]:
                 answer = json.dumps([_OPEN] * times if times > 1 else _OPEN)
                 yield f"{'    ' if kind is STAY else '      '}{slot}: {answer}\n"
     starts = [stay.record.start for stay, _ in questions if stay.record.start]
-    parameters = _countable(
-        served.searches, f"{max(starts):%Y-%m}" if starts else "2024-03"
-    )
+    months = sorted(f"{start:%Y-%m}" for start in starts) or ["2024-03"]
+    # No statistic has a month that goes on, or one to come.
+    past = [month for month in months if month < f"{datetime.now(UTC):%Y-%m}"]
+    parameters = _countable(served.searches, (past or months)[-1])
     if parameters is not None:
         written = (f"{name}: {json.dumps(v)}, " for name, v in parameters.items())
         yield _COUNTS % "".join(written)
