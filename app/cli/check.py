@@ -101,6 +101,9 @@ def check_file(
             results += confirm(file, is_wrong=any(map(_is_error, results)))
         except CannotRunError as unavailable:
             error = unavailable
+        except MappingError as changed:
+            # Somebody saved the file meanwhile.
+            error = CannotRunError(str(changed))
     findings = [each for each in results if isinstance(each, Finding)]
     accepted: Sequence[KnownFinding] = ()
     # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.

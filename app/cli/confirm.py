@@ -41,7 +41,7 @@ from app.cli.served import (
     serving,
 )
 from app.cli.tools import FINE, CannotRunError, Finding, Severity, write_text
-from app.cli.trial import RefusedError, Searches
+from app.cli.trial import RefusedError, Searches, written
 
 _OPEN, _EMPTY, _UNSEEN = "?", "none", "unseen"
 """Answers: not looked up yet; the screen shows nothing here; no screen shows this at all."""
@@ -185,8 +185,8 @@ def _text(questions: Sequence[Question], served: Served) -> Iterator[str]:
     past = [month for month in months if month < f"{datetime.now(UTC):%Y-%m}"]
     parameters = _countable(served.searches, (past or months)[-1])
     if parameters is not None:
-        written = (f"{name}: {json.dumps(v)}, " for name, v in parameters.items())
-        yield _COUNTS % "".join(written)
+        search = (f"{name}: {json.dumps(v)}, " for name, v in parameters.items())
+        yield _COUNTS % "".join(search)
     yield _ABSENT
 
 
@@ -214,7 +214,7 @@ class _Comparison:
 
     def differences(self) -> Iterator[Finding]:
         """Yield where the screens show something else."""
-        entries = [(_written(each, "id"), each) for each in self._tables("stays")]
+        entries = [(_answer(each, "id"), each) for each in self._tables("stays")]
         stays = self.served.stays(id for id, _ in entries)
         for id, entry in entries:
             if id in stays:
@@ -295,17 +295,16 @@ class _Comparison:
         if _UNSEEN in texts:
             fields = (each.field.mark for each in places)
             self.unseen.update(Aspect(section, mark, place.slot) for mark in fields)
+        shown = [t for t in values if any(_is_same(text, t) for text in texts)]
         for traced, aspects in resource.values:
-            is_shown = any(_is_same(text, traced) for text in texts)
-            if traced.name == place.slot and is_shown:
+            if traced in shown:
                 self.confirmed.update(aspects)
         columns = ", ".join(dict.fromkeys(c for t in values for c in t.field.columns))
         where = (place.element, columns)
-        more = [t for t in values if not any(_is_same(text, t) for text in texts)]
-        if more and len(values) > len(texts) and not {_OPEN, _UNSEEN} & {*texts}:
-            yield Finding.at(
-                node.mark, "clients get more than the screen shows", *where
-            )
+        has_more = len(values) > len(texts) and any(t not in shown for t in values)
+        if has_more and not {_OPEN, _UNSEEN} & {*texts}:
+            text = "clients get more than the screen shows"
+            yield Finding.at(node.mark, text, *where)
         for answer in _scalars(node):
             if text := _difference(answer.text, place, values, resource):
                 yield Finding.at(answer.mark, text, *where)
@@ -333,7 +332,7 @@ class _Comparison:
     def _counts(self) -> Iterator[Finding]:
         """Yield the searches that find more or fewer stays than the hospital counts."""
         for entry in self._tables("counts"):
-            number = _SEPARATORS.sub("", _written(entry, "stays"))
+            number = _SEPARATORS.sub("", _answer(entry, "stays"))
             if number == _OPEN:
                 continue
             text = "write how many stays it are in digits, or unseen"
@@ -348,7 +347,7 @@ class _Comparison:
         searches = self.served.searches
         names = [name for name in entry.entries if name != "stays"]
         try:
-            parameters = [(name, _written(entry, name)) for name in names]
+            parameters = [(name, _answer(entry, name)) for name in names]
             total = searches.count(searches.query(STAY, parameters))
         except RefusedError:
             offer = searches.offer.resources.get(STAY)
@@ -361,7 +360,7 @@ class _Comparison:
         return "" if total == number else text
 
 
-def _written(table: Table, key: str) -> str:
+def _answer(table: Table, key: str) -> str:
     """Return the text of a key, that of an open question if it is not there."""
     node = table.entries.get(key)
     return node.text if isinstance(node, Scalar) else _OPEN
@@ -376,9 +375,7 @@ def _as_shown(value: Any) -> str:
     """Return a value as a screen shows it."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
-    if isinstance(value, tuple):
-        return " ".join(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return " ".join(value) if isinstance(value, tuple) else written(value)
 
 
 def _is_same(answer: str, traced: TracedField) -> bool:

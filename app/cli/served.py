@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -24,7 +24,7 @@ from adapters.mapping.model import Mark
 from adapters.mapping.slots import FHIR_ID, REFERS, Kind
 from app.cli.stays import Stays, reading
 from app.cli.tools import MappingFile
-from app.cli.trial import Searches, searching
+from app.cli.trial import Searches, searching, written
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
@@ -65,10 +65,14 @@ class Resource:
     values: Sequence[Value]
 
     @classmethod
-    def of(cls, row: SourceRow) -> Self:
-        """Return the resource of a row."""
+    def of(cls, row: SourceRow, patient_id: str = "") -> Self:
+        """Return the resource of a row; of a stay, `patient_id` is who remains of merged ones."""
         fields = trace(row.section, row.columns, row.cells, row.items)
-        filled = [f for f in fields if f.is_included and f.counts]
+        filled = [
+            replace(f, value=patient_id) if patient_id and f.name == "patient_id" else f
+            for f in fields
+            if f.is_included and f.counts
+        ]
         filled = [each for each in filled if each.value not in (None, (), "")]
         code = next((each.value for each in filled if each.name == "class"), "")
         section = row.section.mark
@@ -103,7 +107,7 @@ def _variant(traced: TracedField) -> str:
         # A code that the file does not name may be anything.
         return f"'{code}'" if code in codes.table else "otherwise"
     if traced.kind is Kind.FLAG:
-        return str(traced.value).lower()
+        return written(traced.value)
     is_by_clock = traced.kind is Kind.TIME and not (traced.has_offset or is_day(traced))
     return _season(traced) if is_by_clock else ""
 
@@ -161,8 +165,9 @@ class Served:
         records = [self.record(STAY, id) for id in dict.fromkeys(ids)]
         stays = [each for each in records if isinstance(each, EncounterRecord)]
         rows = find_rows(self.file.mapping, STAY, [stay.id for stay in stays])
-        pairs = [*zip(stays, map(Resource.of, rows), strict=True)]
-        return {stay.record.id: stay for stay in self._whole(pairs)}
+        pairs = zip(stays, rows, strict=True)
+        own = [(stay, Resource.of(row, stay.patient_id)) for stay, row in pairs]
+        return {stay.record.id: stay for stay in self._whole(own)}
 
     def record(self, kind: ResourceType, id: str) -> Record | None:
         """Return what clients get by an id, None for nothing."""
