@@ -192,6 +192,7 @@ def tests_beside(mapping: Path) -> Path:
 
 OF_ROWS = ("expect", "expect_absent", "expect_error")
 OF_SEARCHES = ("expect_found", "expect_request", "expect_refused")
+_SECONDS = 60.0
 LAID_OVER = ("given", "given_items", "search")
 """The keys of which a case adds to those of its test; its other keys replace them."""
 
@@ -551,7 +552,13 @@ def _stand_in(mapping: SourceMapping, rows: Rows) -> SourceMapping:
         for part in mapping.parts
         if part.section.rows
     )
-    source = replace(mapping.source, url="sqlite:///:memory:")
+    # No hospital is waited for: a busy machine fails no test.
+    source = replace(
+        mapping.source,
+        url="sqlite:///:memory:",
+        timeout_seconds=_SECONDS,
+        count_timeout_seconds=_SECONDS,
+    )
     return replace(mapping, source=source, resources=resources, parts=parts)
 
 
