@@ -26,7 +26,7 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError, did_you_mean
 from adapters.mapping.schema import problems_of
-from adapters.mapping.slots import UNSERVED, Kind, Place, places_of
+from adapters.mapping.slots import UNSERVED, Kind, Place, named_slots, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, find, parse_file
 from app.cli.served import (
     ORGANIZATION,
@@ -67,7 +67,6 @@ stays:
 _COUNTS = """\
 # How many stays searches have to find, from a statistic of the hospital.
 counts:
-  - {%sstays: "?"}
 """
 _ABSENT = """\
 # Stays that must not be served: deleted ones, those of test patients.
@@ -151,10 +150,14 @@ class Question(NamedTuple):
 
 
 def _questions(stays: Sequence[Stay]) -> list[Question]:
-    """Return few stays that together show everything, each with what it is asked for."""
+    """Return few stays that together show everything, each with what it is asked for.
+
+    The newest one is asked for everything: of it nobody is sure to know how it ends.
+    """
     left, questions = {a for stay in stays for a in stay.aspects}, list[Question]()
     while left:
-        stay = max(stays, key=lambda each: len(left & each.aspects))
+        rest = stays if questions else stays[:1]
+        stay = max(rest, key=lambda each: len(left & each.aspects))
         slots = {
             kind: [*dict.fromkeys(a.slot for a in resource.aspects if a in left)]
             for kind, resource in stay.resources.items()
@@ -176,27 +179,40 @@ def _text(questions: Sequence[Question], served: Served) -> Iterator[str]:
             if slots and kind is not STAY:
                 yield f"    {kind.lower()}:\n"
             for slot in slots:
-                times = len(stay.resources[kind].named(slot))
-                answer = json.dumps([_OPEN] * times if times > 1 else _OPEN)
-                yield f"{'    ' if kind is STAY else '      '}{slot}: {answer}\n"
+                fields = stay.resources[kind].named(slot)
+                answer = json.dumps([_OPEN] * len(fields) if fields[1:] else _OPEN)
+                is_told = "." in slot and (fields[1:] or ".value" in slot)
+                labels = ", ".join(map(_label, fields)) if is_told else ""
+                about = f"  # {labels}" if labels else ""
+                yield f"{'    ' if kind is STAY else '      '}{slot}: {answer}{about}\n"
     starts = [stay.record.start for stay, _ in questions if stay.record.start]
     months = sorted(f"{start:%Y-%m}" for start in starts) or ["2024-03"]
     # No statistic has a month that goes on, or one to come.
     past = [month for month in months if month < f"{datetime.now(UTC):%Y-%m}"]
-    parameters = _countable(served.searches, (past or months)[-1])
-    if parameters is not None:
-        search = (f"{name}: {json.dumps(v)}, " for name, v in parameters.items())
-        yield _COUNTS % "".join(search)
+    if counts := _countable(served.searches, (past or months)[-1]):
+        yield _COUNTS
+        for parameters in counts:
+            search = (f"{name}: {json.dumps(v)}, " for name, v in parameters.items())
+            yield f'  - {{{"".join(search)}stays: "{_OPEN}"}}\n'
     yield _ABSENT
 
 
-def _countable(searches: Searches, month: str) -> Mapping[str, str] | None:
-    """Return the search of stays that a statistic counts, None if clients have none."""
-    for parameters in ({"date": month}, dict[str, str]()):
+def _label(traced: TracedField) -> str:
+    """Return which of several values one is, by what the file says of it."""
+    fields = traced.item.fields if traced.item else {}
+    said = (fields[name] for name in ("type", "system", "use") if name in fields)
+    words = [each.constant for each in said if each.constant]
+    return " ".join(words) or ", ".join(traced.field.columns)
+
+
+def _countable(searches: Searches, month: str) -> Sequence[Mapping[str, str]]:
+    """Return the searches of stays that clients have, of all and of a month."""
+    found = []
+    for parameters in (dict[str, str](), {"date": month}):
         with suppress(RefusedError):
             searches.query(STAY, [*parameters.items()])
-            return parameters
-    return None
+            found.append(parameters)
+    return found
 
 
 # The answers
@@ -209,7 +225,7 @@ class _Comparison:
     served: Served
     answers: Table
     confirmed: set[Aspect] = field(default_factory=set)
-    unseen: set[Aspect] = field(default_factory=set)
+    unseen: set[tuple[Mark, str]] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
 
     def differences(self) -> Iterator[Finding]:
@@ -232,11 +248,11 @@ class _Comparison:
         file, sample = self.served.file, self.served.sample()
         names = {section.mark: set[str]() for section in file.mapping.sections}
         for aspect in (aspect for stay in sample for aspect in stay.aspects):
-            is_unseen = aspect._replace(variant="") in self.unseen
+            is_unseen = (aspect.section, aspect.slot) in self.unseen
             if not is_unseen and aspect not in self.confirmed:
                 names[aspect.section].add(str(aspect))
         general = {*_CLOCKS.values()}
-        if _countable(self.served.searches, "2024-03") is not None:
+        if _countable(self.served.searches, "2024-03"):
             general.add(_COUNTED)
         remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
         for section in (s for kind in ResourceType for s in file.sections(kind)):
@@ -275,27 +291,40 @@ class _Comparison:
             text = f"the stay leads to no {kind.lower()} that clients get"
             yield Finding.at(table.mark, text, f"{STAY}.{kind.lower()}")
             return
-        places: dict[str, list[Place]] = {}
-        for place in places_of(resource.row.section):
-            places.setdefault(place.slot, []).append(place)
+        places = {place.slot: place for place in places_of(resource.row.section)}
+        known = {name for name, _ in named_slots(kind)}
         for slot, node in table.entries.items():
             if slot in places:
                 yield from self._slot(node, resource, places[slot])
-            else:
-                text = f"the section has no such field{did_you_mean(slot, places)}"
+            elif slot not in known:
+                text = f"there is no such field{did_you_mean(slot, places)}"
                 yield Finding.at(table.keys[slot], text, kind)
+            elif not self._lack(slot, node, resource):
+                text = "the screen shows something, and the file has no field for it"
+                yield Finding.at(node.mark, text, kind)
 
-    def _slot(
-        self, node: Node, resource: Resource, places: Sequence[Place]
-    ) -> Iterator[Finding]:
-        """Compare the answers about a slot with its values."""
-        place, section = places[0], resource.row.section.mark
-        values = resource.named(place.slot)
-        texts = [each.text for each in _scalars(node)]
+    def _lack(self, slot: str, node: Node, resource: Resource) -> bool:
+        """Note that screens show nothing either; return whether they do not."""
+        texts = {each.text for each in _scalars(node)}
         if _UNSEEN in texts:
-            fields = (each.field.mark for each in places)
-            self.unseen.update(Aspect(section, mark, place.slot) for mark in fields)
-        shown = [t for t in values if any(_is_same(text, t) for text in texts)]
+            self.unseen.add((resource.row.section.mark, slot))
+        if _EMPTY in texts:
+            self.confirmed.update(a for a in resource.lacks if a.slot == slot)
+        return texts <= {_OPEN, _EMPTY, _UNSEEN}
+
+    def _slot(self, node: Node, resource: Resource, place: Place) -> Iterator[Finding]:
+        """Compare the answers about a slot with its values, one by one in their order."""
+        values, answers = resource.named(place.slot), [*_scalars(node)]
+        if not values:
+            self._lack(place.slot, node, resource)
+        texts = [each.text for each in answers]
+        if _UNSEEN in texts:
+            self.unseen.add((resource.row.section.mark, place.slot))
+        is_each = len(values) == len(texts)
+        pairs = [[each] for each in values] if is_each else [values] * len(texts)
+        shown = [
+            t for a, of in zip(texts, pairs, strict=True) for t in of if _is_same(a, t)
+        ]
         for traced, aspects in resource.values:
             if traced in shown:
                 self.confirmed.update(aspects)
@@ -305,8 +334,8 @@ class _Comparison:
         if has_more and not {_OPEN, _UNSEEN} & {*texts}:
             text = "clients get more than the screen shows"
             yield Finding.at(node.mark, text, *where)
-        for answer in _scalars(node):
-            if text := _difference(answer.text, place, values, resource):
+        for answer, of in zip(answers, pairs, strict=True):
+            if text := _difference(answer.text, place, of, resource):
                 yield Finding.at(answer.mark, text, *where)
 
     def _clock(self) -> Iterator[Finding]:
@@ -319,7 +348,7 @@ class _Comparison:
             for answer in _scalars(find(self.answers, ("clock", season))):
                 if answer.text != _OPEN:
                     self.answered.add(_CLOCKS[season])
-                if answer.text not in (_OPEN, expected):
+                if answer.text not in (_OPEN, _UNSEEN, expected):
                     yield Finding.at(answer.mark, text, "time_zone")
 
     def _absent(self) -> Iterator[Finding]:
@@ -429,7 +458,12 @@ def _elsewhere(answer: str, place: Place, resource: Resource) -> Iterator[str]:
     """Yield the other fields and the columns that have what a screen shows in a field."""
     if place.takes:
         return
-    others = [v.traced for v in resource.values if v.traced.name != place.slot]
+    every = [value.traced for value in resource.values]
+    others = [each for each in every if each.name != place.slot]
+    same = [
+        each for each in every if each.name == place.slot and _is_same(answer, each)
+    ]
+    yield from ("another one of these" for _ in same)
     yield from (each.name for each in others if _is_same(answer, each))
     read = {c for each in resource.named(place.slot) for c in each.field.columns}
     for column, cell in zip(resource.row.columns, resource.row.cells, strict=True):
@@ -444,5 +478,9 @@ def _apart(answer: str, traced: TracedField) -> str:
         return ""
     if len(answer) == _DAY:
         return "" if is_day(traced) else "write the time of day too"
-    hours = (shown - value.replace(tzinfo=None)) / timedelta(hours=1)
-    return f"{round(abs(hours), 2):,g} h {'later' if hours > 0 else 'earlier'}"
+    apart = shown - value.replace(tzinfo=None)
+    hours = abs(apart) / timedelta(hours=1)
+    units = ((hours / 24, "days", 72), (hours, "h", 1), (hours * 60, "min", 0))
+    number, unit = next((n, unit) for n, unit, least in units if hours >= least)
+    word = "later" if apart > timedelta() else "earlier"
+    return f"{round(number, 2):,g} {unit} {word}"

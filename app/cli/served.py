@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -15,13 +16,17 @@ from adapters.contract import (
     GoneError,
     NotFoundError,
     Record,
+    ReferenceCriterion,
     ResourceType,
+    SearchQuery,
+    Sort,
+    SortKey,
     SourceDataError,
 )
-from adapters.inspection import SourceRow, find_rows, plain_text
+from adapters.inspection import SourceRow, all_pages, find_rows, plain_text
 from adapters.mapping.lineage import TracedField, trace
-from adapters.mapping.model import Mark
-from adapters.mapping.slots import FHIR_ID, REFERS, Kind
+from adapters.mapping.model import Mark, ResourceMapping
+from adapters.mapping.slots import FHIR_ID, LISTS, REFERS, SLOTS, Kind, places_of
 from app.cli.stays import Stays, reading
 from app.cli.tools import MappingFile
 from app.cli.trial import Searches, searching, written
@@ -59,10 +64,11 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource that clients get, with its values."""
+    """A resource that clients get, with its values, and what it `lacks` by the mapping."""
 
     row: SourceRow
     values: Sequence[Value]
+    lacks: Sequence[Aspect]
 
     @classmethod
     def of(cls, row: SourceRow, patient_id: str = "") -> Self:
@@ -71,32 +77,52 @@ class Resource:
         filled = [
             replace(f, value=patient_id) if patient_id and f.name == "patient_id" else f
             for f in fields
-            if f.is_included and f.counts
+            if f.is_included and f.counts and f.value not in (None, (), "")
         ]
-        filled = [each for each in filled if each.value not in (None, (), "")]
-        code = next((each.value for each in filled if each.name == "class"), "")
+        of_class = [f"of {_variant(f) or f.value}" for f in filled if f.name == "class"]
         section = row.section.mark
-        return cls(row, [Value(t, [*_aspects(t, section, code)]) for t in filled])
+        values = [Value(f, [*_aspects(f, section, of_class)]) for f in filled]
+        return cls(row, values, [*_lacking(row.section, fields)])
 
     @property
     def aspects(self) -> Iterator[Aspect]:
-        """What its values can confirm."""
-        return (aspect for value in self.values for aspect in value.aspects)
+        """What answers about it can confirm."""
+        yield from (aspect for value in self.values for aspect in value.aspects)
+        yield from self.lacks
 
     def named(self, slot: str) -> list[TracedField]:
         """Return the values of a slot."""
         return [value.traced for value in self.values if value.traced.name == slot]
 
 
-def _aspects(traced: TracedField, section: Mark, code: str) -> Iterator[Aspect]:
-    """Yield what a value can confirm; `code` is the class of its stay."""
+def _lacking(
+    section: ResourceMapping, fields: Sequence[TracedField]
+) -> Iterator[Aspect]:
+    """Yield the fields of a stay that are empty, and what the section has no field for."""
+    kind, mark = section.resource_type, section.mark
+    for each in fields if kind is STAY else ():
+        if each.name in {"visit_number", *_BY_CLASS} and each.value is None:
+            yield Aspect(mark, each.field.mark, each.name, "where it is empty")
+    if kind is not ORGANIZATION:
+        mapped = {place.slot for place in places_of(section)}
+        slots = [s.name for s in SLOTS[kind] if s.kind not in (Kind.SYSTEM, Kind.FLAG)]
+        slots = [s for s in slots if s not in {"replaced_by", *_UNASKED, *mapped}]
+        lists = [each for each in LISTS[kind] if not section.items.get(each.name)]
+        slots += [f"{each.name}.{each.content[0]}" for each in lists]
+        yield from (Aspect(mark, mark, slot, "without a field") for slot in slots)
+
+
+def _aspects(
+    traced: TracedField, section: Mark, of_class: Sequence[str]
+) -> Iterator[Aspect]:
+    """Yield what a value can confirm; `of_class` names the class of its stay, if any."""
     slot = traced.name
     is_fixed = not traced.cells and traced.kind is not Kind.CODE
     if is_fixed or traced.kind is Kind.SYSTEM or slot.split(".")[-1] in _UNASKED:
         return
     yield Aspect(section, traced.field.mark, slot, _variant(traced))
-    if code and slot in _BY_CLASS:
-        yield Aspect(section, traced.field.mark, slot, f"of {code}")
+    for variant in of_class if slot in _BY_CLASS else ():
+        yield Aspect(section, traced.field.mark, slot, variant)
 
 
 def _variant(traced: TracedField) -> str:
@@ -157,8 +183,34 @@ class Served:
     searches: Searches
 
     def sample(self) -> list[Stay]:
-        """Return stays that differ: by codes, by the clock, by the fields that are filled."""
-        return self._whole([pair for s in self.sources for pair in _varied(s)])
+        """Return stays that differ, and whose patients do: by codes, clock and fields.
+
+        The first of each source is its newest, where the source sorts by start.
+        """
+        stays = self._whole([pair for s in self.sources for pair in _varied(s)])
+        shown = {aspect for stay in stays for aspect in stay.aspects}
+        ids = [id for source in self.sources for id in self._others(source, shown)]
+        return [*stays, *self.stays(ids).values()]
+
+    def _others(self, source: Stays, shown: set[Aspect]) -> Iterator[str]:
+        """Yield a stay of each patient who shows something that those before do not."""
+        able, sections = source.reader.capabilities, self.file.sections(PATIENT)
+        is_own = PATIENT in able and able[PATIENT].listed and len(sections) == 1
+        if not is_own or "patient" not in able[STAY].parameters:
+            return
+        for page in islice(all_pages(source.reader, PATIENT), 1):
+            for patient, cells in zip(page.page.rows, page.cells, strict=True):
+                row = SourceRow(sections[0], page.columns, tuple(cells))
+                new = {*Resource.of(row).aspects} - shown if patient.id else ()
+                if new and (found := self._stay_of(patient.id)):
+                    shown |= new
+                    yield found
+
+    def _stay_of(self, patient_id: str) -> str:
+        """Return the id of a stay of a patient, "" if clients get none."""
+        only = (ReferenceCriterion("patient", (patient_id,)),)
+        query = SearchQuery(STAY, only, Sort(SortKey.ID), 1)
+        return next((row.id for row in self.searches.adapter.search(query).rows), "")
 
     def stays(self, ids: Iterable[str]) -> Mapping[str, Stay]:
         """Return stays by id, as far as clients get them."""

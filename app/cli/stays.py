@@ -96,14 +96,14 @@ class Stays:
         show_progress("")
 
     def sample(self) -> Iterator[Row]:
-        """Yield the first stays by id, and the newest ones where the source sorts by start."""
-        yield from chain.from_iterable(islice(self.pages(), 1))
+        """Yield the newest stays where the source sorts by start, and the first ones by id."""
         able = self.reader.capabilities[ResourceType.ENCOUNTER]
         if SortKey.DATE in able.sorts:
             size = SAMPLE if able.keyset else SMALL_SAMPLE
             newest = Sort(SortKey.DATE, descending=True)
             query = SearchQuery(ResourceType.ENCOUNTER, (), newest, size)
             yield from _rows(self.reader.search_rows(query))
+        yield from chain.from_iterable(islice(self.pages(), 1))
 
     def is_after(self, id: Key, other: Key) -> bool:
         """Ask a source with keysets whether a row comes after the id of another one."""
