@@ -152,18 +152,23 @@ class Question(NamedTuple):
 def _questions(stays: Sequence[Stay]) -> list[Question]:
     """Return few stays that together show everything, each with what it is asked for.
 
-    The newest one is asked for everything: of it nobody is sure to know how it ends.
+    First the newest of each class: how they go on is what mappings often miss.
     """
     left, questions = {a for stay in stays for a in stay.aspects}, list[Question]()
-    while left:
-        rest = stays if questions else stays[:1]
-        stay = max(rest, key=lambda each: len(left & each.aspects))
+
+    def ask(stay: Stay) -> None:
         slots = {
             kind: [*dict.fromkeys(a.slot for a in resource.aspects if a in left)]
             for kind, resource in stay.resources.items()
         }
-        left -= stay.aspects
+        left.difference_update(stay.aspects)
         questions.append(Question(stay, slots))
+
+    for stay in stays:
+        if any(aspect.slot == "class" for aspect in left & stay.aspects):
+            ask(stay)
+    while left:
+        ask(max(stays, key=lambda each: len(left & each.aspects)))
     return questions
 
 

@@ -33,8 +33,13 @@ from app.cli.trial import Searches, searching, written
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
-_BY_CLASS = {"start", "end", "functional_unit"}
+_BY_CLASS = {"status", "start", "end", "functional_unit"}
 """Slots that a SELECT often takes from elsewhere for some classes of stays."""
+
+_SELDOM_EMPTY = {"visit_number", "gender", "birth_date", "identifiers.value"} | {
+    *("names.family", "names.given", "names.text", "telecoms.value")
+}
+"""Slots that a mapping may have lost where clients get nothing."""
 
 _UNASKED = {"id", "system", "use", "type"} | ({*REFERS} - {"replaced_by", "part_of"})
 """Slots that no screen shows, and references whose resource is asked for itself."""
@@ -82,7 +87,7 @@ class Resource:
         of_class = [f"of {_variant(f) or f.value}" for f in filled if f.name == "class"]
         section = row.section.mark
         values = [Value(f, [*_aspects(f, section, of_class)]) for f in filled]
-        return cls(row, values, [*_lacking(row.section, fields)])
+        return cls(row, values, [*_lacking(row.section, filled, of_class)])
 
     @property
     def aspects(self) -> Iterator[Aspect]:
@@ -96,20 +101,24 @@ class Resource:
 
 
 def _lacking(
-    section: ResourceMapping, fields: Sequence[TracedField]
+    section: ResourceMapping, fields: Sequence[TracedField], of_class: Sequence[str]
 ) -> Iterator[Aspect]:
-    """Yield the fields of a stay that are empty, and what the section has no field for."""
+    """Yield the fields of a stay or patient that are empty, and what has no field."""
     kind, mark = section.resource_type, section.mark
-    for each in fields if kind is STAY else ():
-        if each.name in {"visit_number", *_BY_CLASS} and each.value is None:
-            yield Aspect(mark, each.field.mark, each.name, "where it is empty")
-    if kind is not ORGANIZATION:
-        mapped = {place.slot for place in places_of(section)}
-        slots = [s.name for s in SLOTS[kind] if s.kind not in (Kind.SYSTEM, Kind.FLAG)]
-        slots = [s for s in slots if s not in {"replaced_by", *_UNASKED, *mapped}]
-        lists = [each for each in LISTS[kind] if not section.items.get(each.name)]
-        slots += [f"{each.name}.{each.content[0]}" for each in lists]
-        yield from (Aspect(mark, mark, slot, "without a field") for slot in slots)
+    if kind is ORGANIZATION:
+        return
+    filled = {each.name for each in fields if each.value not in (None, (), "")}
+    mapped = {place.slot: place.field.mark for place in places_of(section)}
+    slots = [s.name for s in SLOTS[kind] if s.kind not in (Kind.SYSTEM, Kind.FLAG)]
+    slots = [s for s in slots if s not in {"replaced_by", *_UNASKED, *mapped}]
+    lists = [each for each in LISTS[kind] if not section.items.get(each.name)]
+    slots += [f"{each.name}.{each.content[0]}" for each in lists]
+    empty = (_BY_CLASS | _SELDOM_EMPTY) & ({*mapped} - filled)
+    lacking = [(slot, mapped[slot], "where it is empty") for slot in sorted(empty)]
+    lacking += [(slot, mark, "without a field") for slot in slots]
+    for slot, field, variant in lacking:
+        classes = of_class if slot in _BY_CLASS else ()
+        yield Aspect(mark, field, slot, " ".join((variant, *classes)))
 
 
 def _aspects(
