@@ -425,10 +425,13 @@ class Contents:
 
     def are_births(self, table: Table, column: str) -> bool:
         """Whether the days of a column are spread as births of all ages are, as counts say."""
-        key, is_day = (table.name, column), table.by_name[column].holds is Holds.DATE
+        key, holds = (table.name, column), table.by_name[column].holds
         if key not in self._births:
-            cell = sa.column(column, sa.Date() if is_day else sa.DateTime())
-            firsts = [datetime(year, 1, 1) for year in range(1900, 2050, 10)]  # noqa: DTZ001
+            types = {Holds.DATE: sa.Date(), Holds.TEXT: sa.String()}
+            cell = sa.column(column, types.get(holds, sa.DateTime()))
+            years = range(1900, 2050, 10)
+            firsts: list[Any] = [datetime(year, 1, 1) for year in years]  # noqa: DTZ001
+            firsts = [str(year) for year in years] if holds is Holds.TEXT else firsts
             decades = [sa.and_(cell >= a, cell < b) for a, b in pairwise(firsts)]
             every, *numbers = [*self._rows(_sums(table, decades)), (0,)][0]
             used = [number for number in numbers if (number or 0) > every * _SHARE]

@@ -21,7 +21,7 @@ stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover
 stay: enc encntr csn vst nda iep nosolog estanci internam atendim inpatient hospitali admission adm
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
-hospital: site clinic cliniq empresa compan centr
+hospital: site clinic cliniq empresa compan centr practice
 unit: unit ward depart dept dep locat servic uf pavil station abteil repart unidad enfermar careunit
 class: inout class type tp typ kind categ art typ tipo genre regime
 status: status stat. statu. state statut etat zustand stato estado situac
@@ -60,8 +60,8 @@ postal_code: postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
-other: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
-person: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
+other: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
+person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
 other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
 other: uuid guid

@@ -32,7 +32,6 @@ _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
 
 _ENOUGH = 4  # The score of a table whose name means its kind and nothing else.
 _WHOLE = 2  # That the most tables lead to it adds this; that it leads to one takes it.
-_BIRTHS = 2  # That most stays lead to its rows adds this, if they have births.
 
 _NEUTRAL = frozenset(
     {"patient", "hospital", "start", "end", "admission", "audit", "day", "emergency"}
@@ -195,22 +194,41 @@ class Structure:
 
     def same(self, table: Table) -> list[Table]:
         """Return the tables to which rows lead one to one: a patient's person."""
-        columns = self.columns[table.name]
-        return [c.refers.table for c in columns if c.is_unique and c.refers]
+        keys = [(c, c.refers.table) for c in self.columns[table.name] if c.refers]
+        return [to for c, to in keys if c.is_unique or self.is_one_to_one(c, to)]
+
+    def is_one_to_one(self, key: Column, to: Table) -> bool:
+        """Whether the values of a key say that most people of a table have one row each."""
+        every, filled, different = self.values.figures(key.table, key.name)
+        is_each = filled == different == every > 0
+        return is_each and bool(self.births(to)) and every > self.values.filled(to) / 2
+
+    @cached_property
+    def people(self) -> frozenset[str]:
+        """The names of the tables of patients: of most births, and what leads one to one there.
+
+        Stays are of more people than those who care for them.
+        """
+        tables, filled = self.catalogue.tables, self.values.filled
+        born = sorted(filter(self.births, tables), key=lambda t: (t.is_view, -filled(t)))
+        same = [t for of in born[:1] for t in (of, *self.same(of))]
+        leading = (t for t in tables if {*born[:1]} & {*self.same(t)})
+        return frozenset(t.name for t in (*same, *leading))
 
     def is_of_events(self, table: Table) -> bool:
-        """Whether rows are of people of all ages at some time, and other tables lead to them."""
-        columns = [(c, c.refers) for c in self.columns[table.name] if not c.is_unique]
-        keys = [(c, to) for c, to in columns if to and self.births(to.table)]
+        """Whether rows are of patients at some time."""
+        columns = [(c, c.refers) for c in self.columns[table.name]]
+        keys = [(c, to) for c, to in columns if to and to.table.name in self.people]
         are_people = any(not to.note or self.is_within(c, to) for c, to in keys)
         times = (c for c, _ in columns if c.holds in TIMES)
         has_time = any(not all_of(c.words) & OF_ROW for c in times)
-        is_event = are_people and has_time and not self.births(table)
-        return is_event and bool(self.led_to[table.name])
+        return are_people and has_time and table.name not in self.people
 
     def births(self, table: Table) -> list[Column]:
         """Return the columns of a table whose days are spread as births are."""
-        days = (c for c in self.columns[table.name] if c.holds in TIMES)
+        columns = self.columns[table.name]
+        texts = [c for c in columns if c.holds is Holds.TEXT and "birth" in all_of(c.words)]
+        days = (*(c for c in columns if c.holds in TIMES), *texts)
         return [c for c in days if self.values.are_births(table, c.source.name)]
 
     @cached_property
@@ -362,26 +380,23 @@ def key_of(table: Table) -> tuple[str, str]:
 def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[Table]:
     """Return the tables that may be of a kind, the best first: by names, columns and keys."""
     chosen = [table for tables in of.values() for table in tables]
-    columns = (column for table in chosen for column in structure.columns[table.name])
-    keys = [(c, c.refers) for c in columns if "other" not in all_of(c.words)]
-    leading = [(column, to) for column, to in keys if to]
-    scores = {
-        table.name: _score(structure, kind, table, [to for _, to in leading])
-        for table in structure.catalogue.tables
-        if table not in chosen
-        if not any(structure.is_vocabulary(table, other) for other in chosen)
+    columns = [c for table in chosen for c in structure.columns[table.name]]
+    columns = [c for c in columns if "other" not in all_of(c.words)]
+    leading = [(c, c.refers) for c in columns if c.refers]
+    vocabularies = {
+        t for t in structure.catalogue.tables for o in chosen if structure.is_vocabulary(t, o)
     }
-    people = [(c, to.table) for c, to in leading if structure.births(to.table)]
-    if kind is PATIENT and people:
-        # Stays are of more people than those who care for them.
-        numbers = [structure.values.figures(c.table, c.name)[2] for c, _ in people]
-        name = people[numbers.index(max(numbers))][1].name
-        scores[name] = scores.get(name, 0) + _BIRTHS
-    tables = [t for t in structure.catalogue.tables if scores.get(t.name, 0) >= _ENOUGH]
-    if kind is ORGANIZATION:
-        tables = [table for table in tables if not structure.is_of_persons(table)]
-    if kind is STAY and not tables:
-        tables = [t for t in structure.catalogue.tables if structure.is_of_events(t)]
+    free = [t for t in structure.catalogue.tables if t not in (*chosen, *vocabularies)]
+    scores = {t.name: _score(structure, kind, t, leading) for t in free}
+    tables = [t for t in free if scores[t.name] >= _ENOUGH and not _means(structure, kind, t)]
+    if kind is STAY:
+        tables = [t for t in free if structure.is_of_events(t)] or tables
+    elif kind is PATIENT:
+        people = [t for t in free if t.name in structure.people]
+        named = [t for t in people if _TABLES[PATIENT][0] in all_of(structure.names[t.name])]
+        tables = named or [t for t in people if structure.births(t)] or tables
+    else:
+        tables = [t for t in tables if not structure.is_of_persons(t)]
     # The whole is what most tables lead to; what leads to another one is a part of it.
     led_to = structure.led_to
     most = max([1, *(len(led_to[table.name]) for table in tables)])
@@ -395,20 +410,36 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
     return tables
 
 
+def _means(structure: Structure, kind: ResourceType, table: Table) -> bool:
+    """Whether the name of a table says something else than its kind."""
+    role, words = _TABLES[kind][0], structure.names[table.name]
+    if kind is ORGANIZATION and _TABLES[kind][1] <= structure.contents(table):
+        words = tuple(word - {"unit"} for word in words)
+    return any(word - _NEUTRAL and role not in word for word in words)
+
+
 def _score(
-    structure: Structure, kind: ResourceType, table: Table, keys: Sequence[Reference]
+    structure: Structure,
+    kind: ResourceType,
+    table: Table,
+    keys: Sequence[tuple[Column, Reference]],
 ) -> float:
     """Return how much says that a table is of a kind, to which some keys may lead."""
     (role, wanted), words = _TABLES[kind], structure.names[table.name]
-    if any(word - _NEUTRAL and role not in word for word in words):
-        return 0
     same = structure.same(table) if kind is PATIENT else []
     contents = wanted & frozenset().union(*map(structure.contents, (table, *same)))
     own = sum(role in word for word in words) / max(1, len(words))
-    led = max((2 if key.note else 3 for key in keys if key.table == table), default=0)
+    own_keys = [(c, to) for c, to in keys if to.table == table]
+    score = len(contents) + _ENOUGH * own
+    if kind is not ORGANIZATION:
+        return score + max((2 if to.note else 3 for _, to in own_keys), default=0)
+    filled = structure.values.filled
+    # A stay without one has another one who pays.
+    fulls = [3 if filled(c.table, c.name) == filled(c.table) else -3 for c, _ in own_keys]
     # Anything has a name: a hospital also has a place.
-    is_led = own or kind is not ORGANIZATION or contents > {"name"}
-    return led * bool(is_led) + len(contents) + _ENOUGH * own
+    is_led = own or contents > {"name"}
+    is_only = len(contents) > _MOST_KEYS and filled(table) == 1
+    return score + max(fulls, default=0) * bool(is_led) + _ENOUGH * is_only
 
 
 def _named_table(catalogue: Catalogue, name: str) -> Table:
@@ -518,8 +549,10 @@ class RowsReader:
         """Whether no other table may be meant: of others than stays a declared key says it."""
         structure = self.structure
         if kind is STAY and not self.options[kind]:
-            every = (_score(structure, kind, t, ()) for t in structure.catalogue.tables)
-            return sum(score >= _ENOUGH for score in every) == 1
+            every = structure.catalogue.tables
+            named = [t for t in every if not _means(structure, kind, t)]
+            scores = [_score(structure, kind, t, ()) for t in named]
+            return sum(score >= _ENOUGH for score in scores) == 1
         (role, wanted), names = _TABLES[kind], all_of(structure.names[table.name])
         said = (names | structure.contents(table)) & {role, *wanted}
         return bool(self.options[kind] or (is_led and said))
