@@ -232,11 +232,12 @@ class Evidence:
             leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
             named = [c for c in leading if not c.join or slot.name in all_of(c.words)]
             # The hospital may be that of the unit.
-            leading = named or leading * (slot.name == "organization_id")
+            leading = named or leading * (slot.name in ("organization_id", "patient_id"))
             fitting = [c for c in fitting if not c.join]
             own = [c for c in leading if c.join or "other" not in all_of(c.words)]
             if len(own) == 1 and (to := own[0].refers):
-                ids = (own[0].source.name, rows.id) if slot.name == "patient_id" else ()
+                is_plain = slot.name == "patient_id" and not own[0].join
+                ids = (own[0].source.name, rows.id) if is_plain else ()
                 counts = {self.structure.values.filled(rows.table, id) for id in ids}
                 return own[0], to.note or "empty in some rows" * (len(counts) > 1)
             if leading:
@@ -341,7 +342,7 @@ class Evidence:
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
-        if not refers or not sections or column.is_unique:
+        if not refers or not sections or (column.is_unique and not column.join):
             return False
         return (refers.table, refers.column) == (sections[0].table, sections[0].id)
 
@@ -556,7 +557,7 @@ def only_hospital(
         id = next((c for c in rows.columns if c.name == rows.id), None)
         name = best(texts, _WORDS["name"])[0] or id
         if id and name:
-            select = f"SELECT {id.select}, {name.select} {rows.start} {name.join} {rows.where}"
+            select = f"SELECT {id.select}, {name.select} {rows.start} {' '.join(name.join)} {rows.where}"
             statement = sa.text(select)
             values = database.run(lambda c: c.execute(statement).fetchmany(2))  # noqa: B023
             if len(values) == 1:

@@ -63,6 +63,7 @@ part_of: parent partof part.
 other: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
 person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
 other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama quarto
+bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
 other: uuid guid
 emergency: emergenc urgenc notfall

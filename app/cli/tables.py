@@ -81,7 +81,7 @@ class Column:
     refers: Reference | None = None
     renamed: str = ""
     note: str = ""
-    join: str = ""
+    join: tuple[str, ...] = ()
     labels: "Column | None" = None
     format: str = ""
 
@@ -177,7 +177,9 @@ class Structure:
 
     def is_of_persons(self, table: Table) -> bool:
         """Whether the rows of a table are about persons: a draft quotes nothing of them."""
-        about = all_of(self.names[table.name]) | self.contents(table)
+        columns = [c for c in self.columns[table.name] if c.holds in {Holds.TEXT, *TIMES}]
+        columns = [c for c in columns if not all_of(c.words) & {"other", *OF_ROW}]
+        about = all_of((*self.names[table.name], *(w for c in columns for w in c.words)))
         is_said = not about.isdisjoint({"person", "birth", "given", "family"})
         return is_said or bool(self.births(table))
 
@@ -294,13 +296,18 @@ class Structure:
             to, note = back.refers, back.refers.note if back.refers else ""
             if to and to.table == table != back.table:
                 if not back.is_unique:
-                    # Of a table of deaths the rows say that each has one.
+                    # Of a table of deaths, or of ends, the rows say that each has one.
                     words = all_of(self.names[back.table.name])
+                    words |= {"death"} if self._has_end(back.table) and not self._has_end(table) else set()
                     is_about = words & {*_TABLES[PATIENT][1], "replaced_by"}
                     if not is_about or self.values.variety(back.table, back.name) < 1:
                         continue
                     note = f"no key of {back.table.name} keeps one from having two rows"
                 yield own[to.column], Reference(back.table, back.name, note)
+
+    def _has_end(self, table: Table) -> bool:
+        times = (c for c in self.columns[table.name] if c.holds in TIMES)
+        return any("end" in all_of(c.words) for c in times)
 
     def contents(self, table: Table) -> frozenset[str]:
         """Return what the columns of a table mean, also by the tables they lead to."""
@@ -519,21 +526,12 @@ class RowsReader:
         if led and led[0] != rows.id:
             rows = replace(rows, id=led[0], id_note="other tables lead to it")
         columns, owners = [*rows.columns], [table]
-        for number, (own, reference) in enumerate(self.structure.links(table), 1):
-            other = reference.table
-            if other in self._own_tables:
-                continue
-            joined = self._joined(own, reference, f"{alias_of(other)}{number}")
-            columns += self._merged(table, reference, joined)
-            is_person, is_address = self._adds(other, own)
-            if kind is not STAY and is_person:
-                columns += joined
-                owners += [other] if own.name == rows.id else []
-                continue
-            if kind is not STAY and is_address:
-                columns += [c for c in joined if all_of(c.words) & _ADDRESS]
-            if own in columns:
-                columns[columns.index(own)] = self._label(rows, own, reference, joined)
+        for number, (own, to) in enumerate(self.structure.links(table), 1):
+            if to.table not in self._own_tables:
+                joined = self._joined(own, to, str(number))
+                columns = self._linked_by(rows, columns, own, to, joined)
+                is_person, _ = self._adds(to.table, own)
+                owners += [to.table] if own.name == rows.id and is_person else []
         tables = [column.table for column in columns]
         more = () if kind is STAY else self._choices[kind][1:]
         lost = [f"no key leads to {t.name}: join it" for t in more if t not in tables]
@@ -557,9 +555,38 @@ class RowsReader:
         said = (names | structure.contents(table)) & {role, *wanted}
         return bool(self.options[kind] or (is_led and said))
 
-    def _joined(self, own: Column, reference: Reference, alias: str) -> list[Column]:
+    def _linked_by(
+        self,
+        rows: Rows,
+        columns: Sequence[Column],
+        own: Column,
+        to: Reference,
+        joined: list[Column],
+    ) -> list[Column]:
+        """Return columns with what a key of one of them joins, or what it says itself."""
+        is_person, is_address = self._adds(to.table, own)
+        more = self._merged(rows, to, own, joined)
+        if rows.kind is STAY and own.name == rows.id:
+            # What is beside the stays may say when they ended.
+            times = [c for c in joined if c.holds in TIMES]
+            return [*columns, *more, *(c for c in times if "end" in all_of(c.words))]
+        if rows.kind is not STAY and (is_person or is_address):
+            keys = [(n, c, c.refers) for n, c in enumerate(joined) if c.refers]
+            for number, key, other in keys:
+                if other.table not in (*self._own_tables, rows.table):
+                    alias = f"{own.name[:1]}{len(columns)}_{number}"
+                    there = self._joined(key, other, alias)
+                    joined[number] = self._label(rows, key, other, there)
+            address = (c for c in joined if all_of(c.words) & _ADDRESS)
+            more += joined if is_person else address
+        if is_person and rows.kind is not STAY:
+            return [*columns, *more]
+        said = self._label(rows, own, to, joined)
+        return [*(said if c == own else c for c in columns), *more]
+
+    def _joined(self, own: Column, reference: Reference, number: str) -> list[Column]:
         """Return the columns of the row of another table that a key leads to."""
-        other = reference.table
+        other, alias = reference.table, f"{alias_of(reference.table)}{number}"
         key = other.by_name[reference.column].written
         join = f"LEFT JOIN {other.written} {alias} ON {alias}.{key} = {own.select}"
         note = reference.note or f"of {other.name}"
@@ -567,17 +594,27 @@ class RowsReader:
         for column in self.structure.columns[other.name]:
             select, name = f"{alias}.{column.source.written}", column.name
             column = replace(column, select=select, renamed=_renamed(other.bare, name))
-            joined.append(replace(column, join=join, note=note))
+            joined.append(replace(column, join=(*own.join, join), note=note))
         return joined
 
-    def _merged(self, of: Table, by: Reference, joined: list[Column]) -> list[Column]:
-        """Return keys of a joined table: who replaces a patient, the hospital of a unit."""
+    def _merged(
+        self, rows: Rows, by: Reference, own: Column, joined: list[Column]
+    ) -> list[Column]:
+        """Return keys of a joined table: who replaces a patient, whose a stay is, and where."""
         words, said = self.structure.names[by.table.name], frozenset({"replaced_by"})
         keys = [(c, c.refers.table) for c in joined if c.refers]
         keys = [(c, to) for c, to in keys if c.source.name != by.column]
-        if of in self._choices[STAY]:
-            return [c for c, to in keys if to in self._choices.get(ORGANIZATION, ())]
-        merged = [c for c, to in keys if to == of and said & all_of((*words, *c.words))]
+        if rows.kind is STAY:
+            wanted = [*self._choices.get(ORGANIZATION, ())]
+            is_other = "other" in all_of(own.words)
+            wanted += [] if is_other else self._choices.get(PATIENT, ())
+            found = [c for c, to in keys if to in wanted]
+            if "bed" in all_of(own.words) and not _have(rows.columns, "unit"):
+                found += [c for c in joined if all_of(c.words) == {"unit"}]
+            return found
+        merged = [
+            c for c, to in keys if to == rows.table and said & all_of((*words, *c.words))
+        ]
         return [replace(column, words=(said,)) for column in merged]
 
     def _label(
@@ -593,8 +630,11 @@ class RowsReader:
             words = (*words, frozenset({"class"}))
         # What is in a hospital is a unit where no name says unit.
         places = self._choices.get(ORGANIZATION, ())
-        is_place = any(c.refers and c.refers.table in places for c in joined)
-        if is_place and not any("unit" in all_of(c.words) for c in rows.columns):
+        within = [c.refers.table for c in joined if c.refers]
+        is_place = not {*within}.isdisjoint(places)
+        is_place &= not any(t.name in self.structure.people or self.structure.births(t) for t in within)
+        others = [c for c in rows.columns if not (c.refers and c.refers.table in places)]
+        if is_place and not _have(others, "unit"):
             words = words if all_of(words) else (frozenset({"unit"}),)
         is_open = not all_of(words) & _CODED or "other" in all_of(words)
         if is_open or self.structure.is_of_persons(to.table):
@@ -621,6 +661,7 @@ class RowsReader:
         is_other = about & {*row, "hospital"}
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
+        is_person |= {table.name, own.table.name} <= self.structure.people
         is_address = len(contents & _ADDRESS) > 1 and self.structure.is_filled(own)
         is_address = is_address and not meanings & {*row, "birth", "death"}
         return table in self._choices.get(PATIENT, ()) or is_person, is_address
@@ -650,7 +691,7 @@ class RowsReader:
         for number, (own, to) in enumerate(keys, 1):
             is_shared = structure.values.variety(own.table, own.name) < 1
             if to and not (is_shared or structure.is_of_persons(to.table)):
-                yield from self._joined(own, to, f"{alias_of(to.table)}{number}")
+                yield from self._joined(own, to, str(number))
 
     def _key_of_child(self, keys: Sequence[Column]) -> Column:
         """Return the column of another table that says whose a row is.
@@ -714,6 +755,10 @@ class RowsReader:
         quote = "'" if mark.holds is Holds.TEXT else ""
         kept, left = reversed(codes) if is_active else codes
         return f"COALESCE({mark.select}, {quote}{kept}{quote}) <> {quote}{left}{quote}"
+
+
+def _have(columns: Iterable[Column], meaning: str) -> bool:
+    return any(meaning in all_of(c.words) for c in columns)
 
 
 def alias_of(table: Table) -> str:
