@@ -398,6 +398,14 @@ class Contents:
         odd = sa.or_(*(cell.contains(sign, autoescape=True) for sign in signs))
         return not (is_text and self._has(table, odd))
 
+    def is_named(self, table: Table, column: str) -> bool:
+        """Whether a column has texts, and none with a digit."""
+        cell = sa.column(column, sa.String())
+        digits = sa.or_(*(cell.contains(digit) for digit in "0123456789"))
+        is_text = table.by_name[column].holds is Holds.TEXT
+        is_text = is_text and self.is_filled(table, column)
+        return is_text and not self._has(table, digits)
+
     def are_numbers(self, table: Table, column: str) -> bool:
         """Whether the texts of a column have digits, no blanks, and are different."""
         cell = sa.column(column, sa.String())

@@ -43,14 +43,14 @@ _WORDS = {
     "visit_number": "~stay number, =stay, =number, ~stay code, =code, =name",
     "patient_id": "patient",
     "functional_unit": "~unit code, ~unit",
-    "active": "active, =deleted",
+    "active": "active, =deleted, =status",
     "organization_id": "~hospital code, ~hospital",
     "last_updated": "changed",
     "gender": "sex",
     "birth_date": "~birth",
     "deceased": "death",
     "deceased_at": "death",
-    "name": "=name, hospital name, name",
+    "name": "=name, hospital name, ~name",
 }
 """By slot the meanings that the name of its column needs, as `fit` reads them.
 
@@ -121,7 +121,8 @@ _NEVER = {
 }
 _AS_NUMBER = "by what it holds: a different number in each row"
 _NO_NUMBER = "no column holds another number: this is the key"
-_OF_NUMBER = {"number", "identifiers", "code", "name", "value", "stay", "patient"}
+_OF_NUMBER = {"number", "identifiers", "code", "name", "value", "patient"}
+_OF_NUMBER |= {"stay", "admission", "start"}
 _MOST_CANDIDATES = 6
 _FEWEST = 5  # A code that fewer rows have is not written: it may be about one person.
 _MOST_PATIENT_CODES = 12  # In a table of persons more different values may be names.

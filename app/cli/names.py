@@ -18,7 +18,7 @@ Words = tuple[frozenset[str], ...]
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
-stay: enc encntr csn vst nda iep nosolog estanci internam atendim inpatient hospitali admission adm
+stay: enc encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali admission adm
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
 hospital: site clinic cliniq empresa compan centr practice
@@ -29,7 +29,7 @@ start: start begin began adm admit admis arriv entree debut aufnahm beginn ingre
 start: checked hospitaliz von desde adms reg registration beg ing
 admission: admit admis adms entree aufnahm ingres entrad checked hospitaliz
 end: end endtime stop dis dch disch exit sorti fin entlass ende dimis uscit alta
-end: salid saida bis egres
+end: salid saida bis egres fim
 planned: plan expect exp prev sched appoint book onset geplant erwart previst agend
 year: year annee jahr anno ano
 month: month mois monat mese mes
@@ -54,7 +54,7 @@ contact: contact kontakt contatt contato telecom
 phone: phone fone tel telf tele telefo telep mobil cell landline movil celul
 fax: fax telefax
 email: mail email courriel correo
-lines: str street address addr line ligne rue adress strass indiriz direcc endere domicil
+lines: str street address addr line ligne rue lograd adress strass indiriz direcc endere domicil
 city: city town poblac commun ville ort stadt comun citta ciudad municip cidad localid localit
 postal_code: postal zip postc plz cap cep cp
 country: country pays land. paese pais
@@ -71,7 +71,7 @@ other: orig reaso motif previous nation marital vital billing payment expire cau
 """
 _STEMS += (
     MARKS
-    + "changed: upd updt mod\ndeleted: inactiv disabl desactiv\naudit: ins crt cre reccreat\n"
+    + "changed: upd updt mod altera\ndeleted: inactiv disabl desactiv\naudit: ins crt cre reccreat\n"
 )
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"
@@ -90,8 +90,8 @@ _HINTS = {
     "class": """
 PRENC: preadm voraufn preric
 EMER: e emer emerg urg urgenz er ed notf notau pronto guardia
-AMB: o amb ambu outpat op exte consul tagesk poliklin visita
-IMP: i inpat imp ip hospitaliz ordinari intern observ surgic
+AMB: o amb ambu outpat op opd exte consul tagesk poliklin visita
+IMP: i inpat imp ip ipd admiss hospitaliz ordinari intern observ surgic
 """,
     "status": """
 cancelled: anulad delet error void abgesagt

@@ -46,6 +46,8 @@ _NAMES = "=name, {0} name, ~name"
 
 _ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
 
+_OF_PLACE = _ADDRESS | {"name", "phone", "fax", "email", "identifiers"}
+
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
 _MODULE = 3  # So many tables begin with the name of a module.
 _MOST_WORDS = 4  # So many words of a table's name a column may leave out.
@@ -131,7 +133,7 @@ def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
     ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
     # Of a day and a time with equal names the time says more, and both more than a text.
     none = {Holds.DATE: 1, Holds.LOCAL_TIME: 0, Holds.INSTANT: 0}
-    ranked.sort(key=lambda each: (*each[0], none.get(each[1].holds, 2)))
+    ranked.sort(key=lambda e: (*e[0], len(e[1].join), none.get(e[1].holds, 2)))
     if not ranked:
         return None, ""
     ranked.sort(key=lambda each: each[1].source.name.lower() != namesake)
@@ -240,11 +242,18 @@ class Structure:
         leading = [(c.table.name, c.refers.table.name) for c in every if c.refers]
         return {name: {n for n, to in leading if to == name} for name in self.columns}
 
+    def own_words(self, table: Table) -> set[str]:
+        """Return the words of the name of a table."""
+        return {_singular([word]) for word in words_of(table.bare, self._prefix)}
+
+    @cached_property
+    def _prefix(self) -> str:
+        return prefix_of(table.bare for table in self.catalogue.tables)
+
     @cached_property
     def names(self) -> Mapping[str, Words]:
         """What the name of each table means."""
-        tables = self.catalogue.tables
-        prefix = prefix_of(table.bare for table in tables)
+        tables, prefix = self.catalogue.tables, self._prefix
         words = {table.name: meanings_of(table.bare, prefix) for table in tables}
         # What the names of a module's tables begin with says nothing of each.
         firsts = {t.name: next(iter(words_of(t.bare, prefix)), "") for t in tables}
@@ -279,6 +288,9 @@ class Structure:
             # What a row is written with has no time of its own.
             if behind.get(name) is Holds.CLOCK and column.holds is Holds.DATE:
                 words = tuple(word - {"audit"} for word in words)
+            # A number without a digit is a name, as in Portuguese.
+            if frozenset({"number"}) in words and self.values.is_named(table, name):
+                words = tuple(w - {"number"} or frozenset({"name"}) if w else w for w in words)
             if column.is_stamped and not all_of(words):
                 words = (*words, frozenset({"changed"}))
             select = f"{alias_of(table)}.{column.written}"
@@ -577,8 +589,9 @@ class RowsReader:
                     alias = f"{own.name[:1]}{len(columns)}_{number}"
                     there = self._joined(key, other, alias)
                     joined[number] = self._label(rows, key, other, there)
-            address = (c for c in joined if all_of(c.words) & _ADDRESS)
-            more += joined if is_person else address
+            is_all = is_person and rows.kind is PATIENT
+            said = _OF_PLACE if is_person else _ADDRESS
+            more += [c for c in joined if is_all or all_of(c.words) & said]
         if is_person and rows.kind is not STAY:
             return [*columns, *more]
         said = self._label(rows, own, to, joined)
@@ -733,8 +746,9 @@ class RowsReader:
 
     def _named(self, kind: ResourceType, column: Column) -> Column:
         """Return a column in whose name that of its table stands for what it holds."""
-        said, own = frozenset({_TABLES[kind][0]}), column.table.bare.lower()
-        if own not in words_of(column.name) or said & all_of(column.words):
+        said, own = frozenset({_TABLES[kind][0]}), self.structure.own_words(column.table)
+        words = {_singular([word]) for word in words_of(column.name)}
+        if not own or not own <= words or said & all_of(column.words):
             return column
         return replace(column, words=(*column.words, said))
 
