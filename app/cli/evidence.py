@@ -76,8 +76,8 @@ class ItemEvidence(NamedTuple):
 
 _HOSPITAL = ResourceType.ORGANIZATION
 _NAME = {
-    **{"family": "family, =name, birth name", "given": "given, =name"},
-    **{"prefix": "prefix", "text": "patient name"},
+    **{"family": "family, birth name, =name", "given": "given, =name"},
+    **{"prefix": "prefix", "text": "patient name, =name"},
 }
 _ADDRESS = {
     "lines": "~lines name, ~lines",
@@ -194,6 +194,8 @@ class Evidence:
                 fields[slot.name] = self._open(rows, slot, fitting)
         if "status" in fields and fields["status"].column is None:
             fields["status"] = self._derived(**fields)
+        if "class" in fields and fields["class"].column is None:
+            fields["class"] = self._constant(rows, fields["class"])
         return [replace(f, note=f.note or rows.doubt) for f in fields.values()]
 
     def _timed(self, column: Column) -> Column:
@@ -259,7 +261,7 @@ class Evidence:
         if slot.name == "visit_number":
             number = self._number(rows)
             return number or self._key(rows), _AS_NUMBER if number else _NO_NUMBER
-        return self._by_type(slot, plain)
+        return self._by_type(slot, fitting)
 
     def _fullest(self, slot: Slot, times: Iterable[Column]) -> list[Column]:
         """Return first what most rows have, then moments; what few have is no start."""
@@ -269,8 +271,9 @@ class Evidence:
         least = of[ranked[0]][1] / 2 if ranked and slot.name == "start" else 0
         return [c for c in ranked if of[c][1] >= least]
 
-    def _by_type(self, slot: Slot, plain: Sequence[Column]) -> Found:
-        """Return the time that may be a start, or the only one that may be an end or birth."""
+    def _by_type(self, slot: Slot, fitting: Sequence[Column]) -> Found:
+        """Return the time that may be a start, the only one that may be an end, or a bed."""
+        plain = [c for c in fitting if not c.is_key]
         if slot.name == "start":
             plain = [c for c in plain if "end" not in all_of(c.words)]
             plain = self._fullest(slot, plain)[:1]
@@ -278,6 +281,10 @@ class Evidence:
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
             births = self.structure.births(plain[0].table) if len(plain) > 1 else []
             plain = [c for c in plain if c in births] or plain
+        elif slot.name == "functional_unit":
+            beds = [c for c in fitting if {"bed"} & all_of(c.words) and not c.join]
+            beds.sort(key=lambda c: -len(all_of(c.words)))
+            return next(iter(beds), None), "the bed: which unit is it in?"
         is_clear = slot.name in ("start", "end", "birth_date") and len(plain) == 1
         return (plain[0] if is_clear else None), "by its type"
 
@@ -291,7 +298,8 @@ class Evidence:
         own = [c for c in rows.columns if c.table == table and not c.is_key]
         own = [c for c in own if c.holds is Holds.TEXT]
         own = [c for c in own if all_of(c.words) <= _OF_NUMBER]
-        plain = [c for c in own if values.are_numbers(table, c.source.name)]
+        own = [c for c in own if "uuid" not in c.name.lower()]
+        plain = [c for c in own if c.is_unique or values.are_numbers(table, c.source.name)]
         return min(plain, key=lambda column: not column.is_unique, default=None)
 
     def _holds(self, slot: Slot, column: Column) -> int:
@@ -325,7 +333,9 @@ class Evidence:
         """Return how well a column says yes and no: a text of deleted rows says no."""
         counts, is_flag = self._counts(column), column.holds is Holds.FLAG
         is_clear = not is_flag and no_yes(counts)
-        if "deleted" in all_of(column.words) and not is_clear:
+        words = all_of(column.words)
+        is_said = "active" in words or (is_flag and "deleted" not in words)
+        if not (is_said or is_clear):
             return -1
         # A flag that is the same in all rows says less than any other mark.
         is_used = len(counts) != 1 or counts[0].rows < _FEWEST
@@ -459,6 +469,12 @@ class Evidence:
         note = f"no column holds it: derived from start{' and end' * bool(end.column)}"
         return replace(status, column=column, codes=codes, note=note)
 
+    def _constant(self, rows: Rows, of: Field) -> Field:
+        """Return the class that the table's name says, or beds: it is that of all its stays."""
+        has_beds = any("bed" in all_of(c.words) for c in rows.columns)
+        code = code_of("class", rows.table.bare) or (has_beds and "IMP") or ""
+        return replace(of, constant=code, note="no column holds it: is it that of all?")
+
     @property
     def _dialect(self) -> str:
         return self.structure.catalogue.dialect
@@ -527,7 +543,11 @@ class Evidence:
         constants = evidence.constants.items()
         fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
+        said = {"family", "given"} & frozenset().union(*(all_of(c.words) for c in columns))
         for name, words in evidence.words.items():
+            # A name beside a given one is the family's, and one alone all of it.
+            if evidence.name == "names" and (not said - {name} if name != "text" else said):
+                words = words.removesuffix(", =name")
             types = _TYPES.get(slots[name].kind, TEXTS)
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
             fitting = [c for c in fitting if not all_of(c.words) & _NEVER[name]]

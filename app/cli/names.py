@@ -83,7 +83,7 @@ _JOINED = re.compile(
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
 _NURSES = re.compile(r"\bnurs\w* (?=unit|station|ward)")
-_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) na?me?|na?me? (last|first))\b")
+_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) na?me?|na?me? (last|first))\b|^(last|first)$")
 _SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
 _HINTS = {
@@ -124,7 +124,7 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)]
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     # The last visit is no family name.
-    joined = _NAME_OF_PERSON.sub(r"\1\2name", _NURSES.sub("", " ".join(words)))
+    joined = _NAME_OF_PERSON.sub(r"\1\2\3name", _NURSES.sub("", " ".join(words)))
     return [word for word in joined.split() if word not in _NOISE]
 
 
