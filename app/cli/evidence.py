@@ -280,7 +280,7 @@ class Evidence:
         elif slot.name == "birth_date":
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
             births = self.structure.births(plain[0].table) if len(plain) > 1 else []
-            plain = [c for c in plain if c in births] or plain
+            plain = [c for c in plain if c.source.name in births] or plain
         elif slot.name == "functional_unit":
             beds = [c for c in fitting if {"bed"} & all_of(c.words) and not c.join]
             beds.sort(key=lambda c: -len(all_of(c.words)))

@@ -22,6 +22,7 @@ STAY, PATIENT, ORGANIZATION = ResourceType
 
 TIMES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
 TEXTS = frozenset({Holds.TEXT, Holds.INTEGER})
+_NUMBERS = frozenset({Holds.INTEGER, Holds.NUMBER})
 
 _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
     STAY: ("stay", {"patient", "start", "end", "status", "class", "unit"}),
@@ -209,15 +210,11 @@ class Structure:
 
     @cached_property
     def people(self) -> frozenset[str]:
-        """The names of the tables of patients: of most births, and what leads one to one there.
-
-        Stays are of more people than those who care for them.
-        """
-        tables, filled = self.catalogue.tables, self.values.filled
-        born = sorted(filter(self.births, tables), key=lambda t: (t.is_view, -filled(t)))
-        same = [t for of in born[:1] for t in (of, *self.same(of))]
-        leading = (t for t in tables if {*born[:1]} & {*self.same(t)})
-        return frozenset(t.name for t in (*same, *leading))
+        """The names of the tables of patients: of most births, and those one to one with it."""
+        tables, born = self.catalogue.tables, self._born
+        same = [born, *self.same(born)] if born else []
+        leading = (t for t in tables if born and born in self.same(t))
+        return frozenset(t.name for t in (*same, *leading) if t)
 
     def is_of_events(self, table: Table) -> bool:
         """Whether rows are of patients at some time."""
@@ -228,12 +225,19 @@ class Structure:
         has_time = any(not all_of(c.words) & OF_ROW for c in times)
         return are_people and has_time and table.name not in self.people
 
-    def births(self, table: Table) -> list[Column]:
+    def births(self, table: Table) -> list[str]:
         """Return the columns of a table whose days are spread as births are."""
-        columns = self.columns[table.name]
-        texts = [c for c in columns if c.holds is Holds.TEXT and "birth" in all_of(c.words)]
-        days = (*(c for c in columns if c.holds in TIMES), *texts)
-        return [c for c in days if self.values.are_births(table, c.source.name)]
+        times = [c for c in table.columns if c.holds in TIMES]
+        texts = (c for c in table.columns if c.holds is Holds.TEXT)
+        times += (c for c in texts if "birth" in all_of(meanings_of(c.name)))
+        return [c.name for c in times if self.values.are_births(table, c.name)]
+
+    @cached_property
+    def _born(self) -> Table | None:
+        """The table of most births: stays are of more people than those who care for them."""
+        tables, filled = self.catalogue.tables, self.values.filled
+        born = filter(self.births, tables)
+        return min(born, key=lambda t: (t.is_view, -filled(t)), default=None)
 
     @cached_property
     def led_to(self) -> Mapping[str, set[str]]:
@@ -297,7 +301,9 @@ class Structure:
             own = Column(table, column, select, words, declared.get(name))
             # What most tables have and none fills is the framework's own.
             if not own.refers and (name not in self._common or self.is_filled(own)):
-                own = replace(own, refers=self._guess(table, column, prefix))
+                own = replace(own, refers=self._guess(own, prefix))
+            if own.refers and column.holds is Holds.NUMBER:
+                own = replace(own, source=replace(column, holds=Holds.INTEGER))
             yield own
 
     def links(self, table: Table) -> Iterator[tuple[Column, Reference]]:
@@ -348,40 +354,54 @@ class Structure:
         names = [(words_of(key.table.bare), key) for key in single]
         every = [(_singular(w[n:]), k) for n in range(_MOST_WORDS) for w, k in names]
         by_name: dict[str, list[Reference]] = {}
-        # What the keys of many tables are called names none of them.
-        columns = Counter(key.column.lower() for key in single)
-        common = {name for name, number in columns.items() if number > _MOST_KEYS}
+        single.sort(key=lambda key: -self.values.filled(key.table))
         for name, key in (*every, *((key.column.lower(), key) for key in single)):
             by_name.setdefault(name, []).append(key)
-        for name in ("", "id", *common):
+        # What the keys of many tables are called names the largest, but "code" names none.
+        columns = Counter(key.column.lower() for key in single)
+        common = (name for name, number in columns.items() if number > _MOST_KEYS)
+        for name in ("", "id", *(each for each in common if not _stem_of(words_of(each)))):
             by_name.pop(name, None)
         return by_name
 
-    def _guess(self, table: Table, column: TableColumn, front: str) -> Reference | None:
-        words = words_of(column.name, front)
+    def _guess(self, column: Column, front: str) -> Reference | None:
+        """Return where a column leads to by its name, or as all its patients are there."""
+        words, table = words_of(column.name, front), column.table
         is_number = any(fit(meanings_of(word), "number") for word in words)
-        words = [w for w in words if not all_of(meanings_of(w)) & {"number", "code"}]
+        words = _stem_of(words)
         ends = [_singular(words[skipped:]) for skipped in range(len(words))]
         # In French, Italian, Spanish and Portuguese the first word may be the table's.
         is_key = column.name.lower().endswith("id")
         rest = all_of(meanings_of(column.name, front)[1:]) - _NEUTRAL
         starts = [_singular(words[:1])] if is_key and not rest else []
+        found = list[Reference]()
         for name in (*ends[:1], column.name.lower(), *ends[1:], *starts):
-            keys = [key for key in self._keys.get(name, ()) if key.table != table]
-            if is_number and len(keys) < len(self._keys.get(name, ())):
+            keys = [*self._keys.get(name, ())]
+            if is_number and keys and keys[0].table == table:
                 # It is a number of the row itself.
                 return None
+            keys = [key for key in keys if key.table != table]
             alike = [key for key in keys if key.column.lower() == column.name.lower()]
-            for guess in (*alike, *keys)[:1]:
-                if guess.table.by_name[guess.column].holds is column.holds:
-                    note = f"undeclared: is it {guess.table.name}.{guess.column}?"
-                    return guess._replace(note=note)
-        return None
+            found += (*alike, *keys)[:1]
+        kinds = _NUMBERS if column.holds in _NUMBERS else {column.holds}
+        found = [key for key in found if key.table.by_name[key.column].holds in kinds]
+        if not found and self._born and all_of(column.words) == {"patient"}:
+            id, question = key_of(self._born)
+            people = Reference(self._born, id)
+            is_key = not question and table != self._born and self.is_filled(column)
+            found += [people] if is_key and self.is_within(column, people) else []
+        note = "undeclared: is it {0.table.name}.{0.column}?"
+        return next((key._replace(note=note.format(key)) for key in found), None)
+
+
+def _stem_of(words: Iterable[str]) -> list[str]:
+    """Return words without those that say that something is a number or a code."""
+    return [w for w in words if not all_of(meanings_of(w)) & {"number", "code"}]
 
 
 def _singular(words: Iterable[str]) -> str:
-    """Return words in one text, whatever their order (`encounter_class_nr`)."""
-    return "_".join(sorted(word.removesuffix("s") for word in words))
+    """Return words in one text, whatever their order and number (`encounter_class_nr`)."""
+    return "_".join(sorted(re.sub("(?<=..)(y|[eis]+)$", "", word) for word in words))
 
 
 def key_of(table: Table) -> tuple[str, str]:
