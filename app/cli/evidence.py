@@ -296,7 +296,7 @@ class Evidence:
         """Return a column, other than the key, whose values are numbers of the rows."""
         values, table = self.structure.values, rows.table
         own = [c for c in rows.columns if c.table == table and not c.is_key]
-        own = [c for c in own if c.holds is Holds.TEXT]
+        own = [c for c in own if c.holds is Holds.TEXT and c.name != rows.id]
         own = [c for c in own if all_of(c.words) <= _OF_NUMBER]
         own = [c for c in own if "uuid" not in c.name.lower()]
         plain = [c for c in own if c.is_unique or values.are_numbers(table, c.source.name)]

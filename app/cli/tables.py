@@ -205,8 +205,14 @@ class Structure:
     def is_one_to_one(self, key: Column, to: Table) -> bool:
         """Whether the values of a key say that most people of a table have one row each."""
         every, filled, different = self.values.figures(key.table, key.name)
-        is_each = filled == different == every > 0
-        return is_each and bool(self.births(to)) and every > self.values.filled(to) / 2
+        is_each = filled == different == every > self.values.filled(to) / 2
+        is_named = "patient" in all_of(self.names[key.table.name])
+        is_of_person = is_named or not self._has_time(key.table)
+        return is_each and is_of_person and bool(self.births(to))
+
+    def _has_time(self, table: Table) -> bool:
+        times = (c for c in self.columns[table.name] if c.holds in TIMES)
+        return any(not all_of(c.words) & OF_ROW for c in times)
 
     @cached_property
     def people(self) -> frozenset[str]:
@@ -221,9 +227,8 @@ class Structure:
         columns = [(c, c.refers) for c in self.columns[table.name]]
         keys = [(c, to) for c, to in columns if to and to.table.name in self.people]
         are_people = any(not to.note or self.is_within(c, to) for c, to in keys)
-        times = (c for c, _ in columns if c.holds in TIMES)
-        has_time = any(not all_of(c.words) & OF_ROW for c in times)
-        return are_people and has_time and table.name not in self.people
+        is_event = self._has_time(table) and table.name not in self.people
+        return are_people and is_event
 
     def births(self, table: Table) -> list[str]:
         """Return the columns of a table whose days are spread as births are."""
@@ -767,7 +772,7 @@ class RowsReader:
     def _named(self, kind: ResourceType, column: Column) -> Column:
         """Return a column in whose name that of its table stands for what it holds."""
         said, own = frozenset({_TABLES[kind][0]}), self.structure.own_words(column.table)
-        words = {_singular([word]) for word in words_of(column.name)}
+        words = {_singular([w]) for w in words_of(column.name, prefix_of(column.table.by_name))}
         if not own or not own <= words or said & all_of(column.words):
             return column
         return replace(column, words=(*column.words, said))

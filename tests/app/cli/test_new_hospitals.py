@@ -577,8 +577,8 @@ def test_abbreviations_merges_and_marks_that_most_rows_have(
     assert fields["end"] == {"from": "ADM_DATE_DIS"}
     # A declared key of units comes before a name.
     assert fields["functional_unit"] == {"from": "ADM_WRD_ID_A"}
-    # What has too many values is no code.
-    assert "class" not in fields
+    # What has too many values is no code; the name of the table says it of all.
+    assert fields["class"] == "IMP"
     # A key of patients that some rows lack is a question.
     assert "{from: ADM_PAT_ID}\n" in text
     assert "{from: OPD_PAT_ID}  # ? " in text
