@@ -87,7 +87,8 @@ _ADDRESS = {
 }
 _OF_TABLE = {"system": "class", "value": "=value, ~identifiers, =number, =code"}
 _OF_PATIENT = {"value": "identifiers, ~patient number, =number, ~patient code"}
-_OF_HOSPITAL = {"value": "hospital identifiers, identifiers, hospital code, =code"}
+_LAST = {"value": "~number, ~code"}
+_OF_HOSPITAL = {"value": "hospital identifiers, identifiers, hospital code, ~code"}
 _PHONE, _FAX, _EMAIL = ({"system": (of, "")} for of in ("phone", "fax", "email"))
 _SYSTEM = {"system": ("https://example.org/identifiers", "the system of these numbers")}
 _PI = {"type": ("PI", "PI, RRI, INS-NIR, …"), **_SYSTEM}
@@ -97,7 +98,7 @@ _ITEMS = (
     ItemEvidence("names", "", {"given"}, _NAME),
     ItemEvidence("addresses", None, {"lines", "city", "postal_code"}, _ADDRESS),
     ItemEvidence("addresses", "", {"city"}, _ADDRESS),
-    ItemEvidence("telecoms", None, _VALUE, {"value": "phone, ~contact number"}, _PHONE),
+    ItemEvidence("telecoms", None, _VALUE, {"value": "phone, ~contact number, =contact"}, _PHONE),
     ItemEvidence("telecoms", None, _VALUE, {"value": "fax"}, _FAX),
     ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
@@ -106,11 +107,12 @@ _ITEMS = (
     ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, _HOSPITAL),
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
+_OTHERS = ItemEvidence("identifiers", None, _VALUE, _LAST, _PI, PATIENT)
 
 _LATER = "its years are of another calendar: subtract in the SELECT"
 _ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
-_FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
+_FIRST, _FAR = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 _OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
 # By slot what the name of its column does not mean.
 _NEVER = {
@@ -127,6 +129,7 @@ _MOST_CANDIDATES = 6
 _FEWEST = 5  # A code that fewer rows have is not written: it may be about one person.
 _MOST_PATIENT_CODES = 12  # In a table of persons more different values may be names.
 _DIFFERENT = 0.5  # Of stays so many numbers differ: those of one visit may share it.
+_MOSTLY = 0.9  # Of identifiers so many differ.
 _MOST_ITEMS = 3  # So many phone numbers or identifiers are written.
 _MANY = 100  # In so many rows a code has more than one value.
 
@@ -182,7 +185,13 @@ class Evidence:
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
             types, never = _TYPES[slot.kind], _NEVER.get(slot.name, frozenset())
             fitting = [c for c in columns if c.holds in types]
-            fitting = [c for c in fitting if not all_of(c.words) & never]
+            never |= {"changed"} if slot.name == "start" else set()
+            allowed = [c for c in fitting if not all_of(c.words) & never]
+            if slot.name == "start" and not allowed:
+                # An appointment, or when it was written, is better than none.
+                never = {"end", "birth", "changed", "deleted"}
+                allowed = [c for c in fitting if not all_of(c.words) & never]
+            fitting = allowed
             column, note = self._column(rows, slot, fitting)
             is_led = column is not None and column.refers
             if slot.name == "organization_id" and FHIR_ID.fullmatch(id) and not is_led:
@@ -386,7 +395,7 @@ class Evidence:
     ) -> tuple[Column, list[str]]:
         """Return a time without what stands for none, and what `absent` names of that."""
         name, is_end = column.source.name, slot.name == "end"
-        far = self.structure.values.times_outside(column.table, name, _FIRST, _LAST)
+        far = self.structure.values.times_outside(column.table, name, _FIRST, _FAR)
         zeros = [text for text in far if text.startswith("0000")]
         column = self._with_clock(rows, slot, column)
         for zero in zeros if is_end else ():
@@ -496,8 +505,12 @@ class Evidence:
                 for e in every
                 if e.about == "" or {*(e.about or "").split()} & all_of(child.words)
             )
-            if listed.name == "identifiers" and rows.kind is PATIENT and not own:
-                own = [*self._of_number(self._number(rows), _AS_NUMBER, slots)]
+            if listed.name == "identifiers" and rows.kind is PATIENT:
+                own += self._of_number(self._number(rows), _AS_NUMBER, slots)
+                own += self._own_items(_OTHERS, rows, slots)
+                columns = [part.fields[-1].column for part in own if part]
+                firsts = {c: n for n, c in reversed([*enumerate(columns)])}
+                own = [own[n] for n in sorted(firsts.values())][:_MOST_ITEMS]
             # Columns that no row fills come after a table.
             ranked = [each for each in (own, *of_tables) if any(each)]
             ranked.sort(key=lambda each: not any(map(self._is_used, each)))
@@ -551,6 +564,8 @@ class Evidence:
             types = _TYPES.get(slots[name].kind, TEXTS)
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
             fitting = [c for c in fitting if not all_of(c.words) & _NEVER[name]]
+            if evidence.kind is PATIENT:
+                fitting = [c for c in fitting if self._differs(c)]
             used = [c for c in fitting if self.structure.is_filled(c)]
             column, note = best(used or fitting, words)
             if column is not None:
@@ -563,6 +578,13 @@ class Evidence:
                 fields[name] = field
         of = rows if evidence.about is not None else None
         return Part(of, [*fields.values()]) if filled & evidence.needs else None
+
+
+    def _differs(self, column: Column) -> bool:
+        variety = self.structure.values.variety(column.table, column.source.name)
+        return variety > _MOSTLY and self.structure.values.is_filled(
+            column.table, column.source.name
+        )
 
 
 def _table_name(rows: Rows, slot: Slot) -> str:

@@ -21,14 +21,14 @@ stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover
 stay: enc encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali admission adm
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
-hospital: site clinic cliniq empresa compan centr practice
-unit: unit ward depart dept dep locat servic uf pavil station abteil repart unidad enfermar careunit
+hospital: site clinic cliniq empresa compan centr center practice branch tenant
+unit: unit ward depart dept dep locat servic uf pavil division section station abteil repart unidad enfermar careunit
 class: inout class type tp typ kind categ art typ tipo genre regime
 status: status stat. statu. state statut etat zustand stato estado situac
-start: start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
+start: in from open checkin start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
 start: checked hospitaliz von desde adms reg registration beg ing
 admission: admit admis adms entree aufnahm ingres entrad checked hospitaliz
-end: end endtime stop dis dch disch exit sorti fin entlass ende dimis uscit alta
+end: out to until checkout close complet finish leave left end endtime stop dis dch disch exit sorti fin entlass ende dimis uscit alta
 end: salid saida bis egres fim
 planned: plan expect exp prev sched appoint book onset geplant erwart previst agend
 year: year annee jahr anno ano
@@ -42,12 +42,12 @@ family: family nname surname sname lastname lname nachname familienname
 family: cognom ape apellid sobrenom apelid
 given: given vname firstname fname forename prenom vorname
 prefix: title pname civilit prefix salut anrede titel titolo tratam
-name: name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri beschreib
+name: fullname name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri beschreib
 name: display text. texto testo txt desc. dsc ds designa
 number: number nda iep nosolog no num nr nbr nro numer numme ref
 identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart
 identifiers: ids hin nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal
-identifiers: ssn nhs cpf cns curp rut dni nir tessera versich alias medrec
+identifiers: uhid nid national passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich alias medrec
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
@@ -55,8 +55,8 @@ phone: phone fone tel telf tele telefo telep mobil cell landline movil celul
 fax: fax telefax
 email: mail email courriel correo
 lines: str street address addr line ligne rue lograd adress strass indiriz direcc endere domicil
-city: city town poblac commun ville ort stadt comun citta ciudad municip cidad localid localit
-postal_code: postal zip postc plz cap cep cp
+city: district city town poblac commun ville ort stadt comun citta ciudad municip cidad localid localit
+postal_code: pincod pin postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
@@ -67,15 +67,15 @@ bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
 other: uuid guid
 emergency: emergenc urgenc notfall
-other: orig reaso motif previous nation marital vital billing payment expire caus kin referr insur
+other: orig reaso motif previous nationalit nation marital vital billing payment expire caus kin referr insur
 """
 _STEMS += (
     MARKS
-    + "changed: upd updt mod altera\ndeleted: inactiv disabl desactiv\naudit: ins crt cre reccreat\n"
+    + "changed: upd updt mod altera edit lastup lastmod lastchang\ndeleted: inactiv disabl retir desactiv\naudit: ins crt cre reccreat\n"
 )
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"
-_NOISE = {*f"{_TIMES} le id xid key utc tbl tab tb sn yn".split()}
+_NOISE = {*f"{_TIMES} full le id xid key utc tbl tab tb sn yn".split()}
 # What names without a sign between words begin or end with.
 _JOINED = re.compile(
     f"^(?:{_TIMES.replace(' ', '|')})|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"
@@ -83,7 +83,7 @@ _JOINED = re.compile(
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
 _NURSES = re.compile(r"\bnurs\w* (?=unit|station|ward)")
-_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) na?me?|na?me? (last|first))\b|^(last|first)$")
+_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) na?me?s?|na?me? (last|first))\b|^(last|first)$")
 _SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
 _HINTS = {

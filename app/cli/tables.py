@@ -50,6 +50,7 @@ _ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
 _OF_PLACE = _ADDRESS | {"name", "phone", "fax", "email", "identifiers"}
 
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
+_PER_PERSON = 0.1  # So many people there are at least for each stay.
 _MODULE = 3  # So many tables begin with the name of a module.
 _MOST_WORDS = 4  # So many words of a table's name a column may leave out.
 _GONE = {"deleted", "cancelled"}  # Marks of rows that are not served.
@@ -208,7 +209,7 @@ class Structure:
         is_each = filled == different == every > self.values.filled(to) / 2
         is_named = "patient" in all_of(self.names[key.table.name])
         is_of_person = is_named or not self._has_time(key.table)
-        return is_each and is_of_person and bool(self.births(to))
+        return is_each and is_of_person and to == self._born
 
     def _has_time(self, table: Table) -> bool:
         times = (c for c in self.columns[table.name] if c.holds in TIMES)
@@ -238,11 +239,32 @@ class Structure:
         return [c.name for c in times if self.values.are_births(table, c.name)]
 
     @cached_property
+    def _births(self) -> list[Table]:
+        """The tables whose rows have births, the largest first; of stays they may be copies."""
+        born = filter(self.births, self.catalogue.tables)
+        return sorted(born, key=lambda t: (t.is_view, -self.values.filled(t)))
+
+    @cached_property
     def _born(self) -> Table | None:
-        """The table of most births: stays are of more people than those who care for them."""
-        tables, filled = self.catalogue.tables, self.values.filled
-        born = filter(self.births, tables)
-        return min(born, key=lambda t: (t.is_view, -filled(t)), default=None)
+        """The table of most births: stays are of more people than those who care for them.
+
+        Without births it is the one whose columns or name say so.
+        """
+        tables, patient = self.catalogue.tables, _TABLES[PATIENT][0]
+        found = self._births or [t for t in tables if "birth" in self.contents(t)]
+        found = found or [t for t in tables if patient in all_of(self.names[t.name])]
+        names = {t.name: self.names[t.name] for t in found}
+        own = {n: sum(patient in w for w in of) / max(1, len(of)) for n, of in names.items()}
+        copies = {
+            c.table.name
+            for t in found
+            for c in self.columns[t.name]
+            if c.refers and not c.is_unique and c.refers.table in found
+            if c.refers.table != t and self.values.variety(t, c.name) > _PER_PERSON
+        }
+        rank = {t.name: (t.is_view, t.name in copies, -own[t.name]) for t in found}
+        filled = self.values.filled
+        return min(found, key=lambda t: (*rank[t.name], -filled(t)), default=None)
 
     @cached_property
     def led_to(self) -> Mapping[str, set[str]]:
@@ -390,11 +412,9 @@ class Structure:
             found += (*alike, *keys)[:1]
         kinds = _NUMBERS if column.holds in _NUMBERS else {column.holds}
         found = [key for key in found if key.table.by_name[key.column].holds in kinds]
-        if not found and self._born and all_of(column.words) == {"patient"}:
-            id, question = key_of(self._born)
-            people = Reference(self._born, id)
-            is_key = not question and table != self._born and self.is_filled(column)
-            found += [people] if is_key and self.is_within(column, people) else []
+        if not found and all_of(column.words) == {"patient"} and self.is_filled(column):
+            people = [Reference(t, *key_of(t)) for t in self._births if t != table]
+            found += [to for to in people if not to.note and self.is_within(column, to)]
         note = "undeclared: is it {0.table.name}.{0.column}?"
         return next((key._replace(note=note.format(key)) for key in found), None)
 
@@ -647,7 +667,8 @@ class RowsReader:
             is_other = "other" in all_of(own.words)
             wanted += [] if is_other else self._choices.get(PATIENT, ())
             found = [c for c, to in keys if to in wanted]
-            if "bed" in all_of(own.words) and not _have(rows.columns, "unit"):
+            if not _have(rows.columns, "unit"):
+                # The unit of a bed, or of a doctor.
                 found += [c for c in joined if all_of(c.words) == {"unit"}]
             return found
         merged = [
@@ -718,7 +739,26 @@ class RowsReader:
                 # A unit of a hospital has a name and telephones of its own.
                 if kind is PATIENT or linked:
                     children.append(replace(rows, columns=[*rows.columns, *linked]))
+            elif shared := self._shared(table, owners[0]):
+                key, where = shared
+                rows = self._served(kind, table, key, "by the type beside it")
+                where = f"{rows.where} AND {where}" if rows.where else f"WHERE {where}"
+                children.append(replace(rows, where=where))
         return children
+
+    def _shared(self, table: Table, owner: Table) -> tuple[str, str] | None:
+        """Return the key of a table that many share (`owner_id`, `owner_type`), and what is ours."""
+        names = self.structure.own_words(owner)
+        for said in self.structure.columns[table.name]:
+            stem, is_type = re.subn("(?i)_?type$", "", said.name)
+            keys = [c for c in table.by_name if c.lower() in (stem, f"{stem}_id")]
+            if is_type and keys and said.holds is Holds.TEXT:
+                codes = self.structure.values.codes(table, said.name) or ()
+                lasts = {re.split(r"\W", code.code)[-1] for code in codes}
+                for last in lasts:
+                    if {_singular([word]) for word in words_of(last)} == names:
+                        return keys[0], f"{said.select} LIKE '%{last}'"
+        return None
 
     def _linked(self, key: Column, columns: Sequence[Column]) -> Iterator[Column]:
         """Yield the columns of what a link table gives to each row of a section alone."""
@@ -773,7 +813,8 @@ class RowsReader:
         """Return a column in whose name that of its table stands for what it holds."""
         said, own = frozenset({_TABLES[kind][0]}), self.structure.own_words(column.table)
         words = {_singular([w]) for w in words_of(column.name, prefix_of(column.table.by_name))}
-        if not own or not own <= words or said & all_of(column.words):
+        is_own = column.table in self._own_tables and own and own <= words
+        if not is_own or said & all_of(column.words):
             return column
         return replace(column, words=(*column.words, said))
 
@@ -785,6 +826,8 @@ class RowsReader:
         # Where few rows are active it may say that a stay goes on.
         if is_active and not (len(counts) == len(codes) and counts[0].code == codes[1]):
             return ""
+        if mark.holds in TIMES and not is_active:
+            return f"{mark.select} IS NULL"
         if mark.holds is Holds.FLAG:
             is_known = self.structure.catalogue.dialect in _TRUE_DIALECTS
             is_not = "FALSE" if is_active else "TRUE"
