@@ -109,11 +109,9 @@ _ITEMS = (
 )
 _OTHERS = ItemEvidence("identifiers", None, _VALUE, _LAST, _PI, PATIENT)
 
-_LATER = "its years are of another calendar: subtract in the SELECT"
 _ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
 _FIRST, _FAR = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
-_OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
 # By slot what the name of its column does not mean.
 _NEVER = {
     **dict.fromkeys(("start", "end"), OF_ROW | {"planned", "birth"}),
@@ -180,7 +178,7 @@ class Evidence:
         }
 
     def _fields(self, rows: Rows) -> Sequence[Field]:
-        rows = replace(rows, columns=[self._timed(column) for column in rows.columns])
+        rows = replace(rows, columns=[*map(self._timed, rows.columns)])
         columns, fields, id = [*rows.columns], dict[str, Field](), self.hospital
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
             types, never = _TYPES[slot.kind], _NEVER.get(slot.name, frozenset())
@@ -208,20 +206,9 @@ class Evidence:
         return [replace(f, note=f.note or rows.doubt) for f in fields.values()]
 
     def _timed(self, column: Column) -> Column:
-        """Return a column whose texts are times as one that holds them."""
-        plain = column.name.lower().replace("_", "")
-        is_named = not _OF_TIMES.isdisjoint(all_of(column.words))
-        is_named |= without_time(column.name) != plain
+        """Return a column without words whose texts are times as one that holds them."""
         is_open = column.holds is Holds.TEXT and not (column.join or any(column.words))
-        if not (is_open or (is_named and column.holds in TEXTS)):
-            return column
-        form = self.structure.values.time_form(column.table, column.source.name)
-        # Without a name digits may be a number.
-        if not form or (form[1].startswith("%Y%m") and not is_named):
-            return column
-        holds, text, is_later = form
-        source, note = replace(column.source, holds=holds), _LATER * is_later
-        return replace(column, source=source, format=text, note=note or column.note)
+        return self.structure.timed(column) if is_open else column
 
     def _open(self, rows: Rows, slot: Slot, fitting: Sequence[Column]) -> Field:
         """Return a slot with the columns that may fill it, those that say most first."""

@@ -16,7 +16,16 @@ from adapters.contract import ResourceType
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn, no_yes
 from app.cli.check import CannotRunError
-from app.cli.names import OF_ROW, Words, all_of, fit, meanings_of, prefix_of, words_of
+from app.cli.names import (
+    OF_ROW,
+    Words,
+    all_of,
+    fit,
+    meanings_of,
+    prefix_of,
+    without_time,
+    words_of,
+)
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
@@ -48,6 +57,9 @@ _NAMES = "=name, {0} name, ~name"
 _ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
 
 _OF_PLACE = _ADDRESS | {"name", "phone", "fax", "email", "identifiers"}
+
+_OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
+_LATER = "its years are of another calendar: subtract in the SELECT"
 
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
 _PER_PERSON = 0.1  # So many people there are at least for each stay.
@@ -331,7 +343,21 @@ class Structure:
                 own = replace(own, refers=self._guess(own, prefix))
             if own.refers and column.holds is Holds.NUMBER:
                 own = replace(own, source=replace(column, holds=Holds.INTEGER))
+            is_named = not _OF_TIMES.isdisjoint(all_of(words))
+            is_named |= without_time(name) != name.lower().replace("_", "")
+            if column.holds in TEXTS and is_named and not own.refers:
+                own = self.timed(own, is_named=True)
             yield own
+
+    def timed(self, column: Column, *, is_named: bool = False) -> Column:
+        """Return a column whose texts are times as one that holds them."""
+        form = self.values.time_form(column.table, column.source.name)
+        # Without a name digits may be a number.
+        if not form or (form[1].startswith("%Y%m") and not is_named):
+            return column
+        holds, text, is_later = form
+        source, note = replace(column.source, holds=holds), _LATER * is_later
+        return replace(column, source=source, format=text, note=note or column.note)
 
     def links(self, table: Table) -> Iterator[tuple[Column, Reference]]:
         """Yield the columns of a table by which one row of another can be joined."""
