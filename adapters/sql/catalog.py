@@ -490,7 +490,10 @@ def _table(table: Table) -> sa.TableClause:
 
 
 # Codes that mean no and yes.
-_NO_YES = [*("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"), ("false", "true")]
+_NO_YES = [
+    *("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"),
+    *(("false", "true"), ("no", "yes"), ("No", "Yes"), ("NO", "YES")),
+]
 
 
 def no_yes(counts: Iterable[CodeCount]) -> Sequence[str]:

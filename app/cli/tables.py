@@ -608,19 +608,20 @@ class RowsReader:
         led = [key.column for key in keys if key.table == table]
         if led and led[0] != rows.id:
             rows = replace(rows, id=led[0], id_note="other tables lead to it")
-        columns, owners = [*rows.columns], [table]
+        columns, owners = [*rows.columns], dict[str, Column | None]({table.name: None})
         for number, (own, to) in enumerate(self.structure.links(table), 1):
             if to.table not in self._own_tables:
                 joined = self._joined(own, to, str(number))
                 columns = self._linked_by(rows, columns, own, to, joined)
                 is_person, _ = self._adds(to.table, own)
-                owners += [to.table] if own.name == rows.id and is_person else []
+                if is_person and (own.name == rows.id or own.refers == to):
+                    owners[to.table.name] = None if own.name == rows.id else own
         tables = [column.table for column in columns]
         more = () if kind is STAY else self._choices[kind][1:]
         lost = [f"no key leads to {t.name}: join it" for t in more if t not in tables]
         guess = [f"by keys and names this is {table.name}"]
         questions = [*(() if self.options[kind] else guess), *lost, *rows.questions]
-        children = self._children(kind, owners) if kind is not STAY else ()
+        children = self._children(rows, owners) if kind is not STAY else ()
         rows = replace(rows, columns=columns, questions=questions, children=children)
         is_led = any(key.table == table and not key.note for key in keys)
         is_sure = self._is_sure(kind, table, is_led=is_led)
@@ -751,26 +752,43 @@ class RowsReader:
         is_address = is_address and not meanings & {*row, "birth", "death"}
         return table in self._choices.get(PATIENT, ()) or is_person, is_address
 
-    def _children(self, kind: ResourceType, owners: Sequence[Table]) -> list[Rows]:
-        """Return the tables whose rows refer to a section's by their id, with what they link."""
-        children = []
+    def _children(
+        self, of: Rows, owners: Mapping[str, Column | None]
+    ) -> Sequence[Rows]:
+        """Return the tables whose rows refer to a section's, or its persons', with what they link."""
+        children, kind = [], of.kind
         for table in self.structure.catalogue.tables:
             columns = self.structure.columns[table.name]
-            keys = [c for c in columns if c.refers and c.refers.table in owners]
-            if keys and table not in (*owners, *self._own_tables) and not table.is_view:
+            keys = [c for c in columns if c.refers and c.refers.table.name in owners]
+            if table in self._own_tables or table.name in owners or table.is_view:
+                continue
+            if keys:
                 key = self._key_of_child(keys)
                 note = key.refers.note if key.refers else "does each row have one here?"
                 rows = self._served(kind, table, key.name, note)
                 linked = [*self._linked(key, columns)]
+                if key.refers and (own := owners.get(key.refers.table.name)):
+                    rows = self._through(rows, key, own, of.id)
                 # A unit of a hospital has a name and telephones of its own.
                 if kind is PATIENT or linked:
                     children.append(replace(rows, columns=[*rows.columns, *linked]))
-            elif shared := self._shared(table, owners[0]):
+            elif shared := self._shared(table, of.table):
                 key, where = shared
                 rows = self._served(kind, table, key, "by the type beside it")
                 where = f"{rows.where} AND {where}" if rows.where else f"WHERE {where}"
                 children.append(replace(rows, where=where))
         return children
+
+    def _through(self, rows: Rows, key: Column, own: Column, id: str) -> Rows:
+        """Return rows of a table that refers to a person, with the id of the patient who it is."""
+        table, alias = own.table, f"{alias_of(own.table)}0"
+        is_own = f"{alias}.{own.source.written} = {key.select}"
+        start = f"{rows.start} JOIN {table.written} {alias} ON {is_own}"
+        column = next(c for c in self.structure.columns[table.name] if c.name == id)
+        select = f"{alias}.{column.source.written}"
+        column = replace(column, select=select, renamed=_renamed(table.bare, id))
+        columns = [*rows.columns, column]
+        return replace(rows, columns=columns, id=column.name, start=start)
 
     def _shared(self, table: Table, owner: Table) -> tuple[str, str] | None:
         """Return the key of a table that many share (`owner_id`, `owner_type`), and what is ours."""
@@ -823,13 +841,17 @@ class RowsReader:
         marks = [c for c in columns if len(c.words) == 1]
         gone = [c for c in marks if c.words[0] & _GONE]
         read = [c for c in marks if c.words[0] & {"active", *_GONE}]
+        if kind is PATIENT:
+            # Of all people those who are patients.
+            gone += [c for c in marks if "patient" in c.words[0] and not c.refers]
         if kind is not STAY:
             # Of patients a code of it says who is active.
             codes = {"deleted"} if table in self._own_tables else {""}
             read = [c for c in gone if not (c.words[0] & codes and c.holds in TEXTS)]
         said = {column.name: self._is_not(column) for column in read}
         where = " AND ".join(filter(None, said.values()))
-        names = [c.name for c in gone if not (said.get(c.name) or c.holds in TIMES)]
+        gone = [c for c in gone if c.words[0] & _GONE and c.holds not in TIMES]
+        names = [c.name for c in gone if not said.get(c.name)]
         left = [f"{n}: deleted rows? Leave them out by a WHERE" for n in names]
         are = [f"only rows where {where}: are the others deleted?"] if where else []
         where = f"WHERE {where}" if where else ""
@@ -846,11 +868,11 @@ class RowsReader:
 
     def _is_not(self, mark: Column) -> str:
         """Return the condition that a row is not marked as deleted, "" where none is known."""
-        is_active = "active" in mark.words[0]
+        is_active = not mark.words[0].isdisjoint({"active", "patient"})
         counts = self.structure.values.codes(mark.table, mark.source.name) or ()
         codes = no_yes(counts)
         # Where few rows are active it may say that a stay goes on.
-        if is_active and not (len(counts) == len(codes) and counts[0].code == codes[1]):
+        if is_active and not (codes and counts[0].code == codes[1]):
             return ""
         if mark.holds in TIMES and not is_active:
             return f"{mark.select} IS NULL"
