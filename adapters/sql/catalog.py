@@ -30,6 +30,7 @@ class Holds(StrEnum):
     """What a column is declared to hold, as far as all databases agree."""
 
     TEXT = "text"
+    UUID = "uuid"
     INTEGER = "integer"
     NUMBER = "number"
     FLAG = "true or false"
@@ -223,6 +224,7 @@ def _holds(type_: TypeEngine[Any], dialect: str, *, is_key: bool) -> Holds:
 
 
 _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
+    (sa.Uuid, Holds.UUID),
     (sa.String, Holds.TEXT),
     (sa.Integer, Holds.INTEGER),
     (sa.Numeric, Holds.NUMBER),
@@ -287,6 +289,7 @@ _FORMS = {
 MOST_CODES = 60  # A column with more different values holds no codes,
 LONGEST_CODE = 40  # and none with a longer text.
 _USED = 0.5  # A number of the rows is in more of them.
+_WITHIN = 0.95  # Without a declared key some rows are left behind.
 _SHARE = 0.01  # With so many rows a decade counts.
 _DECADES = 7  # The births of those who work are in fewer.
 
@@ -384,7 +387,7 @@ class Contents:
         if key not in self._numbers:
             cell: sa.ColumnElement[Any] = sa.column(column) if column else sa.literal(1)
             if column and table.by_name[column].holds is Holds.TEXT:
-                cell = sa.func.nullif(cell, "")
+                cell = sa.func.nullif(sa.cast(cell, sa.String()), "")
             counts = map(sa.func.count, (sa.literal(1), cell, cell.distinct()))
             select = sa.select(*counts).select_from(_table(table))
             ((every, filled, different),) = self._rows(select, [(0, 0, 0)])
@@ -447,10 +450,12 @@ class Contents:
         return self._births[key]
 
     def is_within(self, table: Table, column: str, other: Table, key: str) -> bool:
-        """Whether the values of a column are all keys of another table."""
+        """Whether the values of a column are keys of another table, but for a few."""
         own, keys = _table(table), _table(other).alias("other")
-        is_key = sa.exists().where(keys.c[key] == own.c[column])
-        return not self._has(table, ~is_key)
+        is_key = sa.exists().where(keys.c[key] == own.c[column]).correlate(own)
+        within = sa.select(sa.func.count()).select_from(own).where(is_key)
+        filled = self.filled(table, column)
+        return any(n >= filled * _WITHIN for (n,) in self._rows(within)) and filled > 0
 
     def _has(self, table: Table, condition: sa.ColumnElement[bool]) -> bool:
         select = sa.select(sa.literal(1)).select_from(_table(table)).where(condition)

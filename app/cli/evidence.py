@@ -25,10 +25,10 @@ from adapters.mapping.values import as_text
 from adapters.sql.catalog import DAYS, MOMENTS, TIMES_OF_TEXTS, CodeCount, Holds, no_yes
 from adapters.sql.engine import Database
 from app.cli.names import OF_ROW, all_of, code_of, fit, without_time
-from app.cli.tables import PATIENT, TEXTS, TIMES, Column, Found, Rows, Structure, best
+from app.cli.tables import IDS, PATIENT, TEXTS, TIMES, Column, Found, Rows, Structure, best
 
 _TYPES = {
-    **{Kind.ID: TEXTS, Kind.EXACT: TEXTS | {Holds.NUMBER}},
+    **{Kind.ID: IDS, Kind.EXACT: IDS | {Holds.NUMBER}},
     **dict.fromkeys((Kind.CODE, Kind.FLAG), TEXTS | {Holds.FLAG}),
     Kind.TIME: TIMES,
     Kind.DATE: TIMES | {Holds.TEXT},
@@ -285,7 +285,7 @@ class Evidence:
         return (plain[0] if is_clear else None), "by its type"
 
     def _key(self, rows: Rows) -> Column | None:
-        keys = (c for c in rows.columns if c.name == rows.id and c.holds in TEXTS)
+        keys = (c for c in rows.columns if c.name == rows.id and c.holds in IDS)
         return next(keys, None)
 
     def _number(self, rows: Rows) -> Column | None:

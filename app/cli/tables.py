@@ -31,6 +31,7 @@ STAY, PATIENT, ORGANIZATION = ResourceType
 
 TIMES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
 TEXTS = frozenset({Holds.TEXT, Holds.INTEGER})
+IDS = TEXTS | {Holds.UUID}
 _NUMBERS = frozenset({Holds.INTEGER, Holds.NUMBER})
 
 _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
@@ -115,6 +116,8 @@ class Column:
     def selected(self) -> str:
         """What the SELECT lists for it."""
         name = self.renamed or self.source.written
+        if self.holds is Holds.UUID:
+            return f"CAST({self.select} AS VARCHAR(36)) AS {name}"
         is_plain = self.select.endswith(f".{name}")
         return self.select if is_plain else f"{self.select} AS {name}"
 
@@ -744,6 +747,9 @@ class RowsReader:
         meanings, contents = all_of(own.words), self.structure.contents(table)
         about = meanings | all_of(self.structure.names[table.name])
         row = {"other", *OF_ROW}
+        every, filled, different = self.structure.values.figures(own.table, own.source.name)
+        # A user who is another one for each patient is that patient.
+        row -= {"other"} if "person" in about and filled == different == every else set()
         is_other = about & {*row, "hospital"}
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
