@@ -25,7 +25,17 @@ from adapters.mapping.values import as_text
 from adapters.sql.catalog import DAYS, MOMENTS, TIMES_OF_TEXTS, CodeCount, Holds, no_yes
 from adapters.sql.engine import Database
 from app.cli.names import OF_ROW, all_of, code_of, fit, without_time
-from app.cli.tables import IDS, PATIENT, TEXTS, TIMES, Column, Found, Rows, Structure, best
+from app.cli.tables import (
+    IDS,
+    PATIENT,
+    TEXTS,
+    TIMES,
+    Column,
+    Found,
+    Rows,
+    Structure,
+    best,
+)
 
 _TYPES = {
     **{Kind.ID: IDS, Kind.EXACT: IDS | {Holds.NUMBER}},
@@ -98,7 +108,9 @@ _ITEMS = (
     ItemEvidence("names", "", {"given"}, _NAME),
     ItemEvidence("addresses", None, {"lines", "city", "postal_code"}, _ADDRESS),
     ItemEvidence("addresses", "", {"city"}, _ADDRESS),
-    ItemEvidence("telecoms", None, _VALUE, {"value": "phone, ~contact number, =contact"}, _PHONE),
+    ItemEvidence(
+        "telecoms", None, _VALUE, {"value": "phone, ~contact number, =contact"}, _PHONE
+    ),
     ItemEvidence("telecoms", None, _VALUE, {"value": "fax"}, _FAX),
     ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
@@ -231,7 +243,9 @@ class Evidence:
             leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
             named = [c for c in leading if not c.join or slot.name in all_of(c.words)]
             # The hospital may be that of the unit.
-            leading = named or leading * (slot.name in ("organization_id", "patient_id"))
+            leading = named or leading * (
+                slot.name in ("organization_id", "patient_id")
+            )
             fitting = [c for c in fitting if not c.join]
             own = [c for c in leading if c.join or "other" not in all_of(c.words)]
             if len(own) == 1 and (to := own[0].refers):
@@ -295,7 +309,9 @@ class Evidence:
         own = [c for c in own if c.holds is Holds.TEXT and c.name != rows.id]
         own = [c for c in own if all_of(c.words) <= _OF_NUMBER]
         own = [c for c in own if "uuid" not in c.name.lower()]
-        plain = [c for c in own if c.is_unique or values.are_numbers(table, c.source.name)]
+        plain = [
+            c for c in own if c.is_unique or values.are_numbers(table, c.source.name)
+        ]
         return min(plain, key=lambda column: not column.is_unique, default=None)
 
     def _holds(self, slot: Slot, column: Column) -> int:
@@ -543,10 +559,14 @@ class Evidence:
         constants = evidence.constants.items()
         fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
-        said = {"family", "given"} & frozenset().union(*(all_of(c.words) for c in columns))
+        said = {"family", "given"} & frozenset().union(
+            *(all_of(c.words) for c in columns)
+        )
         for name, words in evidence.words.items():
             # A name beside a given one is the family's, and one alone all of it.
-            if evidence.name == "names" and (not said - {name} if name != "text" else said):
+            if evidence.name == "names" and (
+                not said - {name} if name != "text" else said
+            ):
                 words = words.removesuffix(", =name")
             types = _TYPES.get(slots[name].kind, TEXTS)
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
@@ -565,7 +585,6 @@ class Evidence:
                 fields[name] = field
         of = rows if evidence.about is not None else None
         return Part(of, [*fields.values()]) if filled & evidence.needs else None
-
 
     def _differs(self, column: Column) -> bool:
         variety = self.structure.values.variety(column.table, column.source.name)

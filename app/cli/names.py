@@ -83,7 +83,9 @@ _JOINED = re.compile(
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
 _NURSES = re.compile(r"\bnurs\w* (?=unit|station|ward)")
-_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) na?me?s?|na?me? (last|first))\b|^(last|first)$")
+_NAME_OF_PERSON = re.compile(
+    r"\b(?:(last|first) na?me?s?|na?me? (last|first))\b|^(last|first)$"
+)
 _SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
 _HINTS = {

@@ -196,9 +196,13 @@ class Structure:
 
     def is_of_persons(self, table: Table) -> bool:
         """Whether the rows of a table are about persons: a draft quotes nothing of them."""
-        columns = [c for c in self.columns[table.name] if c.holds in {Holds.TEXT, *TIMES}]
+        columns = [
+            c for c in self.columns[table.name] if c.holds in {Holds.TEXT, *TIMES}
+        ]
         columns = [c for c in columns if not all_of(c.words) & {"other", *OF_ROW}]
-        about = all_of((*self.names[table.name], *(w for c in columns for w in c.words)))
+        about = all_of(
+            (*self.names[table.name], *(w for c in columns for w in c.words))
+        )
         is_said = not about.isdisjoint({"person", "birth", "given", "family"})
         return is_said or bool(self.births(table))
 
@@ -269,7 +273,10 @@ class Structure:
         found = self._births or [t for t in tables if "birth" in self.contents(t)]
         found = found or [t for t in tables if patient in all_of(self.names[t.name])]
         names = {t.name: self.names[t.name] for t in found}
-        own = {n: sum(patient in w for w in of) / max(1, len(of)) for n, of in names.items()}
+        own = {
+            n: sum(patient in w for w in of) / max(1, len(of))
+            for n, of in names.items()
+        }
         copies = {
             c.table.name
             for t in found
@@ -336,7 +343,9 @@ class Structure:
                 words = tuple(word - {"audit"} for word in words)
             # A number without a digit is a name, as in Portuguese.
             if frozenset({"number"}) in words and self.values.is_named(table, name):
-                words = tuple(w - {"number"} or frozenset({"name"}) if w else w for w in words)
+                words = tuple(
+                    w - {"number"} or frozenset({"name"}) if w else w for w in words
+                )
             if column.is_stamped and not all_of(words):
                 words = (*words, frozenset({"changed"}))
             select = f"{alias_of(table)}.{column.written}"
@@ -372,7 +381,11 @@ class Structure:
                 if not back.is_unique:
                     # Of a table of deaths, or of ends, the rows say that each has one.
                     words = all_of(self.names[back.table.name])
-                    words |= {"death"} if self._has_end(back.table) and not self._has_end(table) else set()
+                    words |= (
+                        {"death"}
+                        if self._has_end(back.table) and not self._has_end(table)
+                        else set()
+                    )
                     is_about = words & {*_TABLES[PATIENT][1], "replaced_by"}
                     if not is_about or self.values.variety(back.table, back.name) < 1:
                         continue
@@ -416,7 +429,11 @@ class Structure:
         # What the keys of many tables are called names the largest, but "code" names none.
         columns = Counter(key.column.lower() for key in single)
         common = (name for name, number in columns.items() if number > _MOST_KEYS)
-        for name in ("", "id", *(each for each in common if not _stem_of(words_of(each)))):
+        for name in (
+            "",
+            "id",
+            *(each for each in common if not _stem_of(words_of(each))),
+        ):
             by_name.pop(name, None)
         return by_name
 
@@ -477,16 +494,23 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
     columns = [c for c in columns if "other" not in all_of(c.words)]
     leading = [(c, c.refers) for c in columns if c.refers]
     vocabularies = {
-        t for t in structure.catalogue.tables for o in chosen if structure.is_vocabulary(t, o)
+        t
+        for t in structure.catalogue.tables
+        for o in chosen
+        if structure.is_vocabulary(t, o)
     }
     free = [t for t in structure.catalogue.tables if t not in (*chosen, *vocabularies)]
     scores = {t.name: _score(structure, kind, t, leading) for t in free}
-    tables = [t for t in free if scores[t.name] >= _ENOUGH and not _means(structure, kind, t)]
+    tables = [
+        t for t in free if scores[t.name] >= _ENOUGH and not _means(structure, kind, t)
+    ]
     if kind is STAY:
         tables = [t for t in free if structure.is_of_events(t)] or tables
     elif kind is PATIENT:
         people = [t for t in free if t.name in structure.people]
-        named = [t for t in people if _TABLES[PATIENT][0] in all_of(structure.names[t.name])]
+        named = [
+            t for t in people if _TABLES[PATIENT][0] in all_of(structure.names[t.name])
+        ]
         tables = named or [t for t in people if structure.births(t)] or tables
     else:
         tables = [t for t in tables if not structure.is_of_persons(t)]
@@ -528,7 +552,9 @@ def _score(
         return score + max((2 if to.note else 3 for _, to in own_keys), default=0)
     filled = structure.values.filled
     # A stay without one has another one who pays.
-    fulls = [3 if filled(c.table, c.name) == filled(c.table) else -3 for c, _ in own_keys]
+    fulls = [
+        3 if filled(c.table, c.name) == filled(c.table) else -3 for c, _ in own_keys
+    ]
     # Anything has a name: a hospital also has a place.
     is_led = own or contents > {"name"}
     is_only = len(contents) > _MOST_KEYS and filled(table) == 1
@@ -702,7 +728,9 @@ class RowsReader:
                 found += [c for c in joined if all_of(c.words) == {"unit"}]
             return found
         merged = [
-            c for c, to in keys if to == rows.table and said & all_of((*words, *c.words))
+            c
+            for c, to in keys
+            if to == rows.table and said & all_of((*words, *c.words))
         ]
         return [replace(column, words=(said,)) for column in merged]
 
@@ -721,8 +749,12 @@ class RowsReader:
         places = self._choices.get(ORGANIZATION, ())
         within = [c.refers.table for c in joined if c.refers]
         is_place = not {*within}.isdisjoint(places)
-        is_place &= not any(t.name in self.structure.people or self.structure.births(t) for t in within)
-        others = [c for c in rows.columns if not (c.refers and c.refers.table in places)]
+        is_place &= not any(
+            t.name in self.structure.people or self.structure.births(t) for t in within
+        )
+        others = [
+            c for c in rows.columns if not (c.refers and c.refers.table in places)
+        ]
         if is_place and not _have(others, "unit"):
             words = words if all_of(words) else (frozenset({"unit"}),)
         is_open = not all_of(words) & _CODED or "other" in all_of(words)
@@ -747,9 +779,13 @@ class RowsReader:
         meanings, contents = all_of(own.words), self.structure.contents(table)
         about = meanings | all_of(self.structure.names[table.name])
         row = {"other", *OF_ROW}
-        every, filled, different = self.structure.values.figures(own.table, own.source.name)
+        every, filled, different = self.structure.values.figures(
+            own.table, own.source.name
+        )
         # A user who is another one for each patient is that patient.
-        row -= {"other"} if "person" in about and filled == different == every else set()
+        row -= (
+            {"other"} if "person" in about and filled == different == every else set()
+        )
         is_other = about & {*row, "hospital"}
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
@@ -865,8 +901,14 @@ class RowsReader:
 
     def _named(self, kind: ResourceType, column: Column) -> Column:
         """Return a column in whose name that of its table stands for what it holds."""
-        said, own = frozenset({_TABLES[kind][0]}), self.structure.own_words(column.table)
-        words = {_singular([w]) for w in words_of(column.name, prefix_of(column.table.by_name))}
+        said, own = (
+            frozenset({_TABLES[kind][0]}),
+            self.structure.own_words(column.table),
+        )
+        words = {
+            _singular([w])
+            for w in words_of(column.name, prefix_of(column.table.by_name))
+        }
         is_own = column.table in self._own_tables and own and own <= words
         if not is_own or said & all_of(column.words):
             return column
