@@ -63,7 +63,6 @@ _OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
 _LATER = "its years are of another calendar: subtract in the SELECT"
 
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
-_PER_PERSON = 0.1  # So many people there are at least for each stay.
 _MODULE = 3  # So many tables begin with the name of a module.
 _MOST_WORDS = 4  # So many words of a table's name a column may leave out.
 _GONE = {"deleted", "cancelled"}  # Marks of rows that are not served.
@@ -150,13 +149,18 @@ def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
     ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
     # Of a day and a time with equal names the time says more, and both more than a text.
     none = {Holds.DATE: 1, Holds.LOCAL_TIME: 0, Holds.INSTANT: 0}
-    ranked.sort(key=lambda e: (*e[0], len(e[1].join), none.get(e[1].holds, 2)))
+    is_named = {c: c.source.name.lower() == namesake for _, c in ranked}
+    ranked.sort(
+        key=lambda each: (
+            *(each[0][0], not is_named[each[1]], each[0][1]),
+            *(len(each[1].join), none.get(each[1].holds, 2)),
+        )
+    )
     if not ranked:
         return None, ""
-    ranked.sort(key=lambda each: each[1].source.name.lower() != namesake)
     (place, _), column = ranked[0]
     others = [c.name for rank, c in ranked[1:7] if rank[0] == place]
-    if column.source.name.lower() == namesake and not others:
+    if is_named[column] and not others:
         return column, ""
     return column, f"by its name{', or ' if others else ''}{', '.join(others)}"
 
@@ -224,11 +228,10 @@ class Structure:
 
     def is_one_to_one(self, key: Column, to: Table) -> bool:
         """Whether the values of a key say that most people of a table have one row each."""
-        every, filled, different = self.values.figures(key.table, key.name)
-        is_each = filled == different == every > self.values.filled(to) / 2
+        is_most = self.values.filled(key.table) > self.values.filled(to) / 2
         is_named = "patient" in all_of(self.names[key.table.name])
         is_of_person = is_named or not self._has_time(key.table)
-        return is_each and is_of_person and to == self._born
+        return is_most and is_of_person and to == self._born and self.is_each(key)
 
     def _has_time(self, table: Table) -> bool:
         times = (c for c in self.columns[table.name] if c.holds in TIMES)
@@ -259,34 +262,36 @@ class Structure:
 
     @cached_property
     def _births(self) -> list[Table]:
-        """The tables whose rows have births, the largest first; of stays they may be copies."""
-        born = filter(self.births, self.catalogue.tables)
-        return sorted(born, key=lambda t: (t.is_view, -self.values.filled(t)))
+        return [*filter(self.births, self.catalogue.tables)]
 
     @cached_property
     def _born(self) -> Table | None:
         """The table of most births: stays are of more people than those who care for them.
 
-        Without births it is the one whose columns or name say so.
+        Where a name says patient it is that table's, or without births the one named so.
         """
-        tables, patient = self.catalogue.tables, _TABLES[PATIENT][0]
-        found = self._births or [t for t in tables if "birth" in self.contents(t)]
-        found = found or [t for t in tables if patient in all_of(self.names[t.name])]
-        names = {t.name: self.names[t.name] for t in found}
-        own = {
-            n: sum(patient in w for w in of) / max(1, len(of))
-            for n, of in names.items()
-        }
-        copies = {
-            c.table.name
-            for t in found
-            for c in self.columns[t.name]
-            if c.refers and not c.is_unique and c.refers.table in found
-            if c.refers.table != t and self.values.variety(t, c.name) > _PER_PERSON
-        }
-        rank = {t.name: (t.is_view, t.name in copies, -own[t.name]) for t in found}
-        filled = self.values.filled
-        return min(found, key=lambda t: (*rank[t.name], -filled(t)), default=None)
+        role, values, every = _TABLES[PATIENT][0], self.values, self.catalogue.tables
+        own = {t: sum(role in w for w in self.names[t.name]) for t in every}
+        named = [t for t in every if own[t] == len(self.names[t.name]) > 0]
+        named = [t for t in named if values.is_filled(t)]
+        found = [
+            t for t in self._births if own[t] or any(self._is_same(t, n) for n in named)
+        ]
+        found = found or named or self._births
+        found = found or [t for t in every if own[t] or "birth" in self.contents(t)]
+        rank = {t: (t.is_view, -own[t], -values.filled(t)) for t in found}
+        return min(found, key=lambda t: rank[t], default=None)
+
+    def _is_same(self, one: Table, other: Table) -> bool:
+        """Whether a key of one of two tables, or of the other, has another value in each row."""
+        both = (*self.columns[one.name], *self.columns[other.name])
+        keys = [(c, {c.table, c.refers.table}) for c in both if c.refers]
+        return any(to == {one, other} and self.is_each(c) for c, to in keys)
+
+    def is_each(self, key: Column) -> bool:
+        """Whether a key has another value in each row."""
+        every, filled, different = self.values.figures(key.table, key.source.name)
+        return key.is_unique or every == filled == different > 0
 
     @cached_property
     def led_to(self) -> Mapping[str, set[str]]:
@@ -335,9 +340,6 @@ class Structure:
             names = (name, own_name.sub(r"\g<0>_", name))
             both = [meanings_of(each, prefix) for each in names]
             words = max(both, key=lambda each: len(all_of(each)))
-            # The status that most tables have is that of a row.
-            if name in self._common and "status" in all_of(words):
-                words = (*words, frozenset({"other"}))
             # What a row is written with has no time of its own.
             if behind.get(name) is Holds.CLOCK and column.holds is Holds.DATE:
                 words = tuple(word - {"audit"} for word in words)
@@ -350,8 +352,7 @@ class Structure:
                 words = (*words, frozenset({"changed"}))
             select = f"{alias_of(table)}.{column.written}"
             own = Column(table, column, select, words, declared.get(name))
-            # What most tables have and none fills is the framework's own.
-            if not own.refers and (name not in self._common or self.is_filled(own)):
+            if not own.refers:
                 own = replace(own, refers=self._guess(own, prefix))
             if own.refers and column.holds is Holds.NUMBER:
                 own = replace(own, source=replace(column, holds=Holds.INTEGER))
@@ -408,14 +409,6 @@ class Structure:
         return frozenset(every)
 
     @cached_property
-    def _common(self) -> frozenset[str]:
-        """The names of columns that most tables have, where there are some."""
-        tables = self.catalogue.tables
-        numbers = Counter(name for table in tables for name in table.by_name)
-        least = max(4, len(tables) / 2)
-        return frozenset(name for name, number in numbers.items() if number >= least)
-
-    @cached_property
     def _keys(self) -> Mapping[str, list[Reference]]:
         """The keys of tables by the table's name, the end of that, and the key's name."""
         keys = [(table, *key_of(table)) for table in self.catalogue.tables]
@@ -443,12 +436,8 @@ class Structure:
         is_number = any(fit(meanings_of(word), "number") for word in words)
         words = _stem_of(words)
         ends = [_singular(words[skipped:]) for skipped in range(len(words))]
-        # In French, Italian, Spanish and Portuguese the first word may be the table's.
-        is_key = column.name.lower().endswith("id")
-        rest = all_of(meanings_of(column.name, front)[1:]) - _NEUTRAL
-        starts = [_singular(words[:1])] if is_key and not rest else []
         found = list[Reference]()
-        for name in (*ends[:1], column.name.lower(), *ends[1:], *starts):
+        for name in (*ends[:1], column.name.lower(), *ends[1:]):
             keys = [*self._keys.get(name, ())]
             if is_number and keys and keys[0].table == table:
                 # It is a number of the row itself.
@@ -662,8 +651,9 @@ class RowsReader:
         if kind is STAY and not self.options[kind]:
             every = structure.catalogue.tables
             named = [t for t in every if not _means(structure, kind, t)]
-            scores = [_score(structure, kind, t, ()) for t in named]
-            return sum(score >= _ENOUGH for score in scores) == 1
+            return [t for t in named if _score(structure, kind, t, ()) >= _ENOUGH] == [
+                table
+            ]
         (role, wanted), names = _TABLES[kind], all_of(structure.names[table.name])
         said = (names | structure.contents(table)) & {role, *wanted}
         return bool(self.options[kind] or (is_led and said))
@@ -779,13 +769,8 @@ class RowsReader:
         meanings, contents = all_of(own.words), self.structure.contents(table)
         about = meanings | all_of(self.structure.names[table.name])
         row = {"other", *OF_ROW}
-        every, filled, different = self.structure.values.figures(
-            own.table, own.source.name
-        )
         # A user who is another one for each patient is that patient.
-        row -= (
-            {"other"} if "person" in about and filled == different == every else set()
-        )
+        row -= {"other"} if "person" in about and self.structure.is_each(own) else set()
         is_other = about & {*row, "hospital"}
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
