@@ -116,10 +116,10 @@ _ITEMS = (
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
     ItemEvidence("telecoms", "", _VALUE, {"value": "phone"}, _PHONE),
     ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
+    ItemEvidence("identifiers", None, _VALUE, _LAST, _PI, PATIENT),
     ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, _HOSPITAL),
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
-_OTHERS = ItemEvidence("identifiers", None, _VALUE, _LAST, _PI, PATIENT)
 
 _ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
@@ -135,6 +135,7 @@ _AS_NUMBER = "by what it holds: a different number in each row"
 _NO_NUMBER = "no column holds another number: this is the key"
 _OF_NUMBER = {"number", "identifiers", "code", "name", "value", "patient"}
 _OF_NUMBER |= {"stay", "admission", "start"}
+_REACHED = ("organization_id", "patient_id")
 _MOST_CANDIDATES = 6
 _FEWEST = 5  # A code that fewer rows have is not written: it may be about one person.
 _MOST_PATIENT_CODES = 12  # In a table of persons more different values may be names.
@@ -195,13 +196,9 @@ class Evidence:
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
             types, never = _TYPES[slot.kind], _NEVER.get(slot.name, frozenset())
             fitting = [c for c in columns if c.holds in types]
-            never |= {"changed"} if slot.name == "start" else set()
             allowed = [c for c in fitting if not all_of(c.words) & never]
-            if slot.name == "start" and not allowed:
-                # An appointment, or when it was written, is better than none.
-                never = {"end", "birth", "changed", "deleted"}
-                allowed = [c for c in fitting if not all_of(c.words) & never]
-            fitting = allowed
+            # An appointment, or when a row was written, is better than no start.
+            fitting = allowed or fitting * (slot.name == "start")
             column, note = self._column(rows, slot, fitting)
             is_led = column is not None and column.refers
             if slot.name == "organization_id" and FHIR_ID.fullmatch(id) and not is_led:
@@ -243,9 +240,7 @@ class Evidence:
             leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
             named = [c for c in leading if not c.join or slot.name in all_of(c.words)]
             # The hospital may be that of the unit.
-            leading = named or leading * (
-                slot.name in ("organization_id", "patient_id")
-            )
+            leading = named or leading * (slot.name in _REACHED)
             fitting = [c for c in fitting if not c.join]
             own = [c for c in leading if c.join or "other" not in all_of(c.words)]
             if len(own) == 1 and (to := own[0].refers):
@@ -285,7 +280,7 @@ class Evidence:
         """Return the time that may be a start, the only one that may be an end, or a bed."""
         plain = [c for c in fitting if not c.is_key]
         if slot.name == "start":
-            plain = [c for c in plain if "end" not in all_of(c.words)]
+            plain = [c for c in plain if not all_of(c.words) & {"end", "changed"}]
             plain = self._fullest(slot, plain)[:1]
         elif slot.name == "birth_date":
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
@@ -304,14 +299,14 @@ class Evidence:
 
     def _number(self, rows: Rows) -> Column | None:
         """Return a column, other than the key, whose values are numbers of the rows."""
-        values, table = self.structure.values, rows.table
-        own = [c for c in rows.columns if c.table == table and not c.is_key]
-        own = [c for c in own if c.holds is Holds.TEXT and c.name != rows.id]
-        own = [c for c in own if all_of(c.words) <= _OF_NUMBER]
-        own = [c for c in own if "uuid" not in c.name.lower()]
-        plain = [
-            c for c in own if c.is_unique or values.are_numbers(table, c.source.name)
-        ]
+        values, plain = self.structure.values, list[Column]()
+        for column in rows.columns:
+            own = column.table == rows.table and not column.is_key
+            is_text = column.holds is Holds.TEXT and column.name != rows.id
+            is_said = all_of(column.words) <= _OF_NUMBER and "uuid" not in column.name
+            if own and is_text and is_said:
+                is_number = values.are_numbers(rows.table, column.source.name)
+                plain += [column] if column.is_unique or is_number else []
         return min(plain, key=lambda column: not column.is_unique, default=None)
 
     def _holds(self, slot: Slot, column: Column) -> int:
@@ -500,7 +495,7 @@ class Evidence:
             every = [e for e in every if e.kind in (None, rows.kind)]
             of_rows = [e for e in every if e.about is None]
             own: list[Part | None] = []
-            own += (item for e in of_rows for item in self._own_items(e, rows, slots))
+            own += self._own_items(of_rows, rows, slots)
             of_tables = (
                 [self._item(e, child, slots)]
                 for child in rows.children
@@ -509,11 +504,11 @@ class Evidence:
                 if e.about == "" or {*(e.about or "").split()} & all_of(child.words)
             )
             if listed.name == "identifiers" and rows.kind is PATIENT:
-                own += self._of_number(self._number(rows), _AS_NUMBER, slots)
-                own += self._own_items(_OTHERS, rows, slots)
-                columns = [part.fields[-1].column for part in own if part]
-                firsts = {c: n for n, c in reversed([*enumerate(columns)])}
-                own = [own[n] for n in sorted(firsts.values())][:_MOST_ITEMS]
+                used = {field.column for part in own if part for field in part.fields}
+                number = self._number(rows)
+                own += (
+                    [] if number in used else self._of_number(number, _AS_NUMBER, slots)
+                )
             # Columns that no row fills come after a table.
             ranked = [each for each in (own, *of_tables) if any(each)]
             ranked.sort(key=lambda each: not any(map(self._is_used, each)))
@@ -538,17 +533,17 @@ class Evidence:
         return any(map(self.structure.is_filled, filter(None, columns)))
 
     def _own_items(
-        self, evidence: ItemEvidence, rows: Rows, slots: Mapping[str, Slot]
+        self, every: Iterable[ItemEvidence], rows: Rows, slots: Mapping[str, Slot]
     ) -> list[Part]:
         """Return items of a section's own columns: an item for each number that it has."""
         items, columns = list[Part](), rows.columns
-        while item := self._item(evidence, replace(rows, columns=columns), slots):
-            items.append(item)
-            used = [field.column for field in item.fields if field.column]
-            columns = [column for column in columns if column not in used]
-            columns = [c for c in columns if self.structure.is_filled(c)]
-            if {*evidence.words} != _VALUE or len(items) == _MOST_ITEMS:
-                break
+        for evidence in every:
+            number = 1 if {*evidence.words} != _VALUE else _MOST_ITEMS
+            for _ in range(number):
+                item = self._item(evidence, replace(rows, columns=columns), slots)
+                used = [field.column for field in item.fields] if item else []
+                columns = [column for column in columns if column not in used]
+                items += [item] if item else []
         return items
 
     def _item(
@@ -559,14 +554,10 @@ class Evidence:
         constants = evidence.constants.items()
         fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
-        said = {"family", "given"} & frozenset().union(
-            *(all_of(c.words) for c in columns)
-        )
+        said = {"family", "given"} & all_of([w for c in columns for w in c.words])
         for name, words in evidence.words.items():
             # A name beside a given one is the family's, and one alone all of it.
-            if evidence.name == "names" and (
-                not said - {name} if name != "text" else said
-            ):
+            if evidence.words is _NAME and bool(said - {name}) is (name == "text"):
                 words = words.removesuffix(", =name")
             types = _TYPES.get(slots[name].kind, TEXTS)
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
@@ -587,10 +578,8 @@ class Evidence:
         return Part(of, [*fields.values()]) if filled & evidence.needs else None
 
     def _differs(self, column: Column) -> bool:
-        variety = self.structure.values.variety(column.table, column.source.name)
-        return variety > _MOSTLY and self.structure.values.is_filled(
-            column.table, column.source.name
-        )
+        values, of = self.structure.values, (column.table, column.source.name)
+        return values.variety(*of) > _MOSTLY and values.is_filled(*of)
 
 
 def _table_name(rows: Rows, slot: Slot) -> str:
@@ -606,8 +595,8 @@ def only_hospital(
         id = next((c for c in rows.columns if c.name == rows.id), None)
         name = best(texts, _WORDS["name"])[0] or id
         if id and name:
-            select = f"SELECT {id.select}, {name.select} {rows.start} {' '.join(name.join)} {rows.where}"
-            statement = sa.text(select)
+            parts = ("SELECT", f"{id.select}, {name.select}", rows.start, *name.join)
+            statement = sa.text(" ".join((*parts, rows.where)))
             values = database.run(lambda c: c.execute(statement).fetchmany(2))  # noqa: B023
             if len(values) == 1:
                 return as_text(values[0][0]), as_text(values[0][1])

@@ -152,7 +152,7 @@ def prefix_of(names: Iterable[str]) -> str:
     return word if is_said else ""
 
 
-def all_of(words: Words) -> frozenset[str]:
+def all_of(words: Iterable[frozenset[str]]) -> frozenset[str]:
     """Return all that a name means."""
     return frozenset[str]().union(*words)
 
