@@ -506,9 +506,8 @@ class Evidence:
             if listed.name == "identifiers" and rows.kind is PATIENT:
                 used = {field.column for part in own if part for field in part.fields}
                 number = self._number(rows)
-                own += (
-                    [] if number in used else self._of_number(number, _AS_NUMBER, slots)
-                )
+                more = self._of_number(number, _AS_NUMBER, slots)
+                own = [*own, *([] if number in used else more)][:_MOST_ITEMS]
             # Columns that no row fills come after a table.
             ranked = [each for each in (own, *of_tables) if any(each)]
             ranked.sort(key=lambda each: not any(map(self._is_used, each)))

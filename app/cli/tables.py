@@ -146,23 +146,22 @@ Found = tuple[Column | None, str]  # With what is open about the choice.
 
 def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
     """Return the column whose name fits best, and what is open: of an only namesake nothing."""
-    ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
     # Of a day and a time with equal names the time says more, and both more than a text.
     none = {Holds.DATE: 1, Holds.LOCAL_TIME: 0, Holds.INSTANT: 0}
-    is_named = {c: c.source.name.lower() == namesake for _, c in ranked}
-    ranked.sort(
-        key=lambda each: (
-            *(each[0][0], not is_named[each[1]], each[0][1]),
-            *(len(each[1].join), none.get(each[1].holds, 2)),
-        )
-    )
+    ranked = list[tuple[tuple[int, ...], Column]]()
+    for column in columns:
+        if rank := fit(column.words, patterns):
+            is_other = column.source.name.lower() != namesake
+            place = (rank[0], is_other, rank[1], len(column.join))
+            ranked.append(((*place, none.get(column.holds, 2)), column))
     if not ranked:
         return None, ""
-    (place, _), column = ranked[0]
+    ranked.sort(key=lambda each: each[0])
+    (place, is_other, *_), first = ranked[0]
     others = [c.name for rank, c in ranked[1:7] if rank[0] == place]
-    if is_named[column] and not others:
-        return column, ""
-    return column, f"by its name{', or ' if others else ''}{', '.join(others)}"
+    if not (is_other or others):
+        return first, ""
+    return first, f"by its name{', or ' if others else ''}{', '.join(others)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +199,12 @@ class Structure:
 
     def is_of_persons(self, table: Table) -> bool:
         """Whether the rows of a table are about persons: a draft quotes nothing of them."""
-        columns = [
+        columns = (
             c for c in self.columns[table.name] if c.holds in {Holds.TEXT, *TIMES}
-        ]
-        columns = [c for c in columns if not all_of(c.words) & {"other", *OF_ROW}]
-        about = all_of(
-            (*self.names[table.name], *(w for c in columns for w in c.words))
         )
+        said = (all_of(c.words) for c in columns)
+        meant = (words for words in said if not words & {"other", *OF_ROW})
+        about = all_of((*self.names[table.name], *meant))
         is_said = not about.isdisjoint({"person", "birth", "given", "family"})
         return is_said or bool(self.births(table))
 
@@ -230,12 +228,13 @@ class Structure:
         """Whether the values of a key say that most people of a table have one row each."""
         is_most = self.values.filled(key.table) > self.values.filled(to) / 2
         is_named = "patient" in all_of(self.names[key.table.name])
-        is_of_person = is_named or not self._has_time(key.table)
+        is_of_person = is_named or not [*self._times(key.table)]
         return is_most and is_of_person and to == self._born and self.is_each(key)
 
-    def _has_time(self, table: Table) -> bool:
+    def _times(self, table: Table) -> Iterator[frozenset[str]]:
+        """Yield what the times of rows mean that are not of the row itself."""
         times = (c for c in self.columns[table.name] if c.holds in TIMES)
-        return any(not all_of(c.words) & OF_ROW for c in times)
+        return (said for c in times if not (said := all_of(c.words)) & OF_ROW)
 
     @cached_property
     def people(self) -> frozenset[str]:
@@ -250,8 +249,8 @@ class Structure:
         columns = [(c, c.refers) for c in self.columns[table.name]]
         keys = [(c, to) for c, to in columns if to and to.table.name in self.people]
         are_people = any(not to.note or self.is_within(c, to) for c, to in keys)
-        is_event = self._has_time(table) and table.name not in self.people
-        return are_people and is_event
+        is_event = table.name not in self.people and [*self._times(table)]
+        return are_people and bool(is_event)
 
     def births(self, table: Table) -> list[str]:
         """Return the columns of a table whose days are spread as births are."""
@@ -345,9 +344,8 @@ class Structure:
                 words = tuple(word - {"audit"} for word in words)
             # A number without a digit is a name, as in Portuguese.
             if frozenset({"number"}) in words and self.values.is_named(table, name):
-                words = tuple(
-                    w - {"number"} or frozenset({"name"}) if w else w for w in words
-                )
+                is_name = frozenset({"name"})
+                words = tuple(is_name if w == {"number"} else w for w in words)
             if column.is_stamped and not all_of(words):
                 words = (*words, frozenset({"changed"}))
             select = f"{alias_of(table)}.{column.written}"
@@ -381,21 +379,16 @@ class Structure:
             if to and to.table == table != back.table:
                 if not back.is_unique:
                     # Of a table of deaths, or of ends, the rows say that each has one.
-                    words = all_of(self.names[back.table.name])
-                    words |= (
-                        {"death"}
-                        if self._has_end(back.table) and not self._has_end(table)
-                        else set()
-                    )
-                    is_about = words & {*_TABLES[PATIENT][1], "replaced_by"}
+                    about = {*_TABLES[PATIENT][1], "replaced_by"}
+                    is_about = not about.isdisjoint(all_of(self.names[back.table.name]))
+                    is_about |= self._has_end(back.table) and not self._has_end(table)
                     if not is_about or self.values.variety(back.table, back.name) < 1:
                         continue
                     note = f"no key of {back.table.name} keeps one from having two rows"
                 yield own[to.column], Reference(back.table, back.name, note)
 
     def _has_end(self, table: Table) -> bool:
-        times = (c for c in self.columns[table.name] if c.holds in TIMES)
-        return any("end" in all_of(c.words) for c in times)
+        return any("end" in said for said in self._times(table))
 
     def contents(self, table: Table) -> frozenset[str]:
         """Return what the columns of a table mean, also by the tables they lead to."""
@@ -421,13 +414,13 @@ class Structure:
             by_name.setdefault(name, []).append(key)
         # What the keys of many tables are called names the largest, but "code" names none.
         columns = Counter(key.column.lower() for key in single)
-        common = (name for name, number in columns.items() if number > _MOST_KEYS)
-        for name in (
-            "",
-            "id",
-            *(each for each in common if not _stem_of(words_of(each))),
-        ):
-            by_name.pop(name, None)
+        for name in ("", "id", *columns):
+            if (
+                columns[name] > _MOST_KEYS
+                and not _stem_of(words_of(name))
+                or len(name) < 3
+            ):
+                by_name.pop(name, None)
         return by_name
 
     def _guess(self, column: Column, front: str) -> Reference | None:
@@ -482,24 +475,15 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
     columns = [c for table in chosen for c in structure.columns[table.name]]
     columns = [c for c in columns if "other" not in all_of(c.words)]
     leading = [(c, c.refers) for c in columns if c.refers]
-    vocabularies = {
-        t
-        for t in structure.catalogue.tables
-        for o in chosen
-        if structure.is_vocabulary(t, o)
-    }
-    free = [t for t in structure.catalogue.tables if t not in (*chosen, *vocabularies)]
+    free = [t for t in structure.catalogue.tables if t not in chosen]
     scores = {t.name: _score(structure, kind, t, leading) for t in free}
-    tables = [
-        t for t in free if scores[t.name] >= _ENOUGH and not _means(structure, kind, t)
-    ]
+    tables = [t for t in free if scores[t.name] >= _ENOUGH]
+    tables = [t for t in tables if not _means(structure, kind, t)]
     if kind is STAY:
         tables = [t for t in free if structure.is_of_events(t)] or tables
     elif kind is PATIENT:
         people = [t for t in free if t.name in structure.people]
-        named = [
-            t for t in people if _TABLES[PATIENT][0] in all_of(structure.names[t.name])
-        ]
+        named = [t for t in people if "patient" in all_of(structure.names[t.name])]
         tables = named or [t for t in people if structure.births(t)] or tables
     else:
         tables = [t for t in tables if not structure.is_of_persons(t)]
@@ -541,13 +525,12 @@ def _score(
         return score + max((2 if to.note else 3 for _, to in own_keys), default=0)
     filled = structure.values.filled
     # A stay without one has another one who pays.
-    fulls = [
-        3 if filled(c.table, c.name) == filled(c.table) else -3 for c, _ in own_keys
-    ]
+    fulls = (filled(c.table, c.name) == filled(c.table) for c, _ in own_keys)
     # Anything has a name: a hospital also has a place.
     is_led = own or contents > {"name"}
     is_only = len(contents) > _MOST_KEYS and filled(table) == 1
-    return score + max(fulls, default=0) * bool(is_led) + _ENOUGH * is_only
+    led = max((3 if is_full else -3 for is_full in fulls), default=0)
+    return score + led * bool(is_led) + _ENOUGH * is_only
 
 
 def _named_table(catalogue: Catalogue, name: str) -> Table:
@@ -717,11 +700,8 @@ class RowsReader:
                 # The unit of a bed, or of a doctor.
                 found += [c for c in joined if all_of(c.words) == {"unit"}]
             return found
-        merged = [
-            c
-            for c, to in keys
-            if to == rows.table and said & all_of((*words, *c.words))
-        ]
+        merged = [c for c, to in keys if to == rows.table]
+        merged = [c for c in merged if said & all_of((*words, *c.words))]
         return [replace(column, words=(said,)) for column in merged]
 
     def _label(
@@ -738,13 +718,11 @@ class RowsReader:
         # What is in a hospital is a unit where no name says unit.
         places = self._choices.get(ORGANIZATION, ())
         within = [c.refers.table for c in joined if c.refers]
-        is_place = not {*within}.isdisjoint(places)
-        is_place &= not any(
-            t.name in self.structure.people or self.structure.births(t) for t in within
+        is_place = not {t.name for t in within}.isdisjoint(t.name for t in places)
+        is_place &= not any(self.structure.is_of_persons(t) for t in within)
+        others = (
+            c for c in rows.columns if not c.refers or c.refers.table not in places
         )
-        others = [
-            c for c in rows.columns if not (c.refers and c.refers.table in places)
-        ]
         if is_place and not _have(others, "unit"):
             words = words if all_of(words) else (frozenset({"unit"}),)
         is_open = not all_of(words) & _CODED or "other" in all_of(words)
@@ -890,10 +868,8 @@ class RowsReader:
             frozenset({_TABLES[kind][0]}),
             self.structure.own_words(column.table),
         )
-        words = {
-            _singular([w])
-            for w in words_of(column.name, prefix_of(column.table.by_name))
-        }
+        front = prefix_of(column.table.by_name)
+        words = {_singular([word]) for word in words_of(column.name, front)}
         is_own = column.table in self._own_tables and own and own <= words
         if not is_own or said & all_of(column.words):
             return column
