@@ -499,7 +499,6 @@ class Evidence:
             of_tables = (
                 [self._item(e, child, slots)]
                 for child in rows.children
-                if "other" not in all_of(tuple({*child.words} - {*rows.words}))
                 for e in every
                 if e.about == "" or {*(e.about or "").split()} & all_of(child.words)
             )
@@ -508,9 +507,7 @@ class Evidence:
                 number = self._number(rows)
                 more = self._of_number(number, _AS_NUMBER, slots)
                 own = [*own, *([] if number in used else more)][:_MOST_ITEMS]
-            # Columns that no row fills come after a table.
             ranked = [each for each in (own, *of_tables) if any(each)]
-            ranked.sort(key=lambda each: not any(map(self._is_used, each)))
             # A patient may have numbers in both.
             kept = 2 if listed.name == "identifiers" else 1
             items[listed.name] = [part for of in ranked[:kept] for part in of if part]
@@ -526,10 +523,6 @@ class Evidence:
         fields = [Field(slots[n], None, text, c) for n, (c, text) in _PI.items()]
         value = Field(slots["value"], number, note)
         return [Part(None, [*fields, value])] if number else []
-
-    def _is_used(self, part: Part | None) -> bool:
-        columns = [field.column for field in part.fields] if part else []
-        return any(map(self.structure.is_filled, filter(None, columns)))
 
     def _own_items(
         self, every: Iterable[ItemEvidence], rows: Rows, slots: Mapping[str, Slot]

@@ -82,11 +82,9 @@ _JOINED = re.compile(
 )
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
-_NURSES = re.compile(r"\bnurs\w* (?=unit|station|ward)")
 _NAME_OF_PERSON = re.compile(
     r"\b(?:(last|first) na?me?s?|na?me? (last|first))\b|^(last|first)$"
 )
-_SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
 
 _HINTS = {
     "class": """
@@ -126,7 +124,7 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)]
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     # The last visit is no family name.
-    joined = _NAME_OF_PERSON.sub(r"\1\2\3name", _NURSES.sub("", " ".join(words)))
+    joined = _NAME_OF_PERSON.sub(r"\1\2\3name", " ".join(words))
     return [word for word in joined.split() if word not in _NOISE]
 
 
@@ -148,7 +146,7 @@ def prefix_of(names: Iterable[str]) -> str:
     split = [re.split(r"[_\W]", name.lower()) for name in names]
     firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = next(iter(firsts.most_common(1)), ("", 0))
-    is_said = number >= max(3, 0.6 * len(split)) and not meanings(word, _STEMS) & _SAID
+    is_said = number >= max(3, 0.6 * len(split))
     return word if is_said else ""
 
 
