@@ -63,7 +63,6 @@ _OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
 _LATER = "its years are of another calendar: subtract in the SELECT"
 
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
-_MODULE = 3  # So many tables begin with the name of a module.
 _MOST_WORDS = 4  # So many words of a table's name a column may leave out.
 _GONE = {"deleted", "cancelled"}  # Marks of rows that are not served.
 _TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
@@ -213,12 +212,6 @@ class Structure:
         own, is_within = (column.table, column.source.name), self.values.is_within
         return to is not None and is_within(*own, to.table, to.column)
 
-    def is_vocabulary(self, table: Table, of: Table) -> bool:
-        """Whether many columns of another table lead to a table of words."""
-        keys = [c.refers for c in self.columns[of.name] if c.refers]
-        number = sum(key.table == table for key in keys)
-        return number > _MOST_KEYS and not self.is_of_persons(table)
-
     def same(self, table: Table) -> list[Table]:
         """Return the tables to which rows lead one to one: a patient's person."""
         keys = [(c, c.refers.table) for c in self.columns[table.name] if c.refers]
@@ -270,12 +263,15 @@ class Structure:
         Where a name says patient it is that table's, or without births the one named so.
         """
         role, values, every = _TABLES[PATIENT][0], self.values, self.catalogue.tables
-        own = {t: sum(role in w for w in self.names[t.name]) for t in every}
-        named = [t for t in every if own[t] == len(self.names[t.name]) > 0]
+        said = {t: [word for word in self.names[t.name] if word] for t in every}
+        own = {
+            t: sum(role in w for w in of) / max(1, len(self.names[t.name]))
+            for t, of in said.items()
+        }
+        named = [t for t in every if own[t] and all(role in word for word in said[t])]
         named = [t for t in named if values.is_filled(t)]
-        found = [
-            t for t in self._births if own[t] or any(self._is_same(t, n) for n in named)
-        ]
+        same = {t for t in self._births for n in named if own[t] or self._is_same(t, n)}
+        found = [t for t in self._births if t in same]
         found = found or named or self._births
         found = found or [t for t in every if own[t] or "birth" in self.contents(t)]
         rank = {t: (t.is_view, -own[t], -values.filled(t)) for t in found}
@@ -310,15 +306,8 @@ class Structure:
     @cached_property
     def names(self) -> Mapping[str, Words]:
         """What the name of each table means."""
-        tables, prefix = self.catalogue.tables, self._prefix
-        words = {table.name: meanings_of(table.bare, prefix) for table in tables}
-        # What the names of a module's tables begin with says nothing of each.
-        firsts = {t.name: next(iter(words_of(t.bare, prefix)), "") for t in tables}
-        modules = Counter(firsts.values())
-        for name, (first, *rest) in [each for each in words.items() if each[1]]:
-            if modules[firsts[name]] >= _MODULE and rest and not first:
-                words[name] = tuple(rest)
-        return words
+        tables = self.catalogue.tables
+        return {table.name: meanings_of(table.bare, self._prefix) for table in tables}
 
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Column]]:
@@ -612,8 +601,7 @@ class RowsReader:
         columns, owners = [*rows.columns], dict[str, Column | None]({table.name: None})
         for number, (own, to) in enumerate(self.structure.links(table), 1):
             if to.table not in self._own_tables:
-                joined = self._joined(own, to, str(number))
-                columns = self._linked_by(rows, columns, own, to, joined)
+                columns = self._linked_by(rows, columns, own, to, number)
                 is_person, _ = self._adds(to.table, own)
                 if is_person and (own.name == rows.id or own.refers == to):
                     owners[to.table.name] = None if own.name == rows.id else own
@@ -642,34 +630,27 @@ class RowsReader:
         return bool(self.options[kind] or (is_led and said))
 
     def _linked_by(
-        self,
-        rows: Rows,
-        columns: Sequence[Column],
-        own: Column,
-        to: Reference,
-        joined: list[Column],
+        self, rows: Rows, columns: list[Column], own: Column, to: Reference, number: int
     ) -> list[Column]:
         """Return columns with what a key of one of them joins, or what it says itself."""
         is_person, is_address = self._adds(to.table, own)
+        joined = self._joined(own, to, str(number))
         more = self._merged(rows, to, own, joined)
         if rows.kind is STAY and own.name == rows.id:
             # What is beside the stays may say when they ended.
-            times = [c for c in joined if c.holds in TIMES]
-            return [*columns, *more, *(c for c in times if "end" in all_of(c.words))]
-        if rows.kind is not STAY and (is_person or is_address):
-            keys = [(n, c, c.refers) for n, c in enumerate(joined) if c.refers]
-            for number, key, other in keys:
-                if other.table not in (*self._own_tables, rows.table):
-                    alias = f"{own.name[:1]}{len(columns)}_{number}"
-                    there = self._joined(key, other, alias)
-                    joined[number] = self._label(rows, key, other, there)
-            is_all = is_person and rows.kind is PATIENT
-            said = _OF_PLACE if is_person else _ADDRESS
+            ends = (c for c in joined if c.holds in TIMES and "end" in all_of(c.words))
+            return [*columns, *more, *ends]
+        for place, key in enumerate(joined if is_person or is_address else ()):
+            other = key.refers
+            if other and other.table not in (*self._own_tables, rows.table):
+                there = self._joined(key, other, f"{number}_{place}")
+                joined[place] = self._label(rows, key, other, there)
+        said = _OF_PLACE if is_person else _ADDRESS
+        is_all = is_person and rows.kind is PATIENT
+        if is_person or is_address:
             more += [c for c in joined if is_all or all_of(c.words) & said]
-        if is_person and rows.kind is not STAY:
-            return [*columns, *more]
-        said = self._label(rows, own, to, joined)
-        return [*(said if c == own else c for c in columns), *more]
+        label = own if is_person else self._label(rows, own, to, joined)
+        return [*(label if c == own else c for c in columns), *more]
 
     def _joined(self, own: Column, reference: Reference, number: str) -> list[Column]:
         """Return the columns of the row of another table that a key leads to."""
@@ -711,10 +692,6 @@ class RowsReader:
         words, names = own.words, self.structure.names[to.table.name]
         if not all_of(words) & _CODED and all(names):
             words = (*words, *names)
-        # What such a table says of the stay itself is its class.
-        is_vocabulary = self.structure.is_vocabulary(to.table, rows.table)
-        if is_vocabulary and rows.kind is STAY and all_of(words) <= {"stay"}:
-            words = (*words, frozenset({"class"}))
         # What is in a hospital is a unit where no name says unit.
         places = self._choices.get(ORGANIZATION, ())
         within = [c.refers.table for c in joined if c.refers]
@@ -734,7 +711,7 @@ class RowsReader:
         coded = min(all_of(words) & _CODED)
         # A town is no line of an address, whatever its key is called.
         words = tuple(word - (_ADDRESS - {coded}) for word in words)
-        patterns = _NAMES if is_vocabulary or coded == "prefix" else _LABELS
+        patterns = _NAMES if coded == "prefix" else _LABELS
         label, _ = best(texts, _CODES if coded == "unit" else patterns.format(coded))
         if label is None:
             note = to.note or f"the key of {to.table.name}, which has no codes"
@@ -750,12 +727,14 @@ class RowsReader:
         # A user who is another one for each patient is that patient.
         row -= {"other"} if "person" in about and self.structure.is_each(own) else set()
         is_other = about & {*row, "hospital"}
+        is_stay = own.table in self._choices[STAY]
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
         is_person |= {table.name, own.table.name} <= self.structure.people
         is_address = len(contents & _ADDRESS) > 1 and self.structure.is_filled(own)
         is_address = is_address and not meanings & {*row, "birth", "death"}
-        return table in self._choices.get(PATIENT, ()) or is_person, is_address
+        is_person |= table in self._choices.get(PATIENT, ())
+        return is_person and not is_stay, is_address and not is_stay
 
     def _children(
         self, of: Rows, owners: Mapping[str, Column | None]
@@ -821,10 +800,9 @@ class RowsReader:
                 yield from self._joined(own, to, str(number))
 
     def _key_of_child(self, keys: Sequence[Column]) -> Column:
-        """Return the column of another table that says whose a row is.
+        """Return the column that says whose a row is: the fullest, declared if none is.
 
-        Of columns that lead to patients it is the fullest. Where none is declared or used it
-        may be the first of a key, if all its values are those of patients.
+        Else it may be the first of a key, if its values fit.
         """
         table, values = keys[0].table, self.structure.values
         own = [c for c in keys if not all_of(c.words) & {"replaced_by", "other"}]
