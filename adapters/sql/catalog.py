@@ -253,6 +253,16 @@ MOMENTS = {
 }
 """By dialect the moment of a day and a time of day."""
 
+DAYS = {
+    **dict.fromkeys(
+        ("mysql", "mariadb"),
+        "MAKEDATE(NULLIF({}, 0), 1) + INTERVAL {} - 1 MONTH + INTERVAL {} - 1 DAY",
+    ),
+    "postgresql": "MAKE_DATE(CAST({} AS INTEGER), CAST({} AS INTEGER), CAST({} AS INTEGER))",
+    "sqlite": "printf('%04d-%02d-%02d', {}, {}, {})",
+}
+"""By dialect the day of a year, a month and a day."""
+
 TIMES_OF_TEXTS = {
     **dict.fromkeys(("mysql", "mariadb"), "CAST(NULLIF({}, '') AS DATETIME)"),
     **{"postgresql": "CAST(NULLIF({}, '') AS TIMESTAMP)", "sqlite": "{}"},
@@ -338,6 +348,18 @@ class Contents:
                 is_short = all(len(code.code) <= LONGEST_CODE for code in codes)
                 return _sorted(c for c in codes if c.code) if is_short else None
         return None
+
+    def labels(
+        self, table: Table, column: str, other: Table, key: str, label: str
+    ) -> tuple[CodeCount, ...]:
+        """Return the keys of another table that a column holds, with their labels."""
+        own, names = _table(table), _table(other)
+        read = (own.c[column], sa.func.max(names.c[label]), sa.func.count())
+        joined = own.join(names, names.c[key] == own.c[column])
+        select = sa.select(*read).select_from(joined).group_by(own.c[column])
+        rows = self._rows(select.limit(MOST_CODES + 1))
+        counts = [CodeCount(as_text(row[0]), row[2], str(row[1] or "")) for row in rows]
+        return _sorted(counts) if len(counts) <= MOST_CODES else ()
 
     def is_filled(self, table: Table, column: str = "") -> bool:
         """Whether a table has rows, or a column a value in one of them."""

@@ -22,7 +22,7 @@ from adapters.mapping.slots import (
     Slot,
 )
 from adapters.mapping.values import as_text
-from adapters.sql.catalog import MOMENTS, TIMES_OF_TEXTS, CodeCount, Holds, no_yes
+from adapters.sql.catalog import DAYS, MOMENTS, TIMES_OF_TEXTS, CodeCount, Holds, no_yes
 from adapters.sql.engine import Database
 from app.cli.names import OF_ROW, all_of, code_of, fit, without_time
 from app.cli.tables import (
@@ -253,6 +253,9 @@ class Evidence:
         named = [column for rank, column in ranks if rank == most >= 0]
         named = self._fullest(slot, named) if slot.kind is Kind.TIME else named
         column, note = best(named, patterns, slot.name)
+        days = [c for c in (column,) if c and c.holds in TIMES]
+        if slot.name == "birth_date" and not any(map(self.structure.is_filled, days)):
+            column, note = self._birth(rows) or (column, note)
         if column is not None:
             notes = [note or "by its name" * (slot.name in REFERS)]
             notes += [] if self.structure.is_filled(column) else ["empty in all rows"]
@@ -341,7 +344,14 @@ class Evidence:
         return is_used or -(not is_flag)
 
     def _counts(self, column: Column) -> Sequence[CodeCount]:
-        return self.structure.values.codes(column.table, column.source.name) or ()
+        """Return the codes of a column; of a vocabulary those keys that are in use."""
+        values, own = self.structure.values, column.labels
+        counts = values.codes(column.table, column.source.name)
+        if counts is None and own and own.refers:
+            name, key = own.source.name, own.refers.column
+            label = column.source.name
+            return values.labels(own.table, name, column.table, key, label)
+        return counts or ()
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
@@ -418,6 +428,18 @@ class Evidence:
         if clock not in named:
             column = replace(column, note=f"with {clock.name}, which is behind it")
         return column.computed(select, Holds.LOCAL_TIME, f"{column.name}_{clock.name}")
+
+    def _birth(self, rows: Rows) -> tuple[Column, str] | None:
+        """Return a day of birth from columns with its year, month and day, if any."""
+        form = DAYS.get(self._dialect)
+        numbers = [column for column in rows.columns if column.holds in TEXTS]
+        words = ("birth year", "birth month", "birth day, ~birth")
+        parts = [column for column, _ in (best(numbers, w) for w in words) if column]
+        if not form or len(parts) < len(words):
+            return None
+        select = form.format(*(part.select for part in parts))
+        day = parts[0].computed(select, Holds.DATE, "birth_date")
+        return day, "from year, month and day"
 
     def _derived(self, status: Field, start: Field, end: Field, **_: Field) -> Field:
         """Return a status that follows from start and end, open where they are."""

@@ -212,6 +212,12 @@ class Structure:
         own, is_within = (column.table, column.source.name), self.values.is_within
         return to is not None and is_within(*own, to.table, to.column)
 
+    def is_vocabulary(self, table: Table, of: Table) -> bool:
+        """Whether many columns of another table lead to a table of words."""
+        keys = [c.refers for c in self.columns[of.name] if c.refers]
+        number = sum(key.table == table for key in keys)
+        return number > _MOST_KEYS and not self.is_of_persons(table)
+
     def same(self, table: Table) -> list[Table]:
         """Return the tables to which rows lead one to one: a patient's person."""
         keys = [(c, c.refers.table) for c in self.columns[table.name] if c.refers]
@@ -692,6 +698,10 @@ class RowsReader:
         words, names = own.words, self.structure.names[to.table.name]
         if not all_of(words) & _CODED and all(names):
             words = (*words, *names)
+        # What such a table says of the stay itself is its class.
+        is_vocabulary = self.structure.is_vocabulary(to.table, rows.table)
+        if is_vocabulary and rows.kind is STAY and all_of(words) <= {"stay"}:
+            words = (*words, frozenset({"class"}))
         # What is in a hospital is a unit where no name says unit.
         places = self._choices.get(ORGANIZATION, ())
         within = [c.refers.table for c in joined if c.refers]
@@ -711,7 +721,7 @@ class RowsReader:
         coded = min(all_of(words) & _CODED)
         # A town is no line of an address, whatever its key is called.
         words = tuple(word - (_ADDRESS - {coded}) for word in words)
-        patterns = _NAMES if coded == "prefix" else _LABELS
+        patterns = _NAMES if is_vocabulary or coded == "prefix" else _LABELS
         label, _ = best(texts, _CODES if coded == "unit" else patterns.format(coded))
         if label is None:
             note = to.note or f"the key of {to.table.name}, which has no codes"
