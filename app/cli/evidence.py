@@ -317,11 +317,8 @@ class Evidence:
             return self._marks(column) if is_filled else -1
         own = column.labels or column
         if slot.kind is not Kind.CODE:
-            keys = [key.columns for key in own.table.foreign_keys]
-            is_declared = (own.source.name,) in keys
-            is_unit = slot.name == "functional_unit"
-            is_led = bool(column.join or column.note)
-            return is_filled + is_unit * (is_led + is_declared)
+            is_key = bool(column.join or column.note or column.labels)
+            return is_filled + (slot.name == "functional_unit" and is_key)
         counts = self._counts(column)
         said = [(code_of(slot.name, c.label or c.code), c.rows) for c in counts]
         is_one = [rows >= _MANY for _, rows in said] == [True]

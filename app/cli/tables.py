@@ -409,13 +409,9 @@ class Structure:
             by_name.setdefault(name, []).append(key)
         # What the keys of many tables are called names the largest, but "code" names none.
         columns = Counter(key.column.lower() for key in single)
-        for name in ("", "id", *columns):
-            if (
-                columns[name] > _MOST_KEYS
-                and not _stem_of(words_of(name))
-                or len(name) < 3
-            ):
-                by_name.pop(name, None)
+        common = (n for n in columns if columns[n] > _MOST_KEYS)
+        for name in ("", "id", *(n for n in common if not _stem_of(words_of(n)))):
+            by_name.pop(name, None)
         return by_name
 
     def _guess(self, column: Column, front: str) -> Reference | None:
@@ -593,17 +589,12 @@ class RowsReader:
     def _rows(self, kind: ResourceType, table: Table) -> Rows:
         """Return the rows of a section, with what keys join to its table."""
         id, note = key_of(table)
-        if note and table.primary_key:
-            # Of several columns the one that says most.
-            values = self.structure.values
-            last_first = table.primary_key[::-1]
-            id = max(last_first, key=lambda name: values.variety(table, name))
         rows = self._served(kind, table, id, note)
         stays = (self.structure.columns[stay.name] for stay in self._choices[STAY])
         keys = [column.refers for of in stays for column in of if column.refers]
-        led = [key.column for key in keys if key.table == table]
-        if led and led[0] != rows.id:
-            rows = replace(rows, id=led[0], id_note="other tables lead to it")
+        if led := [key.column for key in keys if key.table == table]:
+            note = "other tables lead to it" if led[0] != rows.id else rows.id_note
+            rows = replace(rows, id=led[0], id_note=note)
         columns, owners = [*rows.columns], dict[str, Column | None]({table.name: None})
         for number, (own, to) in enumerate(self.structure.links(table), 1):
             if to.table not in self._own_tables:
