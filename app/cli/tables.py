@@ -228,7 +228,7 @@ class Structure:
         is_most = self.values.filled(key.table) > self.values.filled(to) / 2
         is_named = "patient" in all_of(self.names[key.table.name])
         is_of_person = is_named or not [*self._times(key.table)]
-        return is_most and is_of_person and to == self._born and self.is_each(key)
+        return is_most and is_of_person and to in self._births and self.is_each(key)
 
     def _times(self, table: Table) -> Iterator[frozenset[str]]:
         """Yield what the times of rows mean that are not of the row itself."""
@@ -276,18 +276,13 @@ class Structure:
         }
         named = [t for t in every if own[t] and all(role in word for word in said[t])]
         named = [t for t in named if values.is_filled(t)]
-        same = {t for t in self._births for n in named if own[t] or self._is_same(t, n)}
-        found = [t for t in self._births if t in same]
+        same = [t for n in named for t in (n, *self.same(n))]
+        same += (t for t in every for n in named if n in self.same(t))
+        found = [t for t in self._births if t in same or own[t]]
         found = found or named or self._births
         found = found or [t for t in every if own[t] or "birth" in self.contents(t)]
         rank = {t: (t.is_view, -own[t], -values.filled(t)) for t in found}
         return min(found, key=lambda t: rank[t], default=None)
-
-    def _is_same(self, one: Table, other: Table) -> bool:
-        """Whether a key of one of two tables, or of the other, has another value in each row."""
-        both = (*self.columns[one.name], *self.columns[other.name])
-        keys = [(c, {c.table, c.refers.table}) for c in both if c.refers]
-        return any(to == {one, other} and self.is_each(c) for c, to in keys)
 
     def is_each(self, key: Column) -> bool:
         """Whether a key has another value in each row."""
@@ -507,8 +502,7 @@ def _score(
 ) -> float:
     """Return how much says that a table is of a kind, to which some keys may lead."""
     (role, wanted), words = _TABLES[kind], structure.names[table.name]
-    same = structure.same(table) if kind is PATIENT else []
-    contents = wanted & frozenset().union(*map(structure.contents, (table, *same)))
+    contents = wanted & structure.contents(table)
     own = sum(role in word for word in words) / max(1, len(words))
     own_keys = [(c, to) for c, to in keys if to.table == table]
     score = len(contents) + _ENOUGH * own
