@@ -438,8 +438,8 @@ class Contents:
         """Whether the days of a column are spread as births of all ages are, as counts say."""
         key, holds = (table.name, column), table.by_name[column].holds
         if key not in self._births:
-            types = {Holds.DATE: sa.Date(), Holds.TEXT: sa.String()}
-            cell = sa.column(column, types.get(holds, sa.DateTime()))
+            types: Any = {Holds.DATE: sa.Date(), Holds.TEXT: sa.String()}
+            cell: Any = sa.column(column, types.get(holds, sa.DateTime()))
             years = range(1900, 2050, 10)
             firsts: list[Any] = [datetime(year, 1, 1) for year in years]  # noqa: DTZ001
             firsts = [str(year) for year in years] if holds is Holds.TEXT else firsts

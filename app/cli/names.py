@@ -17,20 +17,21 @@ Words = tuple[frozenset[str], ...]
 
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
-stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
-stay: enc encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali admission adm
+stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres enc
+stay: encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali adm
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
-hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
-hospital: site clinic cliniq empresa compan centr center practice branch tenant
-unit: unit ward depart dept dep locat servic uf pavil division section station abteil repart unidad enfermar careunit
-class: inout class type tp typ kind categ art typ tipo genre regime
+hospital: hospital hopital facilit instit etab organi klinik krankenh einricht osped presidio site
+hospital: clinic cliniq empresa compan centr center practice branch tenant
+unit: unit ward depart dept dep locat servic uf pavil division section station abteil repart unidad
+unit: enfermar careunit
+class: inout class type tp typ kind categ art tipo genre regime
 status: status stat. statu. state statut etat zustand stato estado situac
-start: in from open checkin start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
-start: checked hospitaliz von desde adms reg registration beg ing
+start: in from open checkin start begin began adm admit admis arriv entree debut aufnahm ingres
+start: inizi inici entrad checked hospitaliz von desde adms reg registration beg ing
 admission: admit admis adms entree aufnahm ingres entrad checked hospitaliz
-end: out to until checkout close complet finish leave left end endtime stop dis dch disch exit sorti fin entlass ende dimis uscit alta
-end: salid saida bis egres fim
-planned: plan expect exp prev sched appoint book onset geplant erwart previst agend
+end: out to until checkout close complet finish leave left end endtime stop dis dch disch exit
+end: sorti fin entlass ende dimis uscit alta salid saida bis egres fim
+planned: plan expect exp prev sched appoint book onset geplant erwart agend
 year: year annee jahr anno ano
 month: month mois monat mese mes
 day: day jour giorno dia
@@ -38,40 +39,43 @@ birth: birth dateofbirth dob born naiss ne geburt geboren nasc nacim
 death: death dateofdeath dead deceas dod died deces deced verstorb gestorb todes fallec defunc
 death: falec obito exitus
 sex: sex gender sexe geschl sesso sexo genero
-family: family nname surname sname lastname lname nachname familienname
-family: cognom ape apellid sobrenom apelid
+family: family nname surname sname lastname lname nachname familienname cognom ape apellid sobrenom
+family: apelid
 given: given vname firstname fname forename prenom vorname
 prefix: title pname civilit prefix salut anrede titel titolo tratam
-name: fullname name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri beschreib
-name: display text. texto testo txt desc. dsc ds designa
+name: fullname name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri
+name: beschreib display text. texto testo txt desc. dsc ds designa
 number: number nda iep nosolog no num nr nbr nro numer numme ref
-identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart
-identifiers: ids hin nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal
-identifiers: uhid nid national passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich alias medrec
+identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart ids hin
+identifiers: nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal uhid nid
+identifiers: national passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
+identifiers: alias medrec
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone fone tel telf tele telefo telep mobil cell landline movil celul
+phone: phone fone tel telf tele mobil cell landline movil celul
 fax: fax telefax
 email: mail email courriel correo
-lines: str street address addr line ligne rue lograd adress strass indiriz direcc endere domicil
-city: district city town poblac commun ville ort stadt comun citta ciudad municip cidad localid localit
+lines: str street addr line ligne rue lograd adress strass indiriz direcc endere domicil
+city: district city town poblac commun ville ort stadt comun citta ciudad municip cidad localid
+city: localit
 postal_code: pincod pin postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
 other: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
 person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
-other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama quarto
+other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama
+other: quarto
 bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
 other: uuid guid
 emergency: emergenc urgenc notfall
-other: orig reaso motif previous nationalit nation marital vital billing payment expire caus kin referr insur
+other: orig reaso motif previous nation marital vital billing payment expire caus kin referr insur
 """
 _STEMS += (
-    MARKS
-    + "changed: upd updt mod altera edit lastup lastmod lastchang\ndeleted: inactiv disabl retir desactiv\naudit: ins crt cre reccreat\n"
+    MARKS + "changed: upd updt mod altera edit lastup lastmod lastchang\n"
+    "deleted: inactiv disabl retir desactiv\naudit: ins crt cre reccreat\n"
 )
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"

@@ -151,14 +151,14 @@ def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
     for column in columns:
         if rank := fit(column.words, patterns):
             is_other = column.source.name.lower() != namesake
-            place = (rank[0], is_other, rank[1], len(column.join))
-            ranked.append(((*place, none.get(column.holds, 2)), column))
+            more = (len(column.join), none.get(column.holds, 2))
+            ranked.append(((rank[0], is_other, rank[1], *more), column))
     if not ranked:
         return None, ""
     ranked.sort(key=lambda each: each[0])
-    (place, is_other, *_), first = ranked[0]
-    others = [c.name for rank, c in ranked[1:7] if rank[0] == place]
-    if not (is_other or others):
+    best_rank, first = ranked[0]
+    others = [c.name for rank, c in ranked[1:7] if rank[0] == best_rank[0]]
+    if not (best_rank[1] or others):
         return first, ""
     return first, f"by its name{', or ' if others else ''}{', '.join(others)}"
 
@@ -317,38 +317,38 @@ class Structure:
 
     def _columns(self, table: Table) -> Iterator[Column]:
         prefix, declared = prefix_of(table.by_name), dict[str, Reference]()
-        own_name = re.compile(rf"(?i)^{re.escape(table.bare)}?(?=[a-z]{{4}})")
         for key in table.foreign_keys:
             other = self.catalogue.by_name.get(key.table)
             if other is not None and len(key.columns) == 1:
                 declared[key.columns[0]] = Reference(other, key.referred[0])
         behind = {day.name: clock.holds for day, clock in pairwise(table.columns)}
         for column in table.columns:
-            name = column.name
-            # The table's own name may stand before the rest of a word.
-            names = (name, own_name.sub(r"\g<0>_", name))
-            both = [meanings_of(each, prefix) for each in names]
-            words = max(both, key=lambda each: len(all_of(each)))
+            name, words = column.name, self._words(table, column, prefix)
             # What a row is written with has no time of its own.
             if behind.get(name) is Holds.CLOCK and column.holds is Holds.DATE:
                 words = tuple(word - {"audit"} for word in words)
-            # A number without a digit is a name, as in Portuguese.
-            if frozenset({"number"}) in words and self.values.is_named(table, name):
-                is_name = frozenset({"name"})
-                words = tuple(is_name if w == {"number"} else w for w in words)
-            if column.is_stamped and not all_of(words):
-                words = (*words, frozenset({"changed"}))
             select = f"{alias_of(table)}.{column.written}"
             own = Column(table, column, select, words, declared.get(name))
-            if not own.refers:
-                own = replace(own, refers=self._guess(own, prefix))
+            own = replace(own, refers=own.refers or self._guess(own, prefix))
             if own.refers and column.holds is Holds.NUMBER:
                 own = replace(own, source=replace(column, holds=Holds.INTEGER))
             is_named = not _OF_TIMES.isdisjoint(all_of(words))
             is_named |= without_time(name) != name.lower().replace("_", "")
-            if column.holds in TEXTS and is_named and not own.refers:
-                own = self.timed(own, is_named=True)
-            yield own
+            is_open = column.holds in TEXTS and is_named and not own.refers
+            yield self.timed(own, is_named=True) if is_open else own
+
+    def _words(self, table: Table, column: TableColumn, prefix: str) -> Words:
+        # The table's own name may stand before the rest of a word.
+        own_name = rf"(?i)^{re.escape(table.bare)}?(?=[a-z]{{4}})"
+        names = (column.name, re.sub(own_name, r"\g<0>_", column.name))
+        both = [meanings_of(each, prefix) for each in names]
+        words = max(both, key=lambda each: len(all_of(each)))
+        # A number without a digit is a name, as in Portuguese.
+        if {"number"} in words and self.values.is_named(table, column.name):
+            is_name = frozenset({"name"})
+            words = tuple(is_name if w == {"number"} else w for w in words)
+        is_changed = column.is_stamped and not all_of(words)
+        return (*words, frozenset({"changed"})) if is_changed else words
 
     def timed(self, column: Column, *, is_named: bool = False) -> Column:
         """Return a column whose texts are times as one that holds them."""
@@ -477,9 +477,7 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
     led_to = structure.led_to
     most = max([1, *(len(led_to[table.name]) for table in tables)])
     for table in tables:
-        same = structure.same(table) if kind is PATIENT else []
-        wholes = (t.name for t in tables if t not in (table, *same))
-        is_part = any(table.name in led_to[name] for name in wholes)
+        is_part = any(table.name in led_to[t.name] for t in tables if t != table)
         scores[table.name] += _WHOLE * (len(led_to[table.name]) / most - is_part)
     is_filled = {t.name: structure.values.is_filled(t) for t in tables}
     tables.sort(key=lambda t: (not is_filled[t.name], -scores[t.name], len(t.name)))
@@ -734,7 +732,7 @@ class RowsReader:
     def _children(
         self, of: Rows, owners: Mapping[str, Column | None]
     ) -> Sequence[Rows]:
-        """Return the tables whose rows refer to a section's, or its persons', with what they link."""
+        """Return the tables whose rows refer to a section's, with what they link."""
         children, kind = [], of.kind
         for table in self.structure.catalogue.tables:
             columns = self.structure.columns[table.name]
@@ -752,8 +750,8 @@ class RowsReader:
                 if kind is PATIENT or linked:
                     children.append(replace(rows, columns=[*rows.columns, *linked]))
             elif shared := self._shared(table, of.table):
-                key, where = shared
-                rows = self._served(kind, table, key, "by the type beside it")
+                id, where = shared
+                rows = self._served(kind, table, id, "by the type beside it")
                 where = f"{rows.where} AND {where}" if rows.where else f"WHERE {where}"
                 children.append(replace(rows, where=where))
         return children
@@ -770,7 +768,7 @@ class RowsReader:
         return replace(rows, columns=columns, id=column.name, start=start)
 
     def _shared(self, table: Table, owner: Table) -> tuple[str, str] | None:
-        """Return the key of a table that many share (`owner_id`, `owner_type`), and what is ours."""
+        """Return the key of a table that many share (`owner_id`, `owner_type`), and whose."""
         names = self.structure.own_words(owner)
         for said in self.structure.columns[table.name]:
             stem, is_type = re.subn("(?i)_?type$", "", said.name)
