@@ -79,7 +79,7 @@ _STEMS += (
 )
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"
-_NOISE = {*f"{_TIMES} full le id xid key utc tbl tab tb sn yn".split()}
+_NOISE = {*f"{_TIMES} at on full le id xid key utc tbl tab tb sn yn".split()}
 # What names without a sign between words begin or end with.
 _JOINED = re.compile(
     f"^(?:{_TIMES.replace(' ', '|')})|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"

@@ -799,6 +799,7 @@ class RowsReader:
         """
         table, values = keys[0].table, self.structure.values
         own = [c for c in keys if not all_of(c.words) & {"replaced_by", "other"}]
+        own = own or [c for c in keys if "person" in all_of(c.words)]
         own.sort(key=lambda column: -values.filled(table, column.name))
         for column in own:
             is_declared = column.refers and not column.refers.note
