@@ -19,6 +19,7 @@ Words = tuple[frozenset[str], ...]
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres enc
 stay: encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali adm
+stay: consultati
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab organi klinik krankenh einricht osped presidio site
 hospital: clinic cliniq empresa compan centr center practice branch tenant
@@ -27,10 +28,10 @@ unit: enfermar careunit
 class: inout class type tp typ kind categ art tipo genre regime
 status: status stat. statu. state statut etat zustand stato estado situac
 start: in from open checkin start begin began adm admit admis arriv entree debut aufnahm ingres
-start: inizi inici entrad checked hospitaliz von desde adms reg registration beg ing
+start: inizi inici entrad checked hospitaliz von desde adms reg registration beg ing doa
 admission: admit admis adms entree aufnahm ingres entrad checked hospitaliz
 end: out to until checkout close complet finish leave left end endtime stop dis dch disch exit
-end: sorti fin entlass ende dimis uscit alta salid saida bis egres fim
+end: sorti fin entlass ende dimis uscit alta salid saida bis egres fim departur
 planned: plan expect exp prev sched appoint book onset geplant erwart agend
 year: year annee jahr anno ano
 month: month mois monat mese mes
@@ -48,7 +49,7 @@ name: beschreib display text. texto testo txt desc. dsc ds designa
 number: number nda iep nosolog no num nr nbr nro numer numme ref
 identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart ids hin
 identifiers: nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal uhid nid
-identifiers: national passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
+identifiers: national. passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
 identifiers: alias medrec
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
@@ -64,14 +65,17 @@ country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
 other: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
+other: consultant attending surgeon
 person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
+person: consultant attending surgeon
 other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama
 other: quarto
 bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
 other: uuid guid
 emergency: emergenc urgenc notfall
-other: orig reaso motif previous nation marital vital billing payment expire caus kin referr insur
+other: orig reaso motif previous nation. marital vital billing payment expire caus kin referr insur
+other: nationalit
 """
 _STEMS += (
     MARKS + "changed: upd updt mod altera edit lastup lastmod lastchang\n"

@@ -253,10 +253,15 @@ class Structure:
 
     def births(self, table: Table) -> list[str]:
         """Return the columns of a table whose days are spread as births are."""
-        times = [c for c in table.columns if c.holds in TIMES]
-        texts = (c for c in table.columns if c.holds is Holds.TEXT)
-        times += (c for c in texts if "birth" in all_of(meanings_of(c.name)))
-        return [c.name for c in times if self.values.are_births(table, c.name)]
+        found = []
+        for column in table.columns:
+            said = all_of(meanings_of(column.name))
+            is_text = column.holds is Holds.TEXT and "birth" in said
+            # To count the times of a row, or of a stay, takes a large table long.
+            is_open = column.holds in TIMES and not said & {"start", "end", *OF_ROW}
+            if (is_text or is_open) and self.values.are_births(table, column.name):
+                found.append(column.name)
+        return found
 
     @cached_property
     def _births(self) -> list[Table]:
