@@ -244,7 +244,10 @@ class Evidence:
                 is_plain = slot.name == "patient_id" and not own[0].join
                 ids = (own[0].source.name, rows.id) if is_plain else ()
                 counts = {self.structure.values.filled(rows.table, id) for id in ids}
-                return own[0], to.note or "empty in some rows" * (len(counts) > 1)
+                doubt = self.sections[REFERS[slot.name]][0].doubt
+                return own[0], to.note or doubt or "empty in some rows" * (
+                    len(counts) > 1
+                )
             if leading:
                 return best(own, patterns.removeprefix("~"))
         plain = [c for c in fitting if not c.is_key]

@@ -621,7 +621,10 @@ class RowsReader:
             ]
         (role, wanted), names = _TABLES[kind], all_of(structure.names[table.name])
         said = (names | structure.contents(table)) & {role, *wanted}
-        return bool(self.options[kind] or (is_led and said))
+        # A company that insures has what a hospital has.
+        is_hospital = role in names and "other" not in names
+        is_said = is_hospital if kind is ORGANIZATION else bool(said)
+        return bool(self.options[kind]) or (is_led and is_said)
 
     def _linked_by(
         self, rows: Rows, columns: list[Column], own: Column, to: Reference, number: int
