@@ -13,6 +13,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
+from adapters.labels import is_mark
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn, no_yes
 from app.cli.check import CannotRunError
@@ -857,14 +858,14 @@ class RowsReader:
 
     def _is_not(self, mark: Column) -> str:
         """Return the condition that a row is not marked as deleted, "" where none is known."""
+        if mark.holds in TIMES:
+            return f"{mark.select} IS NULL" if is_mark(mark.source.name) else ""
         is_active = not mark.words[0].isdisjoint({"active", "patient"})
         counts = self.structure.values.codes(mark.table, mark.source.name) or ()
         codes = no_yes(counts)
         # Where few rows are active it may say that a stay goes on.
         if is_active and not (codes and counts[0].code == codes[1]):
             return ""
-        if mark.holds in TIMES and not is_active:
-            return f"{mark.select} IS NULL"
         if mark.holds is Holds.FLAG:
             is_known = self.structure.catalogue.dialect in _TRUE_DIALECTS
             is_not = "FALSE" if is_active else "TRUE"
