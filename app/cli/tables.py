@@ -647,7 +647,8 @@ class RowsReader:
         is_all = is_person and rows.kind is PATIENT
         if is_person or is_address:
             more += [c for c in joined if is_all or all_of(c.words) & said]
-        label = own if is_person else self._label(rows, own, to, joined)
+        is_kept = is_person or own.name == rows.id
+        label = own if is_kept else self._label(rows, own, to, joined)
         return [*(label if c == own else c for c in columns), *more]
 
     def _joined(self, own: Column, reference: Reference, number: str) -> list[Column]:
