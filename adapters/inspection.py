@@ -71,7 +71,7 @@ from adapters.mapping.row_mapper import (
     item_positions,
     item_reader,
 )
-from adapters.mapping.slots import LISTS, SLOTS, Kind, Place, places_of
+from adapters.mapping.slots import LISTS, Kind, ListSlot, Place, own_places, places_of
 from adapters.mapping.times import presence, read_day, to_instant
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.matching import resource_type_of, tokens_of, values_of
@@ -691,6 +691,28 @@ _RARE = ("replaced_by", "deceased_at")
 """What few people have by its nature."""
 
 
+class _Filled(NamedTuple):
+    """What may fill a field or an item: the rows, their cells, and what makes a value."""
+
+    finding: Finding
+    read: Reader
+    rows: Sequence[Row]
+    cells: Sequence[int]
+    doubt: str = ""
+
+    def by(self, row: Row) -> bool:
+        """Whether a row gives a value; what cannot be read is reported elsewhere."""
+        try:
+            return self.read(row) not in (None, ())
+        except CellError:
+            return True
+
+    @property
+    def is_ever(self) -> bool:
+        """Whether any row does."""
+        return any(map(self.by, self.rows))
+
+
 def never_filled(
     section: ResourceMapping,
     columns: Sequence[str],
@@ -705,50 +727,75 @@ def never_filled(
     """
     if len(rows) < ENOUGH:
         return
-    positions = {column: at for at, column in enumerate(columns)}
-    kind, own = section.resource_type, [row for row, _ in rows]
-    every: list[tuple[Finding, Reader, Sequence[int], Sequence[Row], str]] = []
-    for slot in SLOTS[kind]:
-        field = section.fields.get(slot.record)
-        if field is None or not field.columns or slot.record in _RARE:
+    for filled in _fields_and_items(section, columns, rows, names):
+        if filled.is_ever:
             continue
-        read = compile_cell(Cell(field, slot.name, positions), slot.kind)
-        source = ", ".join(names.get(name, name) for name in field.columns)
-        finding = Finding.at(field.mark, "", f"{kind}.{slot.element}", source)
-        every.append((finding, read, [positions[c] for c in field.columns], own, ""))
-    of_lists = [
-        (each, i) for each in LISTS[kind] for i in section.items.get(each.name, ())
-    ]
-    for listed, item in of_lists:
-        at = item_positions(item, positions)
-        fields = filter(None, map(item.fields.get, listed.content))
-        content = [name for each in (*fields, *item.lines) for name in each.columns]
-        below = [row for _, items in rows for row in items.get(item, ())]
-        doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
-        if item.only_if and (below or not item.rows):
-            doubt = f": is only_if '{item.only_if.column}' as it says?"
-        finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
-        own_cells = [at[name] for name in content if name in at]
-        read = item_reader(item, listed, positions)
-        every.append((finding, read, own_cells, below if item.rows else own, doubt))
-    for finding, read, cells, of, doubt in every:
-        if any(_gives(read, row) for row in of):
-            continue
-        values = (row[cell] for row in of for cell in cells)
-        is_empty = bool(of) and not any(str(v).strip() for v in values if v is not None)
+        values = (row[cell] for row in filled.rows for cell in filled.cells)
+        has_none = not any(str(v).strip() for v in values if v is not None)
+        is_empty = bool(filled.rows) and has_none
         text = f"none of {len(rows):,} rows has it"
-        text += ": it is empty in the source" if is_empty else doubt
+        text += ": it is empty in the source" if is_empty else filled.doubt
         severity = Severity.NOTE if is_empty else Severity.WARNING
         topic = "fields that are empty in the source"
-        yield replace(finding, text=text, severity=severity, topic=topic)
+        yield replace(filled.finding, text=text, severity=severity, topic=topic)
 
 
-def _gives(read: Reader, row: Row) -> bool:
-    """Whether a row gives a value; what cannot be read is reported elsewhere."""
-    try:
-        return read(row) not in (None, ())
-    except CellError:
-        return True
+def _fields_and_items(
+    section: ResourceMapping,
+    columns: Sequence[str],
+    rows: Sampled,
+    names: Mapping[str, str],
+) -> Iterator[_Filled]:
+    """Yield what rows may fill: of an item that they fill, each field instead."""
+    positions = {column: at for at, column in enumerate(columns)}
+    kind, own = section.resource_type, [row for row, _ in rows]
+    for place in own_places(section):
+        is_rare = place.field.slot in _RARE or not place.field.columns
+        if place.item is None and not is_rare:
+            yield _of_field(place, positions, own, names)
+    for listed in LISTS[kind]:
+        for item in section.items.get(listed.name, ()):
+            at = item_positions(item, positions)
+            below = [row for _, items in rows for row in items.get(item, ())]
+            of = below if item.rows else own
+            filled = _of_item(item, listed, at, of, kind)
+            if not filled.is_ever:
+                yield filled
+                continue
+            known = {} if item.rows else names
+            for place in places_of(section):
+                if place.item is item and place.field.columns:
+                    yield _of_field(place, at, of, known)
+
+
+def _of_field(
+    place: Place,
+    positions: Mapping[str, int],
+    rows: Sequence[Row],
+    names: Mapping[str, str],
+) -> _Filled:
+    columns = place.field.columns
+    read = compile_cell(Cell(place.field, place.slot, positions), place.kind)
+    source = ", ".join(names.get(name, name) for name in columns)
+    finding = Finding.at(place.field.mark, "", place.element, source)
+    return _Filled(finding, read, rows, [positions[name] for name in columns])
+
+
+def _of_item(
+    item: ItemMapping,
+    listed: ListSlot,
+    positions: Mapping[str, int],
+    rows: Sequence[Row],
+    kind: ResourceType,
+) -> _Filled:
+    fields = filter(None, map(item.fields.get, listed.content))
+    content = [name for each in (*fields, *item.lines) for name in each.columns]
+    doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
+    if item.only_if and (rows or not item.rows):
+        doubt = f": is only_if '{item.only_if.column}' as it says?"
+    finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
+    cells = [positions[name] for name in content if name in positions]
+    return _Filled(finding, item_reader(item, listed, positions), rows, cells, doubt)
 
 
 def criterion_of(parameter: str, record: Record) -> Criterion | None:

@@ -50,7 +50,7 @@ MARKS = """
 cancelled: cancel annul storn anulad
 audit: creat crea cree cria insert added regist erstell angelegt erfasst
 changed: chang updat modif write maj geand geaend ander aender aggiorn actualiz atualiz
-deleted: delet void remov supprim geloscht geloescht elimin borrad apagad
+deleted: delet void retired remov supprim geloscht geloescht elimin borrad apagad
 active: active aktiv attiv activ ativ enabled
 """
 """What words of the names of columns mean that mark rows, or their changes."""

@@ -63,6 +63,15 @@ class Seen:
         return [moment for each in of if (moment := getattr(each, slot))]
 
     @property
+    def parts(self) -> Sequence[Any]:
+        """The items of the records that have the constants of the field's own item."""
+        item, listed = self.place.item, self.place.slot.partition(".")[0]
+        fields = item.fields.items() if item else ()
+        said = {name: f.constant for name, f in fields if f.constant is not None}
+        every = [part for each in self.records for part in getattr(each, listed)]
+        return [p for p in every if all(getattr(p, n, v) == v for n, v in said.items())]
+
+    @property
     def rule(self) -> TimeRule:
         """How the field is read."""
         assert self.place.field.time is not None, "the field is one of times"
@@ -315,13 +324,9 @@ def _all_deceased(seen: Seen) -> str:
 
 def _placeholders(seen: Seen) -> str:
     """Texts that stand for none: without a letter or digit, or the number of many people."""
-    item, listed = seen.place.item, seen.place.slot.partition(".")[0]
-    fields = item.fields.items() if item else ()
-    said = {name: f.constant for name, f in fields if f.constant is not None}
-    every = [part for each in seen.records for part in getattr(each, listed)]
-    parts = [p for p in every if all(getattr(p, n, v) == v for n, v in said.items())]
+    listed = seen.place.slot.partition(".")[0]
     is_list = listed == "addresses"
-    texts = [t for p in parts for t in (p.lines if is_list else (p.value,))]
+    texts = [t for p in seen.parts for t in (p.lines if is_list else (p.value,))]
     number, least = sum(not any(map(str.isalnum, text)) for text in texts), FEW
     text = "have no letter or digit"
     if number < FEW and listed == "identifiers":
@@ -329,6 +334,18 @@ def _placeholders(seen: Seen) -> str:
         text = "are the same"
     text = f"{number:,} of {len(texts):,} {text}: no value? Then set absent"
     return text * (number >= least)
+
+
+def _other_system(seen: Seen) -> str:
+    """Phone numbers with an @, or addresses of email without."""
+    values = [part.value for part in seen.parts if part.system in ("phone", "fax")]
+    odd = sum("@" in value for value in values)
+    mails = [part.value for part in seen.parts if part.system == "email"]
+    text = f"{odd:,} of {len(values):,} numbers have an @: is it email?"
+    if odd < FEW:
+        odd = sum("@" not in mail for mail in mails)
+        text = f"{odd:,} of {len(mails):,} have no @: are they addresses of email?"
+    return text * (odd >= FEW)
 
 
 def _given_as_family(seen: Seen) -> str:
@@ -397,6 +414,7 @@ _DOUBTS: tuple[_Doubt, ...] = (
     ("deceased", Severity.WARNING, partial(_reversed, odd=True)),
     ("deceased_at", Severity.WARNING, _all_deceased),
     (_TEXTS, Severity.WARNING, _placeholders),
+    ("telecoms.value", Severity.WARNING, _other_system),
     ("names.family", Severity.WARNING, _given_as_family),
     ("visit_number", Severity.WARNING, partial(_lacking_numbers, is_sure=True)),
     ("visit_number", Severity.NOTE, partial(_lacking_numbers, is_sure=False)),

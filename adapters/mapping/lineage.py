@@ -38,6 +38,7 @@ class TracedField:
 
     name: str
     element: str
+    kind: Kind
     field: FieldMapping
     cells: tuple[tuple[str, object], ...]
     value: Any = None
@@ -106,15 +107,16 @@ def _fills(read: Reader, row: Row) -> bool:
 def _read(
     place: Place, element: str, row: Row, positions: Mapping[str, int]
 ) -> TracedField:
-    name, field = place.slot, place.field
+    name, kind, field = place.slot, place.kind, place.field
     cells = tuple((column, row[positions[column]]) for column in field.columns)
     try:
-        value = compile_cell(Cell(field, name, positions), place.kind)(row)
+        value = compile_cell(Cell(field, name, positions), kind)(row)
     except CellError as error:
-        return TracedField(name, element, field, cells, fault=error.fault)
-    is_time = place.kind is Kind.TIME and value is not None
+        return TracedField(name, element, kind, field, cells, fault=error.fault)
+    is_time = kind is Kind.TIME and value is not None
     has_offset = is_time and _has_offset(field, [each for _, each in cells])
-    return TracedField(name, element, field, cells, value, has_offset=has_offset)
+    traced = TracedField(name, element, kind, field, cells, value)
+    return replace(traced, has_offset=has_offset)
 
 
 def _has_offset(field: FieldMapping, cells: Sequence[object]) -> bool:

@@ -61,7 +61,7 @@ _LAID_OVER = re.compile(
 _REPEATED = ("mapping", "prefix", "extend")
 """What a file that extends another has to say by itself."""
 
-_OTHER_FILES = re.compile(r"Profile\w+|Test\w*")
+_OTHER_FILES = re.compile(r"Profile\w+|Test\w*|Confirmed\w+|Shown")
 
 
 # ---------------------------------------------------------------- the whole schema

@@ -63,7 +63,7 @@ def _run_tool(module: str, function: str = "run", **options: Any) -> int:
     """Run the tool of a module below `app`, such as `cli.check`."""
     from adapters.contract import AdapterError
     from adapters.mapping.problems import MappingError
-    from app.cli.check import CANNOT_RUN, CannotRunError
+    from app.cli.tools import CANNOT_RUN, CannotRunError
 
     try:
         tool = getattr(import_module(f"app.{module}"), function)
@@ -370,6 +370,22 @@ def mapping_explain(**options: Any) -> int:
 def mapping_test(**options: Any) -> int:
     """Run the tests next to mapping files."""
     return _run_tool("cli.mapping_tests", **options)
+
+
+@mapping.command("confirm", epilog=_STATUSES)
+@_file
+@click.option(
+    "--out",
+    type=_PATH,
+    help="The file to write. Default: NAME.confirmed.yaml beside FILE.",
+)
+def mapping_confirm(**options: Any) -> int:
+    """Write which stays to compare with the hospital's own screens.
+
+    'mapping check --live' compares the answers with what clients get, and names what no
+    screen has confirmed yet.
+    """
+    return _run_tool("cli.confirm", **options)
 
 
 @mapping.command("preview", epilog=_STATUSES)

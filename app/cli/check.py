@@ -1,23 +1,15 @@
-"""`encounters mapping check`: everything that is wrong with mapping files.
+"""`encounters mapping check`: everything that is wrong with mapping files."""
 
-Also what every tool shares: findings and how they are printed, exit statuses, and a
-mapping file that is read together with the places of what it says.
-"""
-
-import json
 import os
 import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from adapters import open_adapter
 from adapters.contract import (
@@ -35,190 +27,36 @@ from adapters.inspection import (
     run_in_turn,
     selects,
 )
-from adapters.inspection import Finding as Finding
-from adapters.inspection import Severity as Severity
-from adapters.mapping.document import read_layers
 from adapters.mapping.examples import example_lines, lines_of
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import (
     KnownFinding,
     Mark,
-    ResourceMapping,
     SourceMapping,
-    is_own,
 )
-from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import REFERS, places_of
 from adapters.mapping.slots import element as element_of
-from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
-
-FINE, FINDINGS, CANNOT_RUN = 0, 1, 2
-"""The exit statuses of every tool."""
-
-MARK = "# ? "
-"""Stands before a question of `mapping new`."""
+from app.cli.confirm import confirm
+from app.cli.tools import (
+    CANNOT_RUN,
+    FINDINGS,
+    FINE,
+    CannotRunError,
+    Finding,
+    Severity,
+    aligned,
+    findings_of,
+    marked_lines,
+    print_json,
+    show_progress,
+)
 
 LONGEST = 300.0
 """How many seconds the checks of the source of one file may take."""
 
 _INDEX = "CREATE INDEX"
-
-
-class CannotRunError(Exception):
-    """The tool cannot do its work; the text says what to do about it."""
-
-
-class NoSectionError(CannotRunError):
-    """There is no such section; the text says which there are."""
-
-
-def findings_of(error: MappingError) -> list[Finding]:
-    """Return a finding for each problem of a file."""
-    return [Finding.of(problem) for problem in error.problems]
-
-
-def print_json(value: object) -> None:
-    """Print one JSON document."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
-    print()
-
-
-def aligned(
-    rows: Sequence[Sequence[str]], *, has_figures: bool = False
-) -> Iterator[str]:
-    """Yield rows as lines with aligned columns; figures, after the first, on the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        side = ">" if has_figures else "<"
-        cells = (
-            f"{text:{side}{width}}"
-            for text, width in zip(others, widths[1:], strict=True)
-        )
-        yield "  ".join((f"{first:{widths[0]}}", *cells)).rstrip()
-
-
-def html_page(template: str, **values: Any) -> str:
-    """Return an HTML page of its own, from a template beside this module."""
-    environment = Environment(
-        loader=PackageLoader("app.cli"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(template).render(**values)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file and the directories above it. Raises CannotRunError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise CannotRunError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def show_progress(text: str) -> None:
-    """Show what is being done in place of the line before, to a person who waits."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-
-
-_CUSTOM = (
-    "a custom adapter makes the resources: the file names no fields, and no row can be"
-    " tried here; its author tests it (docs/own-adapter.md)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class MappingFile:
-    """A mapping and its nodes."""
-
-    mapping: SourceMapping
-    root: Table
-
-    @classmethod
-    def open(cls, path: Path, environ: Mapping[str, str] | None = None) -> Self:
-        """Read a file, without its environment if none is given.
-
-        Raises MappingError, also where a custom adapter reads the rows.
-        """
-        mapping = load_mapping(path, environ)
-        if is_own(mapping.source.kind):
-            mark = mapping.source.mark
-            raise MappingError([MappingProblem(mark, "source", _CUSTOM)])
-        return cls.of(mapping)
-
-    @classmethod
-    def of(cls, mapping: SourceMapping) -> Self:
-        """Return a mapping with the nodes of its file."""
-        return cls(mapping, read_layers(mapping.file, mapping.read))
-
-    def sections(self, kind: ResourceType) -> tuple[ResourceMapping, ...]:
-        """Return the sections of a resource type, one for each source."""
-        return tuple(s for s in self.mapping.sections if s.resource_type is kind)
-
-    def names(self, section: ResourceMapping) -> tuple[str, ...]:
-        """Return what a section of several is called: its prefix, and its source."""
-        sources = [p.name for p in self.mapping.parts if p.section is section]
-        names = (section.fields["id"].prefix, *sources)
-        return tuple(dict.fromkeys(filter(None, names)))
-
-    def section(self, kind: ResourceType, source: str = "") -> ResourceMapping:
-        """Return the one section of a type, or that of the source; raises NoSectionError."""
-        sections, key = self.sections(kind), kind.lower()
-        if not sections:
-            raise NoSectionError(f"the mapping has no section '{key}'")
-        named = [s for s in sections if not source or source in self.names(s)]
-        if len(named) == 1:
-            return named[0]
-        names = list(dict.fromkeys(n for s in sections for n in self.names(s)))
-        if not names:
-            raise NoSectionError(f"'{key}' has one source: leave 'source' out")
-        if source and not named:
-            near = did_you_mean(source, names) or f": use {', '.join(names)}"
-            raise NoSectionError(f"'{key}' has no source '{source}'{near}")
-        choice = f"source: {' or '.join(names)}"
-        raise NoSectionError(f"'{key}' has several sources: say {choice}")
-
-    def source_of(self, section: ResourceMapping) -> SourceMapping:
-        """Return the mapping of the source that a section reads."""
-        parts = (p.mapping for p in self.mapping.parts if p.section is section)
-        return next(parts, self.mapping)
-
-    def of_source(self, section: ResourceMapping) -> str:
-        """Return which one of several sections it is, in words, "" for the only one."""
-        several = len(self.sections(section.resource_type)) > 1
-        return f" of {self.names(section)[0]}" if several else ""
-
-    def offered(self, kind: ResourceType) -> Collection[str]:
-        """Return the search parameters that the profile has for a resource type."""
-        resource = profile_of(self.mapping).resources.get(kind)
-        return resource.parameters if resource else ()
-
-    def code_mark(self, table: str, code: str | None) -> Mark:
-        """Return the place of an entry of a code table; None is for `otherwise`."""
-        entry = ("otherwise",) if code is None else ("table", code)
-        return place(self.root, ("codes", table, *entry), at_key=True)
-
-    def listed_mark(self, section: ResourceMapping, key: str, word: str) -> Mark:
-        """Return the place of a word under `search` or `sort` of a section, or of all."""
-        own: KeyPath = (section.resource_type.lower(),)
-        listed = find(self.root, (*own, "sources"))
-        for at in range(len(listed.items) if isinstance(listed, Items) else 0):
-            path = (*own, "sources", at)
-            if place(self.root, path, True) == section.mark:
-                own = path
-                break
-        for path in (own, own[:1]):
-            node = find(self.root, (*path, key))
-            if isinstance(node, Table) and word in node.keys:
-                return node.keys[word]
-            for item in node.items if isinstance(node, Items) else ():
-                if isinstance(item, Scalar) and item.text == word:
-                    return item.mark
-        return section.mark
 
 
 def run(*, files: Sequence[Path], live: bool, verbose: bool, as_json: bool) -> int:
@@ -254,14 +92,18 @@ def check_file(
 ) -> tuple[list[Result], CannotRunError | None]:
     """Return the results for a file, and why its source could not be checked."""
     of_file, error = list(check(file, is_live=is_live)), None
-    if any(finding.severity is Severity.ERROR for finding in of_file):
+    if any(map(_is_error, of_file)):
         return [*_ranked(of_file)], None
     results: list[Result] = [*of_file]
     if is_live:
         try:
             results += check_live(file)
+            results += confirm(file, is_wrong=any(map(_is_error, results)))
         except CannotRunError as unavailable:
             error = unavailable
+        except MappingError as changed:
+            # Somebody saved the file meanwhile.
+            error = CannotRunError(str(changed))
     findings = [each for each in results if isinstance(each, Finding)]
     accepted: Sequence[KnownFinding] = ()
     # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.
@@ -276,6 +118,10 @@ def check_file(
         if isinstance(cost, Measurement)
     ]
     return [*_ranked(settled), *suggested], error
+
+
+def _is_error(result: Result) -> bool:
+    return isinstance(result, Finding) and result.severity is Severity.ERROR
 
 
 # How findings are printed
@@ -482,13 +328,6 @@ _EXAMPLE_SYSTEM = (
     "an identifier of examples (urn:oid:1.2.250.1.999…, example.org): "
     "write the hospital's"
 )
-
-
-def marked_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number, from 1, and the text of each line with an open question."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if MARK in f"{line} ":
-            yield number, line
 
 
 def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:

@@ -38,7 +38,8 @@ from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.matching import compares, matches_text
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from app.cli.check import (
+from app.cli.doctor import print_outcomes
+from app.cli.tools import (
     FINDINGS,
     FINE,
     CannotRunError,
@@ -47,7 +48,6 @@ from app.cli.check import (
     show_progress,
     write_text,
 )
-from app.cli.doctor import print_outcomes
 from app.config import read_settings
 from app.fhir.capability import capability_statement
 from app.offer import Offer, OfferedParameter, ResourceOffer, compute_offer

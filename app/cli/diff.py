@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeAlias
 from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.inspection import code_of, without_code
 from adapters.mapping.slots import SLOTS
-from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile
 from app.cli.stays import NO_START, Row, Stays, month_of, reading
+from app.cli.tools import FINDINGS, FINE, CannotRunError, MappingFile
 
 _ELEMENTS = {slot.name: slot.element for slot in SLOTS[ResourceType.ENCOUNTER]}
 _UNNAMED = "codes without an entry"

@@ -34,8 +34,8 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceConfig, SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.engine import COUNTS, Database
-from app.cli.check import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.cli.check import check as check_file
+from app.cli.tools import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.config import (
     AUDIT_OFF,
     AUDIT_STDOUT,

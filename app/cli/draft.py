@@ -9,10 +9,10 @@ from adapters.inspection import rows_that
 from adapters.mapping.slots import LINES, Kind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.catalog import CodeCount, Holds, no_yes
-from app.cli.check import MARK
 from app.cli.evidence import Field, Part
 from app.cli.names import all_of, code_of
 from app.cli.tables import Column, Rows
+from app.cli.tools import MARK
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
 

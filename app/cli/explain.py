@@ -9,7 +9,7 @@ from adapters.contract import ParameterCapability, Prefix, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
-from app.cli.check import FINDINGS, FINE, aligned, print_json
+from app.cli.tools import FINDINGS, FINE, aligned, print_json
 from app.cli.trial import RefusedError, Searches, parsed_search, searching
 
 

@@ -16,7 +16,7 @@ from adapters.contract import AdapterError, ResourceType
 from adapters.http.client import Call, Client, Deadline
 from adapters.mapping.load import load_mapping
 from adapters.mapping.paths import at, path_of
-from app.cli.check import MARK, CannotRunError
+from app.cli.tools import MARK, CannotRunError
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 

@@ -36,7 +36,15 @@ from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
-from app.cli.check import (
+from app.cli.rows import (
+    Cells,
+    known_item_columns,
+    read_cells,
+    read_items,
+    read_row,
+    rows_of,
+)
+from app.cli.tools import (
     FINDINGS,
     FINE,
     Finding,
@@ -45,14 +53,6 @@ from app.cli.check import (
     Severity,
     findings_of,
     print_json,
-)
-from app.cli.rows import (
-    Cells,
-    known_item_columns,
-    read_cells,
-    read_items,
-    read_row,
-    rows_of,
 )
 from app.cli.trial import (
     RefusedError,
@@ -192,6 +192,7 @@ def tests_beside(mapping: Path) -> Path:
 
 OF_ROWS = ("expect", "expect_absent", "expect_error")
 OF_SEARCHES = ("expect_found", "expect_request", "expect_refused")
+_SECONDS = 60.0
 LAID_OVER = ("given", "given_items", "search")
 """The keys of which a case adds to those of its test; its other keys replace them."""
 
@@ -551,7 +552,13 @@ def _stand_in(mapping: SourceMapping, rows: Rows) -> SourceMapping:
         for part in mapping.parts
         if part.section.rows
     )
-    source = replace(mapping.source, url="sqlite:///:memory:")
+    # No hospital is waited for: a busy machine fails no test.
+    source = replace(
+        mapping.source,
+        url="sqlite:///:memory:",
+        timeout_seconds=_SECONDS,
+        count_timeout_seconds=_SECONDS,
+    )
     return replace(mapping, source=source, resources=resources, parts=parts)
 
 

@@ -24,11 +24,11 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.catalog import Contents, read_catalogue
 from adapters.sql.engine import AddressError, Database
-from app.cli.check import FINDINGS, FINE, MARK, CannotRunError, marked_lines, print_json
 from app.cli.draft import text_of
 from app.cli.evidence import Evidence, only_hospital
 from app.cli.fhir import draft_of_server
 from app.cli.tables import RowsReader, Structure
+from app.cli.tools import FINDINGS, FINE, MARK, CannotRunError, marked_lines, print_json
 
 MAY_WRITE = (
     "this account may change tables: the service needs one that may only read"

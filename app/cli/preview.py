@@ -14,8 +14,8 @@ from adapters.contract import GoneError, NotFoundError, ResourceType
 from adapters.inspection import SourceRow, find_row
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Table, parse_file
-from app.cli.check import FINDINGS, FINE, CannotRunError, MappingFile, print_json
 from app.cli.rows import read_row
+from app.cli.tools import FINDINGS, FINE, CannotRunError, MappingFile, print_json
 from app.cli.trial import TriedRow
 
 

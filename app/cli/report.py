@@ -22,8 +22,8 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 from adapters.contract import EncounterRecord, RowFault
 from adapters.inspection import MOST, Counted, code_of, missing_codes, without_code
 from adapters.mapping.slots import Place
-from app.cli.check import FINE, CannotRunError, html_page, write_text
 from app.cli.stays import NO_START, Row, Stays, month_of, reading
+from app.cli.tools import FINE, CannotRunError, html_page, write_text
 
 FORMAT = 1
 """The format of the JSON document."""

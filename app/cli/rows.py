@@ -16,7 +16,7 @@ from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
 from adapters.mapping.slots import Kind, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, plain
-from app.cli.check import MappingFile
+from app.cli.tools import MappingFile
 
 Cells: TypeAlias = Mapping[str, Any]
 

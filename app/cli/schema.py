@@ -10,7 +10,7 @@ from importlib import resources
 
 from adapters.mapping.schema import Node, mapping_schema
 from adapters.mapping.slots import SECTIONS
-from app.cli.check import FINE, print_json
+from app.cli.tools import FINE, print_json
 
 _FILE, _SECTION = "### The file", "### A section: encounter, patient, organization"
 _API, _API_SECTION = (

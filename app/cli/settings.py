@@ -16,7 +16,7 @@ from adapters.mapping.document import (
     variables_in,
 )
 from adapters.mapping.problems import MappingError
-from app.cli.check import FINDINGS, FINE, aligned, print_json
+from app.cli.tools import FINDINGS, FINE, aligned, print_json
 from app.config import PREFIX, SETTINGS, Entry, Origin, read_settings
 
 _HIDDEN, _AT_FAULT = "(hidden)", "at fault"

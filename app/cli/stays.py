@@ -1,6 +1,6 @@
 """All stays of a mapping file, read from its sources page by page.
 
-`mapping diff` and `mapping report` read them as searches do: by the same adapters, mapped
+`mapping diff`, `report` and `confirm` read them as searches do: by the same adapters, mapped
 by the same row mapper. One page of each source is in memory.
 """
 
@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,12 +26,18 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
-from adapters.inspection import RowReader, all_pages
+from adapters.inspection import (
+    SAMPLE,
+    SMALL_SAMPLE,
+    RowReader,
+    SourcePage,
+    all_pages,
+)
 from adapters.mapping.model import FieldMapping, ResourceMapping
 from adapters.mapping.slots import Place, places_of
 from adapters.mapping.values import as_text
 from adapters.registry import open_source
-from app.cli.check import MappingFile, show_progress
+from app.cli.tools import MappingFile, show_progress
 
 NO_START = "no start"
 """The month of a stay without a start."""
@@ -83,11 +90,20 @@ class Stays:
         """Yield all stays that searches find, page by page; raises AdapterError."""
         number = 0
         for source in all_pages(self.reader, ResourceType.ENCOUNTER):
-            rows = zip(source.page.rows, source.cells, strict=True)
-            yield [Row(outcome, source.columns, cells) for outcome, cells in rows]
+            yield [*_rows(source)]
             number += len(source.cells)
             show_progress(f"{self.section.mark.file}: {number:,} rows read …")
         show_progress("")
+
+    def sample(self) -> Iterator[Row]:
+        """Yield the newest stays where the source sorts by start, and the first ones by id."""
+        able = self.reader.capabilities[ResourceType.ENCOUNTER]
+        if SortKey.DATE in able.sorts:
+            size = SAMPLE if able.keyset else SMALL_SAMPLE
+            newest = Sort(SortKey.DATE, descending=True)
+            query = SearchQuery(ResourceType.ENCOUNTER, (), newest, size)
+            yield from _rows(self.reader.search_rows(query))
+        yield from chain.from_iterable(islice(self.pages(), 1))
 
     def is_after(self, id: Key, other: Key) -> bool:
         """Ask a source with keysets whether a row comes after the id of another one."""
@@ -98,6 +114,11 @@ class Stays:
         kind, sort = ResourceType.ENCOUNTER, Sort(SortKey.ID)
         query = SearchQuery(kind, (only,), sort, 1, after=after)
         return bool(self.reader.search(query).rows)
+
+
+def _rows(source: SourcePage) -> Iterator[Row]:
+    rows = zip(source.page.rows, source.cells, strict=True)
+    return (Row(outcome, source.columns, cells) for outcome, cells in rows)
 
 
 @contextmanager

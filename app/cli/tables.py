@@ -16,7 +16,6 @@ from adapters.contract import ResourceType
 from adapters.labels import is_mark
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn, no_yes
-from app.cli.check import CannotRunError
 from app.cli.names import (
     OF_ROW,
     Words,
@@ -27,6 +26,7 @@ from app.cli.names import (
     without_time,
     words_of,
 )
+from app.cli.tools import CannotRunError
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 

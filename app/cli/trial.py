@@ -33,7 +33,7 @@ from adapters.mapping.row_mapper import RowMapper
 from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
-from app.cli.check import CannotRunError, MappingFile
+from app.cli.tools import CannotRunError, MappingFile
 from app.errors import ServiceError
 from app.fhir.resources import resource_schemas
 from app.middleware import outcome_for
@@ -431,6 +431,11 @@ class Searches:
         """Return what a search finds. Raises RefusedError, AdapterError."""
         with _refusals():
             return self.adapter.search(query)
+
+    def count(self, query: SearchQuery) -> int:
+        """Return how many matches a search has. Raises RefusedError, AdapterError."""
+        with _refusals():
+            return self.adapter.count(query)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from adapters.contract import AdapterError, ResourceType
 from adapters.inspection import find_row
 from adapters.mapping.problems import MappingError
-from app.cli.check import MappingFile
+from app.cli.tools import MappingFile
 from app.cli.trial import Line, TriedRow, leaves, written
 from app.crypto import derived_key
 from app.errors import ServiceError

@@ -56,18 +56,12 @@ from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.values import text_or_none
-from app.cli.check import (
-    FINE,
-    CannotRunError,
-    MappingFile,
-    Severity,
-    check_file,
-    marked_lines,
-)
+from app.cli.check import check_file
 from app.cli.mapping_tests import tests_beside, try_file
 from app.cli.new import VARIABLE
 from app.cli.new import run as write_first
 from app.cli.schema import schema_of_mappings
+from app.cli.tools import FINE, CannotRunError, MappingFile, Severity, marked_lines
 from app.cli.trial import (
     MASK,
     TriedRow,

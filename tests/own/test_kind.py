@@ -12,6 +12,7 @@ from adapters.contract import ResourceType, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
+from app.cli import main
 
 FILE = """\
 mapping: 1
@@ -198,3 +199,11 @@ def test_what_the_file_may_not_say_is_refused(place: Path) -> None:
     assert refusal(place, FILE.replace("sort: [date]", "sort: [dates]")) == [
         "8:10: encounter.sort: 'dates' is not a sort key of Encounter; did you mean 'date'?"
     ]
+
+
+def test_no_screen_has_to_confirm_what_it_serves(place: Path) -> None:
+    (place / "pas.py").write_text(WHOLE, "utf-8")
+    path = place / "own.yaml"
+    path.write_text(FILE, "utf-8")
+    assert main(["mapping", "check", "--live", str(path)]) == 0
+    assert main(["mapping", "confirm", str(path)]) == 2

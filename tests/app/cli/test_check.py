@@ -9,7 +9,8 @@ import pytest
 
 from adapters.mapping.model import KnownFinding, Mark
 from app.cli import main
-from app.cli.check import Finding, Severity, settle
+from app.cli.check import settle
+from app.cli.tools import Finding, Severity
 from tests.app.cli.conftest import Mapping
 from tests.app.cli.live_hospital import FIRST, checked, fill, written
 from tests.app.cli.places import DEMO

@@ -74,7 +74,8 @@ def test_nothing_is_wrong_with_a_sound_hospital(
 ) -> None:
     fill(url, kind)
     assert severities(check()) <= {"note"}
-    assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 0
+    # What is left is what the hospital's own screens have to confirm.
+    assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 1
 
 
 def is_found(

@@ -13,6 +13,7 @@ from werkzeug import Request, Response
 
 from adapters.testing.hospital import Hospital, OrganizationRow, PatientRow, StayRow
 from app.cli import main
+from app.cli.confirm import beside
 from tests.app.cli.live_hospital import (
     Findings,
     checked,
@@ -101,6 +102,22 @@ def test_nothing_is_wrong_with_a_sound_api(check: Check) -> None:
     findings = check()
     assert {one["severity"] for one in findings} == {"note"}
     assert any("30 rows" in one["text"] for one in findings)
+
+
+@pytest.mark.usefixtures("api")
+def test_screens_confirm_an_api_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, text=http_mapping_text(SOUND))
+    assert main(["mapping", "confirm", str(file)]) == 0
+    questions = yaml.safe_load(beside(file).read_text("utf-8"))
+    stay = questions["stays"][0]
+    beside(file).write_text(f"stays: [{{id: {stay['id']}, start: 1999-01-01 10:00}}]\n")
+    capsys.readouterr()
+    main(["mapping", "check", "--live", "--json", str(file)])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (one,) = [one for one in found if one["severity"] == "error"]
+    assert one["element"] == "Encounter.period.start"
 
 
 @pytest.mark.usefixtures("api")

@@ -15,8 +15,8 @@ from werkzeug.serving import make_server
 
 from adapters.testing.hospital import EDGES, Hospital
 from app.cli import main
-from app.cli.check import html_page
 from app.cli.conformance import Proof, Verdict, count, settled, verdict_of
+from app.cli.tools import html_page
 from tests.app import provider
 from tests.hospital_sql import mapping_text
 from tests.live import HOST, free_ports

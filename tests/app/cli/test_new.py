@@ -14,8 +14,9 @@ from adapters import open_adapter
 from adapters.contract import EncounterRecord, ResourceType, SearchQuery, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from app.cli import main
-from app.cli.check import Finding, Severity, check
+from app.cli.check import check
 from app.cli.new import run
+from app.cli.tools import Finding, Severity
 from tests.databases import writing
 
 Capture = pytest.CaptureFixture[str]
