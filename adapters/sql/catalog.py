@@ -30,6 +30,7 @@ class Holds(StrEnum):
     """What a column is declared to hold, as far as all databases agree."""
 
     TEXT = "text"
+    UUID = "uuid"
     INTEGER = "integer"
     NUMBER = "number"
     FLAG = "true or false"
@@ -223,6 +224,7 @@ def _holds(type_: TypeEngine[Any], dialect: str, *, is_key: bool) -> Holds:
 
 
 _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
+    (sa.Uuid, Holds.UUID),
     (sa.String, Holds.TEXT),
     (sa.Integer, Holds.INTEGER),
     (sa.Numeric, Holds.NUMBER),
@@ -287,6 +289,7 @@ _FORMS = {
 MOST_CODES = 60  # A column with more different values holds no codes,
 LONGEST_CODE = 40  # and none with a longer text.
 _USED = 0.5  # A number of the rows is in more of them.
+_WITHIN = 0.95  # Without a declared key some rows are left behind.
 _SHARE = 0.01  # With so many rows a decade counts.
 _DECADES = 7  # The births of those who work are in fewer.
 
@@ -384,7 +387,7 @@ class Contents:
         if key not in self._numbers:
             cell: sa.ColumnElement[Any] = sa.column(column) if column else sa.literal(1)
             if column and table.by_name[column].holds is Holds.TEXT:
-                cell = sa.func.nullif(cell, "")
+                cell = sa.func.nullif(sa.cast(cell, sa.String()), "")
             counts = map(sa.func.count, (sa.literal(1), cell, cell.distinct()))
             select = sa.select(*counts).select_from(_table(table))
             ((every, filled, different),) = self._rows(select, [(0, 0, 0)])
@@ -397,6 +400,14 @@ class Contents:
         cell, signs = sa.cast(sa.column(column), sa.String(80)), " _/:|#*+()&@,'"
         odd = sa.or_(*(cell.contains(sign, autoescape=True) for sign in signs))
         return not (is_text and self._has(table, odd))
+
+    def is_named(self, table: Table, column: str) -> bool:
+        """Whether a column has texts, and none with a digit."""
+        cell = sa.column(column, sa.String())
+        digits = sa.or_(*(cell.contains(digit) for digit in "0123456789"))
+        is_text = table.by_name[column].holds is Holds.TEXT
+        is_text = is_text and self.is_filled(table, column)
+        return is_text and not self._has(table, digits)
 
     def are_numbers(self, table: Table, column: str) -> bool:
         """Whether the texts of a column have digits, no blanks, and are different."""
@@ -425,10 +436,13 @@ class Contents:
 
     def are_births(self, table: Table, column: str) -> bool:
         """Whether the days of a column are spread as births of all ages are, as counts say."""
-        key, is_day = (table.name, column), table.by_name[column].holds is Holds.DATE
+        key, holds = (table.name, column), table.by_name[column].holds
         if key not in self._births:
-            cell = sa.column(column, sa.Date() if is_day else sa.DateTime())
-            firsts = [datetime(year, 1, 1) for year in range(1900, 2050, 10)]  # noqa: DTZ001
+            types: Any = {Holds.DATE: sa.Date(), Holds.TEXT: sa.String()}
+            cell: Any = sa.column(column, types.get(holds, sa.DateTime()))
+            years = range(1900, 2050, 10)
+            firsts: list[Any] = [datetime(year, 1, 1) for year in years]  # noqa: DTZ001
+            firsts = [str(year) for year in years] if holds is Holds.TEXT else firsts
             decades = [sa.and_(cell >= a, cell < b) for a, b in pairwise(firsts)]
             every, *numbers = [*self._rows(_sums(table, decades)), (0,)][0]
             used = [number for number in numbers if (number or 0) > every * _SHARE]
@@ -436,10 +450,12 @@ class Contents:
         return self._births[key]
 
     def is_within(self, table: Table, column: str, other: Table, key: str) -> bool:
-        """Whether the values of a column are all keys of another table."""
+        """Whether the values of a column are keys of another table, but for a few."""
         own, keys = _table(table), _table(other).alias("other")
-        is_key = sa.exists().where(keys.c[key] == own.c[column])
-        return not self._has(table, ~is_key)
+        is_key = sa.exists().where(keys.c[key] == own.c[column]).correlate(own)
+        within = sa.select(sa.func.count()).select_from(own).where(is_key)
+        filled = self.filled(table, column)
+        return any(n >= filled * _WITHIN for (n,) in self._rows(within)) and filled > 0
 
     def _has(self, table: Table, condition: sa.ColumnElement[bool]) -> bool:
         select = sa.select(sa.literal(1)).select_from(_table(table)).where(condition)
@@ -479,7 +495,10 @@ def _table(table: Table) -> sa.TableClause:
 
 
 # Codes that mean no and yes.
-_NO_YES = [*("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"), ("false", "true")]
+_NO_YES = [
+    *("01", "NY", "ny", "FT", "ft", "NJ", "NO", "NS"),
+    *(("false", "true"), ("no", "yes"), ("No", "Yes"), ("NO", "YES")),
+]
 
 
 def no_yes(counts: Iterable[CodeCount]) -> Sequence[str]:

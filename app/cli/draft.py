@@ -96,7 +96,7 @@ def _columns(fields: Iterable[Field]) -> list[Column]:
 def _select(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
     """Yield `rows` with a SELECT, a line for each column."""
     listed = dict.fromkeys(column.selected for column in columns) or ["*"]
-    joins = dict.fromkeys(column.join for column in columns if column.join)
+    joins = dict.fromkeys(join for column in columns for join in column.join)
     select = ",\n       ".join(listed).splitlines()
     yield from ("rows: |", f"  SELECT {select[0]}")
     yield from _indented(filter(None, (*select[1:], rows.start, *joins, rows.where)), 2)

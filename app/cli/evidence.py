@@ -25,10 +25,20 @@ from adapters.mapping.values import as_text
 from adapters.sql.catalog import DAYS, MOMENTS, TIMES_OF_TEXTS, CodeCount, Holds, no_yes
 from adapters.sql.engine import Database
 from app.cli.names import OF_ROW, all_of, code_of, fit, without_time
-from app.cli.tables import PATIENT, TEXTS, TIMES, Column, Found, Rows, Structure, best
+from app.cli.tables import (
+    IDS,
+    PATIENT,
+    TEXTS,
+    TIMES,
+    Column,
+    Found,
+    Rows,
+    Structure,
+    best,
+)
 
 _TYPES = {
-    **{Kind.ID: TEXTS, Kind.EXACT: TEXTS | {Holds.NUMBER}},
+    **{Kind.ID: IDS, Kind.EXACT: IDS | {Holds.NUMBER}},
     **dict.fromkeys((Kind.CODE, Kind.FLAG), TEXTS | {Holds.FLAG}),
     Kind.TIME: TIMES,
     Kind.DATE: TIMES | {Holds.TEXT},
@@ -43,14 +53,14 @@ _WORDS = {
     "visit_number": "~stay number, =stay, =number, ~stay code, =code, =name",
     "patient_id": "patient",
     "functional_unit": "~unit code, ~unit",
-    "active": "active, =deleted",
+    "active": "active, =deleted, =status",
     "organization_id": "~hospital code, ~hospital",
     "last_updated": "changed",
     "gender": "sex",
     "birth_date": "~birth",
     "deceased": "death",
     "deceased_at": "death",
-    "name": "=name, hospital name, name",
+    "name": "=name, hospital name, ~name",
 }
 """By slot the meanings that the name of its column needs, as `fit` reads them.
 
@@ -76,8 +86,8 @@ class ItemEvidence(NamedTuple):
 
 _HOSPITAL = ResourceType.ORGANIZATION
 _NAME = {
-    **{"family": "family, =name, birth name", "given": "given, =name"},
-    **{"prefix": "prefix", "text": "patient name"},
+    **{"family": "family, birth name, =name", "given": "given, =name"},
+    **{"prefix": "prefix", "text": "patient name, =name"},
 }
 _ADDRESS = {
     "lines": "~lines name, ~lines",
@@ -87,7 +97,8 @@ _ADDRESS = {
 }
 _OF_TABLE = {"system": "class", "value": "=value, ~identifiers, =number, =code"}
 _OF_PATIENT = {"value": "identifiers, ~patient number, =number, ~patient code"}
-_OF_HOSPITAL = {"value": "hospital identifiers, identifiers, hospital code, =code"}
+_LAST = {"value": "~number, ~code"}
+_OF_HOSPITAL = {"value": "hospital identifiers, identifiers, hospital code, ~code"}
 _PHONE, _FAX, _EMAIL = ({"system": (of, "")} for of in ("phone", "fax", "email"))
 _SYSTEM = {"system": ("https://example.org/identifiers", "the system of these numbers")}
 _PI = {"type": ("PI", "PI, RRI, INS-NIR, …"), **_SYSTEM}
@@ -97,21 +108,22 @@ _ITEMS = (
     ItemEvidence("names", "", {"given"}, _NAME),
     ItemEvidence("addresses", None, {"lines", "city", "postal_code"}, _ADDRESS),
     ItemEvidence("addresses", "", {"city"}, _ADDRESS),
-    ItemEvidence("telecoms", None, _VALUE, {"value": "phone, ~contact number"}, _PHONE),
+    ItemEvidence(
+        "telecoms", None, _VALUE, {"value": "phone, ~contact number, =contact"}, _PHONE
+    ),
     ItemEvidence("telecoms", None, _VALUE, {"value": "fax"}, _FAX),
     ItemEvidence("telecoms", None, _VALUE, {"value": "email"}, _EMAIL),
     ItemEvidence("telecoms", "contact phone", _VALUE, _OF_TABLE, _PHONE),
     ItemEvidence("telecoms", "", _VALUE, {"value": "phone"}, _PHONE),
     ItemEvidence("identifiers", None, _VALUE, _OF_PATIENT, _PI, PATIENT),
+    ItemEvidence("identifiers", None, _VALUE, _LAST, _PI, PATIENT),
     ItemEvidence("identifiers", None, _VALUE, _OF_HOSPITAL, _SYSTEM, _HOSPITAL),
     ItemEvidence("identifiers", "identifiers", _VALUE, _OF_TABLE, _PI),
 )
 
-_LATER = "its years are of another calendar: subtract in the SELECT"
 _ASKED = {Holds.DATE: "at which time of day?", Holds.LOCAL_TIME: "by whose clock?"}
 # An end that is not between these days stands for none.
-_FIRST, _LAST = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
-_OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
+_FIRST, _FAR = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 # By slot what the name of its column does not mean.
 _NEVER = {
     **dict.fromkeys(("start", "end"), OF_ROW | {"planned", "birth"}),
@@ -121,11 +133,14 @@ _NEVER = {
 }
 _AS_NUMBER = "by what it holds: a different number in each row"
 _NO_NUMBER = "no column holds another number: this is the key"
-_OF_NUMBER = {"number", "identifiers", "code", "name", "value", "stay", "patient"}
+_OF_NUMBER = {"number", "identifiers", "code", "name", "value", "patient"}
+_OF_NUMBER |= {"stay", "admission", "start"}
+_REACHED = ("organization_id", "patient_id")
 _MOST_CANDIDATES = 6
 _FEWEST = 5  # A code that fewer rows have is not written: it may be about one person.
 _MOST_PATIENT_CODES = 12  # In a table of persons more different values may be names.
 _DIFFERENT = 0.5  # Of stays so many numbers differ: those of one visit may share it.
+_MOSTLY = 0.9  # Of identifiers so many differ.
 _MOST_ITEMS = 3  # So many phone numbers or identifiers are written.
 _MANY = 100  # In so many rows a code has more than one value.
 
@@ -176,12 +191,14 @@ class Evidence:
         }
 
     def _fields(self, rows: Rows) -> Sequence[Field]:
-        rows = replace(rows, columns=[self._timed(column) for column in rows.columns])
+        rows = replace(rows, columns=[*map(self._timed, rows.columns)])
         columns, fields, id = [*rows.columns], dict[str, Field](), self.hospital
         for slot in (s for s in SLOTS[rows.kind] if s.kind is not Kind.SYSTEM):
             types, never = _TYPES[slot.kind], _NEVER.get(slot.name, frozenset())
             fitting = [c for c in columns if c.holds in types]
-            fitting = [c for c in fitting if not all_of(c.words) & never]
+            allowed = [c for c in fitting if not all_of(c.words) & never]
+            # An appointment, or when a row was written, is better than no start.
+            fitting = allowed or fitting * (slot.name == "start")
             column, note = self._column(rows, slot, fitting)
             is_led = column is not None and column.refers
             if slot.name == "organization_id" and FHIR_ID.fullmatch(id) and not is_led:
@@ -193,30 +210,18 @@ class Evidence:
                 fields[slot.name] = self._open(rows, slot, fitting)
         if "status" in fields and fields["status"].column is None:
             fields["status"] = self._derived(**fields)
+        if "class" in fields and fields["class"].column is None:
+            fields["class"] = self._constant(rows, fields["class"])
         return [replace(f, note=f.note or rows.doubt) for f in fields.values()]
 
     def _timed(self, column: Column) -> Column:
-        """Return a column whose texts are times as one that holds them."""
-        plain = column.name.lower().replace("_", "")
-        is_named = not _OF_TIMES.isdisjoint(all_of(column.words))
-        is_named |= without_time(column.name) != plain
+        """Return a column without words whose texts are times as one that holds them."""
         is_open = column.holds is Holds.TEXT and not (column.join or any(column.words))
-        if not (is_open or (is_named and column.holds in TEXTS)):
-            return column
-        form = self.structure.values.time_form(column.table, column.source.name)
-        # Without a name digits may be a number.
-        if not form or (form[1].startswith("%Y%m") and not is_named):
-            return column
-        holds, text, is_later = form
-        source, note = replace(column.source, holds=holds), _LATER * is_later
-        return replace(column, source=source, format=text, note=note or column.note)
+        return self.structure.timed(column) if is_open else column
 
     def _open(self, rows: Rows, slot: Slot, fitting: Sequence[Column]) -> Field:
         """Return a slot with the columns that may fill it, those that say most first."""
-        plain, keys = [column for column in fitting if not column.join], TEXTS
-        if REFERS.get(slot.name) is rows.kind:
-            keys = frozenset(c.holds for c in rows.columns if c.name == rows.id)
-            plain = [column for column in plain if column.holds in keys]
+        plain = [column for column in fitting if not column.join]
         is_day = slot.kind is Kind.DATE
         plain.sort(key=lambda c: (is_day and c.holds not in TIMES, not c.refers))
         names = [column.name for column in plain[:_MOST_CANDIDATES]]
@@ -232,13 +237,17 @@ class Evidence:
             leading = [c for c in fitting if self._leads(c, REFERS[slot.name])]
             named = [c for c in leading if not c.join or slot.name in all_of(c.words)]
             # The hospital may be that of the unit.
-            leading = named or leading * (slot.name == "organization_id")
+            leading = named or leading * (slot.name in _REACHED)
             fitting = [c for c in fitting if not c.join]
             own = [c for c in leading if c.join or "other" not in all_of(c.words)]
             if len(own) == 1 and (to := own[0].refers):
-                ids = (own[0].source.name, rows.id) if slot.name == "patient_id" else ()
+                is_plain = slot.name == "patient_id" and not own[0].join
+                ids = (own[0].source.name, rows.id) if is_plain else ()
                 counts = {self.structure.values.filled(rows.table, id) for id in ids}
-                return own[0], to.note or "empty in some rows" * (len(counts) > 1)
+                doubt = self.sections[REFERS[slot.name]][0].doubt
+                return own[0], to.note or doubt or "empty in some rows" * (
+                    len(counts) > 1
+                )
             if leading:
                 return best(own, patterns.removeprefix("~"))
         plain = [c for c in fitting if not c.is_key]
@@ -257,7 +266,7 @@ class Evidence:
         if slot.name == "visit_number":
             number = self._number(rows)
             return number or self._key(rows), _AS_NUMBER if number else _NO_NUMBER
-        return self._by_type(slot, plain)
+        return self._by_type(slot, fitting)
 
     def _fullest(self, slot: Slot, times: Iterable[Column]) -> list[Column]:
         """Return first what most rows have, then moments; what few have is no start."""
@@ -267,29 +276,37 @@ class Evidence:
         least = of[ranked[0]][1] / 2 if ranked and slot.name == "start" else 0
         return [c for c in ranked if of[c][1] >= least]
 
-    def _by_type(self, slot: Slot, plain: Sequence[Column]) -> Found:
-        """Return the time that may be a start, or the only one that may be an end or birth."""
+    def _by_type(self, slot: Slot, fitting: Sequence[Column]) -> Found:
+        """Return the time that may be a start, the only one that may be an end, or a bed."""
+        plain = [c for c in fitting if not c.is_key]
         if slot.name == "start":
-            plain = [c for c in plain if "end" not in all_of(c.words)]
+            plain = [c for c in plain if not all_of(c.words) & {"end", "changed"}]
             plain = self._fullest(slot, plain)[:1]
         elif slot.name == "birth_date":
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
             births = self.structure.births(plain[0].table) if len(plain) > 1 else []
-            plain = [c for c in plain if c in births] or plain
+            plain = [c for c in plain if c.source.name in births] or plain
+        elif slot.name == "functional_unit":
+            beds = [c for c in fitting if {"bed"} & all_of(c.words) and not c.join]
+            beds.sort(key=lambda c: -len(all_of(c.words)))
+            return next(iter(beds), None), "the bed: which unit is it in?"
         is_clear = slot.name in ("start", "end", "birth_date") and len(plain) == 1
         return (plain[0] if is_clear else None), "by its type"
 
     def _key(self, rows: Rows) -> Column | None:
-        keys = (c for c in rows.columns if c.name == rows.id and c.holds in TEXTS)
+        keys = (c for c in rows.columns if c.name == rows.id and c.holds in IDS)
         return next(keys, None)
 
     def _number(self, rows: Rows) -> Column | None:
         """Return a column, other than the key, whose values are numbers of the rows."""
-        values, table = self.structure.values, rows.table
-        own = [c for c in rows.columns if c.table == table and not c.is_key]
-        own = [c for c in own if c.holds is Holds.TEXT]
-        own = [c for c in own if all_of(c.words) <= _OF_NUMBER]
-        plain = [c for c in own if values.are_numbers(table, c.source.name)]
+        values, plain = self.structure.values, list[Column]()
+        for column in rows.columns:
+            own = column.table == rows.table and not column.is_key
+            is_text = column.holds is Holds.TEXT and column.name != rows.id
+            is_said = all_of(column.words) <= _OF_NUMBER and "uuid" not in column.name
+            if own and is_text and is_said:
+                is_number = values.are_numbers(rows.table, column.source.name)
+                plain += [column] if column.is_unique or is_number else []
         return min(plain, key=lambda column: not column.is_unique, default=None)
 
     def _holds(self, slot: Slot, column: Column) -> int:
@@ -303,11 +320,8 @@ class Evidence:
             return self._marks(column) if is_filled else -1
         own = column.labels or column
         if slot.kind is not Kind.CODE:
-            keys = [key.columns for key in own.table.foreign_keys]
-            is_declared = (own.source.name,) in keys
-            is_unit = slot.name == "functional_unit"
-            is_led = bool(column.join or column.note)
-            return is_filled + is_unit * (is_led + is_declared)
+            is_key = bool(column.join or column.note or column.labels)
+            return is_filled + (slot.name == "functional_unit" and is_key)
         counts = self._counts(column)
         said = [(code_of(slot.name, c.label or c.code), c.rows) for c in counts]
         is_one = [rows >= _MANY for _, rows in said] == [True]
@@ -322,8 +336,8 @@ class Evidence:
     def _marks(self, column: Column) -> int:
         """Return how well a column says yes and no: a text of deleted rows says no."""
         counts, is_flag = self._counts(column), column.holds is Holds.FLAG
-        is_clear = not is_flag and no_yes(counts)
-        if "deleted" in all_of(column.words) and not is_clear:
+        words, is_clear = all_of(column.words), not is_flag and no_yes(counts)
+        if not (is_clear or "active" in words or (is_flag and "deleted" not in words)):
             return -1
         # A flag that is the same in all rows says less than any other mark.
         is_used = len(counts) != 1 or counts[0].rows < _FEWEST
@@ -341,7 +355,7 @@ class Evidence:
 
     def _leads(self, column: Column, kind: ResourceType) -> bool:
         refers, sections = column.refers, self.sections.get(kind)
-        if not refers or not sections or column.is_unique:
+        if not refers or not sections or (column.is_unique and not column.join):
             return False
         return (refers.table, refers.column) == (sections[0].table, sections[0].id)
 
@@ -374,7 +388,7 @@ class Evidence:
     ) -> tuple[Column, list[str]]:
         """Return a time without what stands for none, and what `absent` names of that."""
         name, is_end = column.source.name, slot.name == "end"
-        far = self.structure.values.times_outside(column.table, name, _FIRST, _LAST)
+        far = self.structure.values.times_outside(column.table, name, _FIRST, _FAR)
         zeros = [text for text in far if text.startswith("0000")]
         column = self._with_clock(rows, slot, column)
         for zero in zeros if is_end else ():
@@ -457,6 +471,12 @@ class Evidence:
         note = f"no column holds it: derived from start{' and end' * bool(end.column)}"
         return replace(status, column=column, codes=codes, note=note)
 
+    def _constant(self, rows: Rows, of: Field) -> Field:
+        """Return the class that the table's name says, or beds: it is that of all its stays."""
+        has_beds = any("bed" in all_of(c.words) for c in rows.columns)
+        code = code_of("class", rows.table.bare) or (has_beds and "IMP") or ""
+        return replace(of, constant=code, note="no column holds it: is it that of all?")
+
     @property
     def _dialect(self) -> str:
         return self.structure.catalogue.dialect
@@ -470,19 +490,19 @@ class Evidence:
             every = [e for e in every if e.kind in (None, rows.kind)]
             of_rows = [e for e in every if e.about is None]
             own: list[Part | None] = []
-            own += (item for e in of_rows for item in self._own_items(e, rows, slots))
+            own += self._own_items(of_rows, rows, slots)
             of_tables = (
                 [self._item(e, child, slots)]
                 for child in rows.children
-                if "other" not in all_of(tuple({*child.words} - {*rows.words}))
                 for e in every
                 if e.about == "" or {*(e.about or "").split()} & all_of(child.words)
             )
-            if listed.name == "identifiers" and rows.kind is PATIENT and not own:
-                own = [*self._of_number(self._number(rows), _AS_NUMBER, slots)]
-            # Columns that no row fills come after a table.
+            if listed.name == "identifiers" and rows.kind is PATIENT:
+                used = {field.column for part in own if part for field in part.fields}
+                number = self._number(rows)
+                more = self._of_number(number, _AS_NUMBER, slots)
+                own = [*own, *([] if number in used else more)][:_MOST_ITEMS]
             ranked = [each for each in (own, *of_tables) if any(each)]
-            ranked.sort(key=lambda each: not any(map(self._is_used, each)))
             # A patient may have numbers in both.
             kept = 2 if listed.name == "identifiers" else 1
             items[listed.name] = [part for of in ranked[:kept] for part in of if part]
@@ -499,22 +519,18 @@ class Evidence:
         value = Field(slots["value"], number, note)
         return [Part(None, [*fields, value])] if number else []
 
-    def _is_used(self, part: Part | None) -> bool:
-        columns = [field.column for field in part.fields] if part else []
-        return any(map(self.structure.is_filled, filter(None, columns)))
-
     def _own_items(
-        self, evidence: ItemEvidence, rows: Rows, slots: Mapping[str, Slot]
+        self, every: Iterable[ItemEvidence], rows: Rows, slots: Mapping[str, Slot]
     ) -> list[Part]:
         """Return items of a section's own columns: an item for each number that it has."""
         items, columns = list[Part](), rows.columns
-        while item := self._item(evidence, replace(rows, columns=columns), slots):
-            items.append(item)
-            used = [field.column for field in item.fields if field.column]
-            columns = [column for column in columns if column not in used]
-            columns = [c for c in columns if self.structure.is_filled(c)]
-            if {*evidence.words} != _VALUE or len(items) == _MOST_ITEMS:
-                break
+        for evidence in every:
+            number = 1 if {*evidence.words} != _VALUE else _MOST_ITEMS
+            for _ in range(number):
+                item = self._item(evidence, replace(rows, columns=columns), slots)
+                used = [field.column for field in item.fields] if item else []
+                columns = [column for column in columns if column not in used]
+                items += [item] if item else []
         return items
 
     def _item(
@@ -525,10 +541,16 @@ class Evidence:
         constants = evidence.constants.items()
         fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
+        said = {"family", "given"} & all_of([w for c in columns for w in c.words])
         for name, words in evidence.words.items():
+            # A name beside a given one is the family's, and one alone all of it.
+            if evidence.words is _NAME and bool(said - {name}) is (name == "text"):
+                words = words.removesuffix(", =name")
             types = _TYPES.get(slots[name].kind, TEXTS)
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
             fitting = [c for c in fitting if not all_of(c.words) & _NEVER[name]]
+            if evidence.kind is PATIENT:
+                fitting = [c for c in fitting if self._differs(c)]
             used = [c for c in fitting if self.structure.is_filled(c)]
             column, note = best(used or fitting, words)
             if column is not None:
@@ -541,6 +563,10 @@ class Evidence:
                 fields[name] = field
         of = rows if evidence.about is not None else None
         return Part(of, [*fields.values()]) if filled & evidence.needs else None
+
+    def _differs(self, column: Column) -> bool:
+        values, of = self.structure.values, (column.table, column.source.name)
+        return values.variety(*of) > _MOSTLY and values.is_filled(*of)
 
 
 def _table_name(rows: Rows, slot: Slot) -> str:
@@ -556,8 +582,8 @@ def only_hospital(
         id = next((c for c in rows.columns if c.name == rows.id), None)
         name = best(texts, _WORDS["name"])[0] or id
         if id and name:
-            select = f"SELECT {id.select}, {name.select} {rows.start} {name.join} {rows.where}"
-            statement = sa.text(select)
+            parts = ("SELECT", f"{id.select}, {name.select}", rows.start, *name.join)
+            statement = sa.text(" ".join((*parts, rows.where)))
             values = database.run(lambda c: c.execute(statement).fetchmany(2))  # noqa: B023
             if len(values) == 1:
                 return as_text(values[0][0]), as_text(values[0][1])

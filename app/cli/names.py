@@ -17,20 +17,22 @@ Words = tuple[frozenset[str], ...]
 
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
-stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres
-stay: enc encntr csn vst nda iep nosolog estanci internam atendim inpatient hospitali admission adm
+stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres enc
+stay: encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali adm
+stay: consultati
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
-hospital: hospital hopital facilit instit etab etabl organi klinik krankenh einricht osped presidio
-hospital: site clinic cliniq empresa compan centr
-unit: unit ward depart dept dep locat servic uf pavil station abteil repart unidad enfermar careunit
-class: inout class type tp typ kind categ art typ tipo genre regime
+hospital: hospital hopital facilit instit etab organi klinik krankenh einricht osped presidio site
+hospital: clinic cliniq empresa compan centr center practice branch tenant
+unit: unit ward depart dept dep locat servic uf pavil division section station abteil repart unidad
+unit: enfermar careunit
+class: inout class type tp typ kind categ art tipo genre regime
 status: status stat. statu. state statut etat zustand stato estado situac
-start: start begin began adm admit admis arriv entree debut aufnahm beginn ingres inizi inici entrad
-start: checked hospitaliz von desde adms reg registration beg ing
+start: in from open checkin start begin began adm admit admis arriv entree debut aufnahm ingres
+start: inizi inici entrad checked hospitaliz von desde adms reg registration beg ing doa
 admission: admit admis adms entree aufnahm ingres entrad checked hospitaliz
-end: end endtime stop dis dch disch exit sorti fin entlass ende dimis uscit alta
-end: salid saida bis egres
-planned: plan expect exp prev sched appoint book onset geplant erwart previst agend
+end: out to until checkout close complet finish leave left end endtime stop dis dch disch exit
+end: sorti fin entlass ende dimis uscit alta salid saida bis egres fim departur
+planned: plan expect exp prev sched appoint book onset geplant erwart agend
 year: year annee jahr anno ano
 month: month mois monat mese mes
 day: day jour giorno dia
@@ -38,59 +40,66 @@ birth: birth dateofbirth dob born naiss ne geburt geboren nasc nacim
 death: death dateofdeath dead deceas dod died deces deced verstorb gestorb todes fallec defunc
 death: falec obito exitus
 sex: sex gender sexe geschl sesso sexo genero
-family: family nname surname sname lastname lname nachname familienname
-family: cognom ape apellid sobrenom apelid
+family: family nname surname sname lastname lname nachname familienname cognom ape apellid sobrenom
+family: apelid
 given: given vname firstname fname forename prenom vorname
 prefix: title pname civilit prefix salut anrede titel titolo tratam
-name: name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri beschreib
-name: display text. texto testo txt desc. dsc ds designa
+name: fullname name nm nom nome nomb bezeich label libell denomin raison ragione razon razao descri
+name: beschreib display text. texto testo txt desc. dsc ds designa
 number: number nda iep nosolog no num nr nbr nro numer numme ref
-identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart
-identifiers: ids hin nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal
-identifiers: ssn nhs cpf cns curp rut dni nir tessera versich alias medrec
+identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart ids hin
+identifiers: nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal uhid nid
+identifiers: national. passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
+identifiers: alias medrec
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone fone tel telf tele telefo telep mobil cell landline movil celul
+phone: phone fone tel telf tele mobil cell landline movil celul
 fax: fax telefax
 email: mail email courriel correo
-lines: str street address addr line ligne rue adress strass indiriz direcc endere domicil
-city: city town poblac commun ville ort stadt comun citta ciudad municip cidad localid localit
-postal_code: postal zip postc plz cap cep cp
+lines: str street addr line ligne rue lograd adress strass indiriz direcc endere domicil
+city: district city town poblac commun ville ort stadt comun citta ciudad municip cidad localid
+city: localit
+postal_code: pincod pin postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
-other: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
-person: provid physic doctor profes practi nurse staff employ user medec arzt aerzt infirm
-other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama quarto
+other: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
+other: consultant attending surgeon
+person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
+person: consultant attending surgeon
+other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama
+other: quarto
+bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
 other: uuid guid
 emergency: emergenc urgenc notfall
-other: orig reaso motif previous nation marital vital billing payment expire caus kin referr insur
+other: orig reaso motif previous nation. marital vital billing payment expire caus kin referr insur
+other: nationalit
 """
 _STEMS += (
-    MARKS
-    + "changed: upd updt mod\ndeleted: inactiv disabl desactiv\naudit: ins crt cre reccreat\n"
+    MARKS + "changed: upd updt mod altera edit lastup lastmod lastchang\n"
+    "deleted: inactiv disabl retir desactiv\naudit: ins crt cre reccreat\n"
 )
 # Words that tell what a type or a key tells.
 _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora dttm hr dt tm ts"
-_NOISE = {*f"{_TIMES} le id xid key utc tbl tab tb sn yn".split()}
+_NOISE = {*f"{_TIMES} at on full le id xid key utc tbl tab tb sn yn".split()}
 # What names without a sign between words begin or end with.
 _JOINED = re.compile(
     f"^(?:{_TIMES.replace(' ', '|')})|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"
 )
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
-_NURSES = re.compile(r"\bnurs\w* (?=unit|station|ward)")
-_NAME_OF_PERSON = re.compile(r"\b(?:(last|first) na?me?|na?me? (last|first))\b")
-_SAID = {"birth", "death"}  # A prefix of all columns still says it of each.
+_NAME_OF_PERSON = re.compile(
+    r"\b(?:(last|first) na?me?s?|na?me? (last|first))\b|^(last|first)$"
+)
 
 _HINTS = {
     "class": """
 PRENC: preadm voraufn preric
 EMER: e emer emerg urg urgenz er ed notf notau pronto guardia
-AMB: o amb ambu outpat op exte consul tagesk poliklin visita
-IMP: i inpat imp ip hospitaliz ordinari intern observ surgic
+AMB: o amb ambu outpat op opd exte consul tagesk poliklin visita
+IMP: i inpat imp ip ipd admiss hospitaliz ordinari intern observ surgic
 """,
     "status": """
 cancelled: anulad delet error void abgesagt
@@ -123,7 +132,7 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = [w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain)]
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     # The last visit is no family name.
-    joined = _NAME_OF_PERSON.sub(r"\1\2name", _NURSES.sub("", " ".join(words)))
+    joined = _NAME_OF_PERSON.sub(r"\1\2\3name", " ".join(words))
     return [word for word in joined.split() if word not in _NOISE]
 
 
@@ -145,11 +154,11 @@ def prefix_of(names: Iterable[str]) -> str:
     split = [re.split(r"[_\W]", name.lower()) for name in names]
     firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = next(iter(firsts.most_common(1)), ("", 0))
-    is_said = number >= max(3, 0.6 * len(split)) and not meanings(word, _STEMS) & _SAID
+    is_said = number >= max(3, 0.6 * len(split))
     return word if is_said else ""
 
 
-def all_of(words: Words) -> frozenset[str]:
+def all_of(words: Iterable[frozenset[str]]) -> frozenset[str]:
     """Return all that a name means."""
     return frozenset[str]().union(*words)
 

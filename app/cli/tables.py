@@ -13,15 +13,27 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
+from adapters.labels import is_mark
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.catalog import Catalogue, Contents, Holds, Table, TableColumn, no_yes
-from app.cli.names import OF_ROW, Words, all_of, fit, meanings_of, prefix_of, words_of
+from app.cli.names import (
+    OF_ROW,
+    Words,
+    all_of,
+    fit,
+    meanings_of,
+    prefix_of,
+    without_time,
+    words_of,
+)
 from app.cli.tools import CannotRunError
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
 TIMES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
 TEXTS = frozenset({Holds.TEXT, Holds.INTEGER})
+IDS = TEXTS | {Holds.UUID}
+_NUMBERS = frozenset({Holds.INTEGER, Holds.NUMBER})
 
 _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
     STAY: ("stay", {"patient", "start", "end", "status", "class", "unit"}),
@@ -32,7 +44,6 @@ _TABLES: Mapping[ResourceType, tuple[str, set[str]]] = {
 
 _ENOUGH = 4  # The score of a table whose name means its kind and nothing else.
 _WHOLE = 2  # That the most tables lead to it adds this; that it leads to one takes it.
-_BIRTHS = 2  # That most stays lead to its rows adds this, if they have births.
 
 _NEUTRAL = frozenset(
     {"patient", "hospital", "start", "end", "admission", "audit", "day", "emergency"}
@@ -47,8 +58,12 @@ _NAMES = "=name, {0} name, ~name"
 
 _ADDRESS = frozenset({"lines", "city", "postal_code", "country"})
 
+_OF_PLACE = _ADDRESS | {"name", "phone", "fax", "email", "identifiers"}
+
+_OF_TIMES = {"start", "end", "birth", "death", "changed", "audit"}
+_LATER = "its years are of another calendar: subtract in the SELECT"
+
 _MOST_KEYS = 2  # A table that more columns of a row lead to says what something means.
-_MODULE = 3  # So many tables begin with the name of a module.
 _MOST_WORDS = 4  # So many words of a table's name a column may leave out.
 _GONE = {"deleted", "cancelled"}  # Marks of rows that are not served.
 _TRUE_DIALECTS = frozenset({"sqlite", "postgresql", "mysql", "mariadb"})
@@ -82,7 +97,7 @@ class Column:
     refers: Reference | None = None
     renamed: str = ""
     note: str = ""
-    join: str = ""
+    join: tuple[str, ...] = ()
     labels: "Column | None" = None
     format: str = ""
 
@@ -100,6 +115,8 @@ class Column:
     def selected(self) -> str:
         """What the SELECT lists for it."""
         name = self.renamed or self.source.written
+        if self.holds is Holds.UUID:
+            return f"CAST({self.select} AS VARCHAR(36)) AS {name}"
         is_plain = self.select.endswith(f".{name}")
         return self.select if is_plain else f"{self.select} AS {name}"
 
@@ -129,18 +146,22 @@ Found = tuple[Column | None, str]  # With what is open about the choice.
 
 def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
     """Return the column whose name fits best, and what is open: of an only namesake nothing."""
-    ranked = [(rank, c) for c in columns if (rank := fit(c.words, patterns))]
     # Of a day and a time with equal names the time says more, and both more than a text.
     none = {Holds.DATE: 1, Holds.LOCAL_TIME: 0, Holds.INSTANT: 0}
-    ranked.sort(key=lambda each: (*each[0], none.get(each[1].holds, 2)))
+    ranked = list[tuple[tuple[int, ...], Column]]()
+    for column in columns:
+        if rank := fit(column.words, patterns):
+            is_other = column.source.name.lower() != namesake
+            more = (len(column.join), none.get(column.holds, 2))
+            ranked.append(((rank[0], is_other, rank[1], *more), column))
     if not ranked:
         return None, ""
-    ranked.sort(key=lambda each: each[1].source.name.lower() != namesake)
-    (place, _), column = ranked[0]
-    others = [c.name for rank, c in ranked[1:7] if rank[0] == place]
-    if column.source.name.lower() == namesake and not others:
-        return column, ""
-    return column, f"by its name{', or ' if others else ''}{', '.join(others)}"
+    ranked.sort(key=lambda each: each[0])
+    best_rank, first = ranked[0]
+    others = [c.name for rank, c in ranked[1:7] if rank[0] == best_rank[0]]
+    if not (best_rank[1] or others):
+        return first, ""
+    return first, f"by its name{', or ' if others else ''}{', '.join(others)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +199,12 @@ class Structure:
 
     def is_of_persons(self, table: Table) -> bool:
         """Whether the rows of a table are about persons: a draft quotes nothing of them."""
-        about = all_of(self.names[table.name]) | self.contents(table)
+        columns = (
+            c for c in self.columns[table.name] if c.holds in {Holds.TEXT, *TIMES}
+        )
+        said = (all_of(c.words) for c in columns)
+        meant = (words for words in said if not words & {"other", *OF_ROW})
+        about = all_of((*self.names[table.name], *meant))
         is_said = not about.isdisjoint({"person", "birth", "given", "family"})
         return is_said or bool(self.births(table))
 
@@ -195,23 +221,79 @@ class Structure:
 
     def same(self, table: Table) -> list[Table]:
         """Return the tables to which rows lead one to one: a patient's person."""
-        columns = self.columns[table.name]
-        return [c.refers.table for c in columns if c.is_unique and c.refers]
+        keys = [(c, c.refers.table) for c in self.columns[table.name] if c.refers]
+        return [to for c, to in keys if c.is_unique or self.is_one_to_one(c, to)]
+
+    def is_one_to_one(self, key: Column, to: Table) -> bool:
+        """Whether the values of a key say that most people of a table have one row each."""
+        is_most = self.values.filled(key.table) > self.values.filled(to) / 2
+        is_named = "patient" in all_of(self.names[key.table.name])
+        is_of_person = is_named or not [*self._times(key.table)]
+        return is_most and is_of_person and to in self._births and self.is_each(key)
+
+    def _times(self, table: Table) -> Iterator[frozenset[str]]:
+        """Yield what the times of rows mean that are not of the row itself."""
+        times = (c for c in self.columns[table.name] if c.holds in TIMES)
+        return (said for c in times if not (said := all_of(c.words)) & OF_ROW)
+
+    @cached_property
+    def people(self) -> frozenset[str]:
+        """The names of the tables of patients: of most births, and those one to one with it."""
+        tables, born = self.catalogue.tables, self._born
+        same = [born, *self.same(born)] if born else []
+        leading = (t for t in tables if born and born in self.same(t))
+        return frozenset(t.name for t in (*same, *leading) if t)
 
     def is_of_events(self, table: Table) -> bool:
-        """Whether rows are of people of all ages at some time, and other tables lead to them."""
-        columns = [(c, c.refers) for c in self.columns[table.name] if not c.is_unique]
-        keys = [(c, to) for c, to in columns if to and self.births(to.table)]
+        """Whether rows are of patients at some time."""
+        columns = [(c, c.refers) for c in self.columns[table.name]]
+        keys = [(c, to) for c, to in columns if to and to.table.name in self.people]
         are_people = any(not to.note or self.is_within(c, to) for c, to in keys)
-        times = (c for c, _ in columns if c.holds in TIMES)
-        has_time = any(not all_of(c.words) & OF_ROW for c in times)
-        is_event = are_people and has_time and not self.births(table)
-        return is_event and bool(self.led_to[table.name])
+        is_event = table.name not in self.people and [*self._times(table)]
+        return are_people and bool(is_event)
 
-    def births(self, table: Table) -> list[Column]:
+    def births(self, table: Table) -> list[str]:
         """Return the columns of a table whose days are spread as births are."""
-        days = (c for c in self.columns[table.name] if c.holds in TIMES)
-        return [c for c in days if self.values.are_births(table, c.source.name)]
+        found = []
+        for column in table.columns:
+            said = all_of(meanings_of(column.name))
+            is_text = column.holds is Holds.TEXT and "birth" in said
+            # To count the times of a row, or of a stay, takes a large table long.
+            is_open = column.holds in TIMES and not said & {"start", "end", *OF_ROW}
+            if (is_text or is_open) and self.values.are_births(table, column.name):
+                found.append(column.name)
+        return found
+
+    @cached_property
+    def _births(self) -> list[Table]:
+        return [*filter(self.births, self.catalogue.tables)]
+
+    @cached_property
+    def _born(self) -> Table | None:
+        """The table of most births: stays are of more people than those who care for them.
+
+        Where a name says patient it is that table's, or without births the one named so.
+        """
+        role, values, every = _TABLES[PATIENT][0], self.values, self.catalogue.tables
+        said = {t: [word for word in self.names[t.name] if word] for t in every}
+        own = {
+            t: sum(role in w for w in of) / max(1, len(self.names[t.name]))
+            for t, of in said.items()
+        }
+        named = [t for t in every if own[t] and all(role in word for word in said[t])]
+        named = [t for t in named if values.is_filled(t)]
+        same = [t for n in named for t in (n, *self.same(n))]
+        same += (t for t in every for n in named if n in self.same(t))
+        found = [t for t in self._births if t in same or own[t]]
+        found = found or named or self._births
+        found = found or [t for t in every if own[t] or "birth" in self.contents(t)]
+        rank = {t: (t.is_view, -own[t], -values.filled(t)) for t in found}
+        return min(found, key=lambda t: rank[t], default=None)
+
+    def is_each(self, key: Column) -> bool:
+        """Whether a key has another value in each row."""
+        every, filled, different = self.values.figures(key.table, key.source.name)
+        return key.is_unique or every == filled == different > 0
 
     @cached_property
     def led_to(self) -> Mapping[str, set[str]]:
@@ -220,19 +302,19 @@ class Structure:
         leading = [(c.table.name, c.refers.table.name) for c in every if c.refers]
         return {name: {n for n, to in leading if to == name} for name in self.columns}
 
+    def own_words(self, table: Table) -> set[str]:
+        """Return the words of the name of a table."""
+        return {_singular([word]) for word in words_of(table.bare, self._prefix)}
+
+    @cached_property
+    def _prefix(self) -> str:
+        return prefix_of(table.bare for table in self.catalogue.tables)
+
     @cached_property
     def names(self) -> Mapping[str, Words]:
         """What the name of each table means."""
         tables = self.catalogue.tables
-        prefix = prefix_of(table.bare for table in tables)
-        words = {table.name: meanings_of(table.bare, prefix) for table in tables}
-        # What the names of a module's tables begin with says nothing of each.
-        firsts = {t.name: next(iter(words_of(t.bare, prefix)), "") for t in tables}
-        modules = Counter(firsts.values())
-        for name, (first, *rest) in [each for each in words.items() if each[1]]:
-            if modules[firsts[name]] >= _MODULE and rest and not first:
-                words[name] = tuple(rest)
-        return words
+        return {table.name: meanings_of(table.bare, self._prefix) for table in tables}
 
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Column]]:
@@ -241,32 +323,48 @@ class Structure:
 
     def _columns(self, table: Table) -> Iterator[Column]:
         prefix, declared = prefix_of(table.by_name), dict[str, Reference]()
-        own_name = re.compile(rf"(?i)^{re.escape(table.bare)}?(?=[a-z]{{4}})")
         for key in table.foreign_keys:
             other = self.catalogue.by_name.get(key.table)
             if other is not None and len(key.columns) == 1:
                 declared[key.columns[0]] = Reference(other, key.referred[0])
         behind = {day.name: clock.holds for day, clock in pairwise(table.columns)}
         for column in table.columns:
-            name = column.name
-            # The table's own name may stand before the rest of a word.
-            names = (name, own_name.sub(r"\g<0>_", name))
-            both = [meanings_of(each, prefix) for each in names]
-            words = max(both, key=lambda each: len(all_of(each)))
-            # The status that most tables have is that of a row.
-            if name in self._common and "status" in all_of(words):
-                words = (*words, frozenset({"other"}))
+            name, words = column.name, self._words(table, column, prefix)
             # What a row is written with has no time of its own.
             if behind.get(name) is Holds.CLOCK and column.holds is Holds.DATE:
                 words = tuple(word - {"audit"} for word in words)
-            if column.is_stamped and not all_of(words):
-                words = (*words, frozenset({"changed"}))
             select = f"{alias_of(table)}.{column.written}"
             own = Column(table, column, select, words, declared.get(name))
-            # What most tables have and none fills is the framework's own.
-            if not own.refers and (name not in self._common or self.is_filled(own)):
-                own = replace(own, refers=self._guess(table, column, prefix))
-            yield own
+            own = replace(own, refers=own.refers or self._guess(own, prefix))
+            if own.refers and column.holds is Holds.NUMBER:
+                own = replace(own, source=replace(column, holds=Holds.INTEGER))
+            is_named = not _OF_TIMES.isdisjoint(all_of(words))
+            is_named |= without_time(name) != name.lower().replace("_", "")
+            is_open = column.holds in TEXTS and is_named and not own.refers
+            yield self.timed(own, is_named=True) if is_open else own
+
+    def _words(self, table: Table, column: TableColumn, prefix: str) -> Words:
+        # The table's own name may stand before the rest of a word.
+        own_name = rf"(?i)^{re.escape(table.bare)}?(?=[a-z]{{4}})"
+        names = (column.name, re.sub(own_name, r"\g<0>_", column.name))
+        both = [meanings_of(each, prefix) for each in names]
+        words = max(both, key=lambda each: len(all_of(each)))
+        # A number without a digit is a name, as in Portuguese.
+        if {"number"} in words and self.values.is_named(table, column.name):
+            is_name = frozenset({"name"})
+            words = tuple(is_name if w == {"number"} else w for w in words)
+        is_changed = column.is_stamped and not all_of(words)
+        return (*words, frozenset({"changed"})) if is_changed else words
+
+    def timed(self, column: Column, *, is_named: bool = False) -> Column:
+        """Return a column whose texts are times as one that holds them."""
+        form = self.values.time_form(column.table, column.source.name)
+        # Without a name digits may be a number.
+        if not form or (form[1].startswith("%Y%m") and not is_named):
+            return column
+        holds, text, is_later = form
+        source, note = replace(column.source, holds=holds), _LATER * is_later
+        return replace(column, source=source, format=text, note=note or column.note)
 
     def links(self, table: Table) -> Iterator[tuple[Column, Reference]]:
         """Yield the columns of a table by which one row of another can be joined."""
@@ -276,13 +374,17 @@ class Structure:
             to, note = back.refers, back.refers.note if back.refers else ""
             if to and to.table == table != back.table:
                 if not back.is_unique:
-                    # Of a table of deaths the rows say that each has one.
-                    words = all_of(self.names[back.table.name])
-                    is_about = words & {*_TABLES[PATIENT][1], "replaced_by"}
+                    # Of a table of deaths, or of ends, the rows say that each has one.
+                    about = {*_TABLES[PATIENT][1], "replaced_by"}
+                    is_about = not about.isdisjoint(all_of(self.names[back.table.name]))
+                    is_about |= self._has_end(back.table) and not self._has_end(table)
                     if not is_about or self.values.variety(back.table, back.name) < 1:
                         continue
                     note = f"no key of {back.table.name} keeps one from having two rows"
                 yield own[to.column], Reference(back.table, back.name, note)
+
+    def _has_end(self, table: Table) -> bool:
+        return any("end" in said for said in self._times(table))
 
     def contents(self, table: Table) -> frozenset[str]:
         """Return what the columns of a table mean, also by the tables they lead to."""
@@ -296,14 +398,6 @@ class Structure:
         return frozenset(every)
 
     @cached_property
-    def _common(self) -> frozenset[str]:
-        """The names of columns that most tables have, where there are some."""
-        tables = self.catalogue.tables
-        numbers = Counter(name for table in tables for name in table.by_name)
-        least = max(4, len(tables) / 2)
-        return frozenset(name for name, number in numbers.items() if number >= least)
-
-    @cached_property
     def _keys(self) -> Mapping[str, list[Reference]]:
         """The keys of tables by the table's name, the end of that, and the key's name."""
         keys = [(table, *key_of(table)) for table in self.catalogue.tables]
@@ -311,40 +405,48 @@ class Structure:
         names = [(words_of(key.table.bare), key) for key in single]
         every = [(_singular(w[n:]), k) for n in range(_MOST_WORDS) for w, k in names]
         by_name: dict[str, list[Reference]] = {}
-        # What the keys of many tables are called names none of them.
-        columns = Counter(key.column.lower() for key in single)
-        common = {name for name, number in columns.items() if number > _MOST_KEYS}
+        single.sort(key=lambda key: -self.values.filled(key.table))
         for name, key in (*every, *((key.column.lower(), key) for key in single)):
             by_name.setdefault(name, []).append(key)
-        for name in ("", "id", *common):
+        # What the keys of many tables are called names the largest, but "code" names none.
+        columns = Counter(key.column.lower() for key in single)
+        common = (n for n in columns if columns[n] > _MOST_KEYS)
+        for name in ("", "id", *(n for n in common if not _stem_of(words_of(n)))):
             by_name.pop(name, None)
         return by_name
 
-    def _guess(self, table: Table, column: TableColumn, front: str) -> Reference | None:
-        words = words_of(column.name, front)
+    def _guess(self, column: Column, front: str) -> Reference | None:
+        """Return where a column leads to by its name, or as all its patients are there."""
+        words, table = words_of(column.name, front), column.table
         is_number = any(fit(meanings_of(word), "number") for word in words)
-        words = [w for w in words if not all_of(meanings_of(w)) & {"number", "code"}]
+        words = _stem_of(words)
         ends = [_singular(words[skipped:]) for skipped in range(len(words))]
-        # In French, Italian, Spanish and Portuguese the first word may be the table's.
-        is_key = column.name.lower().endswith("id")
-        rest = all_of(meanings_of(column.name, front)[1:]) - _NEUTRAL
-        starts = [_singular(words[:1])] if is_key and not rest else []
-        for name in (*ends[:1], column.name.lower(), *ends[1:], *starts):
-            keys = [key for key in self._keys.get(name, ()) if key.table != table]
-            if is_number and len(keys) < len(self._keys.get(name, ())):
+        found = list[Reference]()
+        for name in (*ends[:1], column.name.lower(), *ends[1:]):
+            keys = [*self._keys.get(name, ())]
+            if is_number and keys and keys[0].table == table:
                 # It is a number of the row itself.
                 return None
+            keys = [key for key in keys if key.table != table]
             alike = [key for key in keys if key.column.lower() == column.name.lower()]
-            for guess in (*alike, *keys)[:1]:
-                if guess.table.by_name[guess.column].holds is column.holds:
-                    note = f"undeclared: is it {guess.table.name}.{guess.column}?"
-                    return guess._replace(note=note)
-        return None
+            found += (*alike, *keys)[:1]
+        kinds = _NUMBERS if column.holds in _NUMBERS else {column.holds}
+        found = [key for key in found if key.table.by_name[key.column].holds in kinds]
+        if not found and all_of(column.words) == {"patient"} and self.is_filled(column):
+            people = [Reference(t, *key_of(t)) for t in self._births if t != table]
+            found += [to for to in people if not to.note and self.is_within(column, to)]
+        note = "undeclared: is it {0.table.name}.{0.column}?"
+        return next((key._replace(note=note.format(key)) for key in found), None)
+
+
+def _stem_of(words: Iterable[str]) -> list[str]:
+    """Return words without those that say that something is a number or a code."""
+    return [w for w in words if not all_of(meanings_of(w)) & {"number", "code"}]
 
 
 def _singular(words: Iterable[str]) -> str:
-    """Return words in one text, whatever their order (`encounter_class_nr`)."""
-    return "_".join(sorted(word.removesuffix("s") for word in words))
+    """Return words in one text, whatever their order and number (`encounter_class_nr`)."""
+    return "_".join(sorted(re.sub("(?<=..)(y|[eis]+)$", "", word) for word in words))
 
 
 def key_of(table: Table) -> tuple[str, str]:
@@ -362,53 +464,62 @@ def key_of(table: Table) -> tuple[str, str]:
 def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[Table]:
     """Return the tables that may be of a kind, the best first: by names, columns and keys."""
     chosen = [table for tables in of.values() for table in tables]
-    columns = (column for table in chosen for column in structure.columns[table.name])
-    keys = [(c, c.refers) for c in columns if "other" not in all_of(c.words)]
-    leading = [(column, to) for column, to in keys if to]
-    scores = {
-        table.name: _score(structure, kind, table, [to for _, to in leading])
-        for table in structure.catalogue.tables
-        if table not in chosen
-        if not any(structure.is_vocabulary(table, other) for other in chosen)
-    }
-    people = [(c, to.table) for c, to in leading if structure.births(to.table)]
-    if kind is PATIENT and people:
-        # Stays are of more people than those who care for them.
-        numbers = [structure.values.figures(c.table, c.name)[2] for c, _ in people]
-        name = people[numbers.index(max(numbers))][1].name
-        scores[name] = scores.get(name, 0) + _BIRTHS
-    tables = [t for t in structure.catalogue.tables if scores.get(t.name, 0) >= _ENOUGH]
-    if kind is ORGANIZATION:
-        tables = [table for table in tables if not structure.is_of_persons(table)]
-    if kind is STAY and not tables:
-        tables = [t for t in structure.catalogue.tables if structure.is_of_events(t)]
+    columns = [c for table in chosen for c in structure.columns[table.name]]
+    columns = [c for c in columns if "other" not in all_of(c.words)]
+    leading = [(c, c.refers) for c in columns if c.refers]
+    free = [t for t in structure.catalogue.tables if t not in chosen]
+    scores = {t.name: _score(structure, kind, t, leading) for t in free}
+    tables = [t for t in free if scores[t.name] >= _ENOUGH]
+    tables = [t for t in tables if not _means(structure, kind, t)]
+    if kind is STAY:
+        tables = [t for t in free if structure.is_of_events(t)] or tables
+    elif kind is PATIENT:
+        people = [t for t in free if t.name in structure.people]
+        named = [t for t in people if "patient" in all_of(structure.names[t.name])]
+        tables = named or [t for t in people if structure.births(t)] or tables
+    else:
+        tables = [t for t in tables if not structure.is_of_persons(t)]
     # The whole is what most tables lead to; what leads to another one is a part of it.
     led_to = structure.led_to
     most = max([1, *(len(led_to[table.name]) for table in tables)])
     for table in tables:
-        same = structure.same(table) if kind is PATIENT else []
-        wholes = (t.name for t in tables if t not in (table, *same))
-        is_part = any(table.name in led_to[name] for name in wholes)
+        is_part = any(table.name in led_to[t.name] for t in tables if t != table)
         scores[table.name] += _WHOLE * (len(led_to[table.name]) / most - is_part)
     is_filled = {t.name: structure.values.is_filled(t) for t in tables}
     tables.sort(key=lambda t: (not is_filled[t.name], -scores[t.name], len(t.name)))
     return tables
 
 
+def _means(structure: Structure, kind: ResourceType, table: Table) -> bool:
+    """Whether the name of a table says something else than its kind."""
+    role, words = _TABLES[kind][0], structure.names[table.name]
+    if kind is ORGANIZATION and _TABLES[kind][1] <= structure.contents(table):
+        words = tuple(word - {"unit"} for word in words)
+    return any(word - _NEUTRAL and role not in word for word in words)
+
+
 def _score(
-    structure: Structure, kind: ResourceType, table: Table, keys: Sequence[Reference]
+    structure: Structure,
+    kind: ResourceType,
+    table: Table,
+    keys: Sequence[tuple[Column, Reference]],
 ) -> float:
     """Return how much says that a table is of a kind, to which some keys may lead."""
     (role, wanted), words = _TABLES[kind], structure.names[table.name]
-    if any(word - _NEUTRAL and role not in word for word in words):
-        return 0
-    same = structure.same(table) if kind is PATIENT else []
-    contents = wanted & frozenset().union(*map(structure.contents, (table, *same)))
+    contents = wanted & structure.contents(table)
     own = sum(role in word for word in words) / max(1, len(words))
-    led = max((2 if key.note else 3 for key in keys if key.table == table), default=0)
+    own_keys = [(c, to) for c, to in keys if to.table == table]
+    score = len(contents) + _ENOUGH * own
+    if kind is not ORGANIZATION:
+        return score + max((2 if to.note else 3 for _, to in own_keys), default=0)
+    filled = structure.values.filled
+    # A stay without one has another one who pays.
+    fulls = (filled(c.table, c.name) == filled(c.table) for c, _ in own_keys)
     # Anything has a name: a hospital also has a place.
-    is_led = own or kind is not ORGANIZATION or contents > {"name"}
-    return led * bool(is_led) + len(contents) + _ENOUGH * own
+    is_led = own or contents > {"name"}
+    is_only = len(contents) > _MOST_KEYS and filled(table) == 1
+    led = max((3 if is_full else -3 for is_full in fulls), default=0)
+    return score + led * bool(is_led) + _ENOUGH * is_only
 
 
 def _named_table(catalogue: Catalogue, name: str) -> Table:
@@ -476,39 +587,25 @@ class RowsReader:
     def _rows(self, kind: ResourceType, table: Table) -> Rows:
         """Return the rows of a section, with what keys join to its table."""
         id, note = key_of(table)
-        if note and table.primary_key:
-            # Of several columns the one that says most.
-            values = self.structure.values
-            last_first = table.primary_key[::-1]
-            id = max(last_first, key=lambda name: values.variety(table, name))
         rows = self._served(kind, table, id, note)
         stays = (self.structure.columns[stay.name] for stay in self._choices[STAY])
         keys = [column.refers for of in stays for column in of if column.refers]
-        led = [key.column for key in keys if key.table == table]
-        if led and led[0] != rows.id:
-            rows = replace(rows, id=led[0], id_note="other tables lead to it")
-        columns, owners = [*rows.columns], [table]
-        for number, (own, reference) in enumerate(self.structure.links(table), 1):
-            other = reference.table
-            if other in self._own_tables:
-                continue
-            joined = self._joined(own, reference, f"{alias_of(other)}{number}")
-            columns += self._merged(table, reference, joined)
-            is_person, is_address = self._adds(other, own)
-            if kind is not STAY and is_person:
-                columns += joined
-                owners += [other] if own.name == rows.id else []
-                continue
-            if kind is not STAY and is_address:
-                columns += [c for c in joined if all_of(c.words) & _ADDRESS]
-            if own in columns:
-                columns[columns.index(own)] = self._label(rows, own, reference, joined)
+        if led := [key.column for key in keys if key.table == table]:
+            note = "other tables lead to it" if led[0] != rows.id else rows.id_note
+            rows = replace(rows, id=led[0], id_note=note)
+        columns, owners = [*rows.columns], dict[str, Column | None]({table.name: None})
+        for number, (own, to) in enumerate(self.structure.links(table), 1):
+            if to.table not in self._own_tables:
+                columns = self._linked_by(rows, columns, own, to, number)
+                is_person, _ = self._adds(to.table, own)
+                if is_person and (own.name == rows.id or own.refers == to):
+                    owners[to.table.name] = None if own.name == rows.id else own
         tables = [column.table for column in columns]
         more = () if kind is STAY else self._choices[kind][1:]
         lost = [f"no key leads to {t.name}: join it" for t in more if t not in tables]
         guess = [f"by keys and names this is {table.name}"]
         questions = [*(() if self.options[kind] else guess), *lost, *rows.questions]
-        children = self._children(kind, owners) if kind is not STAY else ()
+        children = self._children(rows, owners) if kind is not STAY else ()
         rows = replace(rows, columns=columns, questions=questions, children=children)
         is_led = any(key.table == table and not key.note for key in keys)
         is_sure = self._is_sure(kind, table, is_led=is_led)
@@ -518,15 +615,45 @@ class RowsReader:
         """Whether no other table may be meant: of others than stays a declared key says it."""
         structure = self.structure
         if kind is STAY and not self.options[kind]:
-            every = (_score(structure, kind, t, ()) for t in structure.catalogue.tables)
-            return sum(score >= _ENOUGH for score in every) == 1
+            every = structure.catalogue.tables
+            named = [t for t in every if not _means(structure, kind, t)]
+            return [t for t in named if _score(structure, kind, t, ()) >= _ENOUGH] == [
+                table
+            ]
         (role, wanted), names = _TABLES[kind], all_of(structure.names[table.name])
         said = (names | structure.contents(table)) & {role, *wanted}
-        return bool(self.options[kind] or (is_led and said))
+        # A company that insures has what a hospital has.
+        is_hospital = role in names and "other" not in names
+        is_said = is_hospital if kind is ORGANIZATION else bool(said)
+        return bool(self.options[kind]) or (is_led and is_said)
 
-    def _joined(self, own: Column, reference: Reference, alias: str) -> list[Column]:
+    def _linked_by(
+        self, rows: Rows, columns: list[Column], own: Column, to: Reference, number: int
+    ) -> list[Column]:
+        """Return columns with what a key of one of them joins, or what it says itself."""
+        is_person, is_address = self._adds(to.table, own)
+        joined = self._joined(own, to, str(number))
+        more = self._merged(rows, to, own, joined)
+        if rows.kind is STAY and own.name == rows.id:
+            # What is beside the stays may say when they ended.
+            ends = (c for c in joined if c.holds in TIMES and "end" in all_of(c.words))
+            return [*columns, *more, *ends]
+        for place, key in enumerate(joined if is_person or is_address else ()):
+            other = key.refers
+            if other and other.table not in (*self._own_tables, rows.table):
+                there = self._joined(key, other, f"{number}_{place}")
+                joined[place] = self._label(rows, key, other, there)
+        said = _OF_PLACE if is_person else _ADDRESS
+        is_all = is_person and rows.kind is PATIENT
+        if is_person or is_address:
+            more += [c for c in joined if is_all or all_of(c.words) & said]
+        is_kept = is_person or own.name == rows.id
+        label = own if is_kept else self._label(rows, own, to, joined)
+        return [*(label if c == own else c for c in columns), *more]
+
+    def _joined(self, own: Column, reference: Reference, number: str) -> list[Column]:
         """Return the columns of the row of another table that a key leads to."""
-        other = reference.table
+        other, alias = reference.table, f"{alias_of(reference.table)}{number}"
         key = other.by_name[reference.column].written
         join = f"LEFT JOIN {other.written} {alias} ON {alias}.{key} = {own.select}"
         note = reference.note or f"of {other.name}"
@@ -534,17 +661,27 @@ class RowsReader:
         for column in self.structure.columns[other.name]:
             select, name = f"{alias}.{column.source.written}", column.name
             column = replace(column, select=select, renamed=_renamed(other.bare, name))
-            joined.append(replace(column, join=join, note=note))
+            joined.append(replace(column, join=(*own.join, join), note=note))
         return joined
 
-    def _merged(self, of: Table, by: Reference, joined: list[Column]) -> list[Column]:
-        """Return keys of a joined table: who replaces a patient, the hospital of a unit."""
+    def _merged(
+        self, rows: Rows, by: Reference, own: Column, joined: list[Column]
+    ) -> list[Column]:
+        """Return keys of a joined table: who replaces a patient, whose a stay is, and where."""
         words, said = self.structure.names[by.table.name], frozenset({"replaced_by"})
         keys = [(c, c.refers.table) for c in joined if c.refers]
         keys = [(c, to) for c, to in keys if c.source.name != by.column]
-        if of in self._choices[STAY]:
-            return [c for c, to in keys if to in self._choices.get(ORGANIZATION, ())]
-        merged = [c for c, to in keys if to == of and said & all_of((*words, *c.words))]
+        if rows.kind is STAY:
+            wanted = [*self._choices.get(ORGANIZATION, ())]
+            is_other = "other" in all_of(own.words)
+            wanted += [] if is_other else self._choices.get(PATIENT, ())
+            found = [c for c, to in keys if to in wanted]
+            if not _have(rows.columns, "unit"):
+                # The unit of a bed, or of a doctor.
+                found += [c for c in joined if all_of(c.words) == {"unit"}]
+            return found
+        merged = [c for c, to in keys if to == rows.table]
+        merged = [c for c in merged if said & all_of((*words, *c.words))]
         return [replace(column, words=(said,)) for column in merged]
 
     def _label(
@@ -560,8 +697,13 @@ class RowsReader:
             words = (*words, frozenset({"class"}))
         # What is in a hospital is a unit where no name says unit.
         places = self._choices.get(ORGANIZATION, ())
-        is_place = any(c.refers and c.refers.table in places for c in joined)
-        if is_place and not any("unit" in all_of(c.words) for c in rows.columns):
+        within = [c.refers.table for c in joined if c.refers]
+        is_place = not {t.name for t in within}.isdisjoint(t.name for t in places)
+        is_place &= not any(self.structure.is_of_persons(t) for t in within)
+        others = (
+            c for c in rows.columns if not c.refers or c.refers.table not in places
+        )
+        if is_place and not _have(others, "unit"):
             words = words if all_of(words) else (frozenset({"unit"}),)
         is_open = not all_of(words) & _CODED or "other" in all_of(words)
         if is_open or self.structure.is_of_persons(to.table):
@@ -585,28 +727,69 @@ class RowsReader:
         meanings, contents = all_of(own.words), self.structure.contents(table)
         about = meanings | all_of(self.structure.names[table.name])
         row = {"other", *OF_ROW}
+        # A user who is another one for each patient is that patient.
+        row -= {"other"} if "person" in about and self.structure.is_each(own) else set()
         is_other = about & {*row, "hospital"}
+        is_stay = own.table in self._choices[STAY]
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
+        is_person |= {table.name, own.table.name} <= self.structure.people
         is_address = len(contents & _ADDRESS) > 1 and self.structure.is_filled(own)
         is_address = is_address and not meanings & {*row, "birth", "death"}
-        return table in self._choices.get(PATIENT, ()) or is_person, is_address
+        is_person |= table in self._choices.get(PATIENT, ())
+        return is_person and not is_stay, is_address and not is_stay
 
-    def _children(self, kind: ResourceType, owners: Sequence[Table]) -> list[Rows]:
-        """Return the tables whose rows refer to a section's by their id, with what they link."""
-        children = []
+    def _children(
+        self, of: Rows, owners: Mapping[str, Column | None]
+    ) -> Sequence[Rows]:
+        """Return the tables whose rows refer to a section's, with what they link."""
+        children, kind = [], of.kind
         for table in self.structure.catalogue.tables:
             columns = self.structure.columns[table.name]
-            keys = [c for c in columns if c.refers and c.refers.table in owners]
-            if keys and table not in (*owners, *self._own_tables) and not table.is_view:
+            keys = [c for c in columns if c.refers and c.refers.table.name in owners]
+            if table in self._own_tables or table.name in owners or table.is_view:
+                continue
+            if keys:
                 key = self._key_of_child(keys)
                 note = key.refers.note if key.refers else "does each row have one here?"
                 rows = self._served(kind, table, key.name, note)
                 linked = [*self._linked(key, columns)]
+                if key.refers and (own := owners.get(key.refers.table.name)):
+                    rows = self._through(rows, key, own, of.id)
                 # A unit of a hospital has a name and telephones of its own.
                 if kind is PATIENT or linked:
                     children.append(replace(rows, columns=[*rows.columns, *linked]))
+            elif shared := self._shared(table, of.table):
+                id, where = shared
+                rows = self._served(kind, table, id, "by the type beside it")
+                where = f"{rows.where} AND {where}" if rows.where else f"WHERE {where}"
+                children.append(replace(rows, where=where))
         return children
+
+    def _through(self, rows: Rows, key: Column, own: Column, id: str) -> Rows:
+        """Return rows of a table that refers to a person, with the id of the patient who it is."""
+        table, alias = own.table, f"{alias_of(own.table)}0"
+        is_own = f"{alias}.{own.source.written} = {key.select}"
+        start = f"{rows.start} JOIN {table.written} {alias} ON {is_own}"
+        column = next(c for c in self.structure.columns[table.name] if c.name == id)
+        select = f"{alias}.{column.source.written}"
+        column = replace(column, select=select, renamed=_renamed(table.bare, id))
+        columns = [*rows.columns, column]
+        return replace(rows, columns=columns, id=column.name, start=start)
+
+    def _shared(self, table: Table, owner: Table) -> tuple[str, str] | None:
+        """Return the key of a table that many share (`owner_id`, `owner_type`), and whose."""
+        names = self.structure.own_words(owner)
+        for said in self.structure.columns[table.name]:
+            stem, is_type = re.subn("(?i)_?type$", "", said.name)
+            keys = [c for c in table.by_name if c.lower() in (stem, f"{stem}_id")]
+            if is_type and keys and said.holds is Holds.TEXT:
+                codes = self.structure.values.codes(table, said.name) or ()
+                lasts = {re.split(r"\W", code.code)[-1] for code in codes}
+                for last in lasts:
+                    if {_singular([word]) for word in words_of(last)} == names:
+                        return keys[0], f"{said.select} LIKE '%{last}'"
+        return None
 
     def _linked(self, key: Column, columns: Sequence[Column]) -> Iterator[Column]:
         """Yield the columns of what a link table gives to each row of a section alone."""
@@ -617,16 +800,16 @@ class RowsReader:
         for number, (own, to) in enumerate(keys, 1):
             is_shared = structure.values.variety(own.table, own.name) < 1
             if to and not (is_shared or structure.is_of_persons(to.table)):
-                yield from self._joined(own, to, f"{alias_of(to.table)}{number}")
+                yield from self._joined(own, to, str(number))
 
     def _key_of_child(self, keys: Sequence[Column]) -> Column:
-        """Return the column of another table that says whose a row is.
+        """Return the column that says whose a row is: the fullest, declared if none is.
 
-        Of columns that lead to patients it is the fullest. Where none is declared or used it
-        may be the first of a key, if all its values are those of patients.
+        Else it may be the first of a key, if its values fit.
         """
         table, values = keys[0].table, self.structure.values
         own = [c for c in keys if not all_of(c.words) & {"replaced_by", "other"}]
+        own = own or [c for c in keys if "person" in all_of(c.words)]
         own.sort(key=lambda column: -values.filled(table, column.name))
         for column in own:
             is_declared = column.refers and not column.refers.note
@@ -645,13 +828,17 @@ class RowsReader:
         marks = [c for c in columns if len(c.words) == 1]
         gone = [c for c in marks if c.words[0] & _GONE]
         read = [c for c in marks if c.words[0] & {"active", *_GONE}]
+        if kind is PATIENT:
+            # Of all people those who are patients.
+            gone += [c for c in marks if "patient" in c.words[0] and not c.refers]
         if kind is not STAY:
             # Of patients a code of it says who is active.
             codes = {"deleted"} if table in self._own_tables else {""}
             read = [c for c in gone if not (c.words[0] & codes and c.holds in TEXTS)]
         said = {column.name: self._is_not(column) for column in read}
         where = " AND ".join(filter(None, said.values()))
-        names = [c.name for c in gone if not (said.get(c.name) or c.holds in TIMES)]
+        gone = [c for c in gone if c.words[0] & _GONE and c.holds not in TIMES]
+        names = [c.name for c in gone if not said.get(c.name)]
         left = [f"{n}: deleted rows? Leave them out by a WHERE" for n in names]
         are = [f"only rows where {where}: are the others deleted?"] if where else []
         where = f"WHERE {where}" if where else ""
@@ -659,18 +846,26 @@ class RowsReader:
 
     def _named(self, kind: ResourceType, column: Column) -> Column:
         """Return a column in whose name that of its table stands for what it holds."""
-        said, own = frozenset({_TABLES[kind][0]}), column.table.bare.lower()
-        if own not in words_of(column.name) or said & all_of(column.words):
+        said, own = (
+            frozenset({_TABLES[kind][0]}),
+            self.structure.own_words(column.table),
+        )
+        front = prefix_of(column.table.by_name)
+        words = {_singular([word]) for word in words_of(column.name, front)}
+        is_own = column.table in self._own_tables and own and own <= words
+        if not is_own or said & all_of(column.words):
             return column
         return replace(column, words=(*column.words, said))
 
     def _is_not(self, mark: Column) -> str:
         """Return the condition that a row is not marked as deleted, "" where none is known."""
-        is_active = "active" in mark.words[0]
+        if mark.holds in TIMES:
+            return f"{mark.select} IS NULL" if is_mark(mark.source.name) else ""
+        is_active = not mark.words[0].isdisjoint({"active", "patient"})
         counts = self.structure.values.codes(mark.table, mark.source.name) or ()
         codes = no_yes(counts)
         # Where few rows are active it may say that a stay goes on.
-        if is_active and not (len(counts) == len(codes) and counts[0].code == codes[1]):
+        if is_active and not (codes and counts[0].code == codes[1]):
             return ""
         if mark.holds is Holds.FLAG:
             is_known = self.structure.catalogue.dialect in _TRUE_DIALECTS
@@ -681,6 +876,10 @@ class RowsReader:
         quote = "'" if mark.holds is Holds.TEXT else ""
         kept, left = reversed(codes) if is_active else codes
         return f"COALESCE({mark.select}, {quote}{kept}{quote}) <> {quote}{left}{quote}"
+
+
+def _have(columns: Iterable[Column], meaning: str) -> bool:
+    return any(meaning in all_of(c.words) for c in columns)
 
 
 def alias_of(table: Table) -> str:

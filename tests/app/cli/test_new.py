@@ -328,7 +328,7 @@ def test_a_key_of_a_type_that_no_slot_takes_is_a_question(
     engine = writing(url)
     with engine.begin() as connection:
         for table in ("encounter", "organization"):
-            columns = "id UUID PRIMARY KEY, name VARCHAR(20)"
+            columns = "id BYTEA PRIMARY KEY, name VARCHAR(20)"
             connection.execute(sa.text(f"CREATE TABLE {table} ({columns})"))
     engine.dispose()
     _, text = new(url, tmp_path)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
@@ -577,8 +577,8 @@ def test_abbreviations_merges_and_marks_that_most_rows_have(
     assert fields["end"] == {"from": "ADM_DATE_DIS"}
     # A declared key of units comes before a name.
     assert fields["functional_unit"] == {"from": "ADM_WRD_ID_A"}
-    # What has too many values is no code.
-    assert "class" not in fields
+    # What has too many values is no code; the name of the table says it of all.
+    assert fields["class"] == "IMP"
     # A key of patients that some rows lack is a question.
     assert "{from: ADM_PAT_ID}\n" in text
     assert "{from: OPD_PAT_ID}  # ? " in text
@@ -866,3 +866,93 @@ def test_texts_are_times_whatever_their_name(
     assert fields["start"] == {"from": "xa", **options}
     assert fields["end"] == {"from": "dis", **options}
     assert re.search(r"end: {from: dis,.*# \? .*another calendar", text)
+
+
+USERS = """
+CREATE TABLE users (id INTEGER PRIMARY KEY, first_name VARCHAR(20), last_name VARCHAR(20),
+  dob DATE, status BOOLEAN);
+CREATE TABLE patients (id INTEGER PRIMARY KEY, user_id INTEGER, deleted_at TIMESTAMP);
+CREATE TABLE addresses (id INTEGER PRIMARY KEY, owner_id INTEGER, owner_type VARCHAR(40),
+  address1 VARCHAR(20), city VARCHAR(20));
+CREATE TABLE phones (id INTEGER PRIMARY KEY, user_id INTEGER, phone VARCHAR(20));
+CREATE TABLE beds (id INTEGER PRIMARY KEY, name VARCHAR(20));
+CREATE TABLE ipd_records (id INTEGER PRIMARY KEY, ipd_no VARCHAR(9) UNIQUE, patient_id INTEGER,
+  bed_id INTEGER, payer_company_id INTEGER, date TIMESTAMP);
+CREATE TABLE leaving_cards (id INTEGER PRIMARY KEY, ipd_record_id INTEGER,
+  discharge_date TIMESTAMP);
+CREATE TABLE companies (id INTEGER PRIMARY KEY, name VARCHAR(20), phone VARCHAR(20));
+CREATE TABLE app_settings (id INTEGER PRIMARY KEY, name VARCHAR(20), phone VARCHAR(20),
+  address VARCHAR(20))
+"""
+
+
+def test_keys_that_nobody_declared_and_what_is_beside_stays(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    numbers, moment = range(1, 91), datetime(2024, 5, 1, 8)  # noqa: DTZ001
+    url = filled(
+        new_url(kind),
+        USERS,
+        users=[
+            {"id": n, "first_name": "Canary", "last_name": f"Canary {n}"}
+            | {"dob": date(1925 + n, 5, 1), "status": n % 9 > 0}
+            for n in numbers
+        ],
+        patients=[{"id": n, "user_id": 91 - n, "deleted_at": None} for n in numbers],
+        addresses=[
+            {
+                "id": n,
+                "owner_id": n,
+                "owner_type": f"App\\{'Doctor' if n % 9 else 'Patient'}",
+            }
+            | {"address1": "Canary", "city": "X"}
+            for n in numbers
+        ],
+        phones=[{"id": n, "user_id": n, "phone": f"0{n}"} for n in numbers],
+        beds=[{"id": n, "name": f"B{n}"} for n in (1, 2)],
+        ipd_records=[
+            {"id": n, "ipd_no": f"I{n}", "patient_id": 1 + n % 50, "bed_id": 1 + n % 2}
+            | {"payer_company_id": 1 if n % 2 else None, "date": moment}
+            for n in numbers
+        ],
+        leaving_cards=[
+            {"id": n, "ipd_record_id": n, "discharge_date": moment} for n in numbers
+        ],
+        companies=[{"id": n, "name": f"Payer {n}", "phone": "01"} for n in (1, 2)],
+        app_settings=[{"id": 1, "name": "North", "phone": "01", "address": "Street"}],
+    )
+    text = written(url, tmp_path)
+    file = yaml.safe_load(text)
+    stays, patients = file["encounter"]["fields"], file["patient"]["fields"]
+    assert "FROM ipd_records i" in file["encounter"]["rows"]
+    assert stays["patient_id"] == {"from": "patient_id"}
+    assert stays["visit_number"] == {"from": "ipd_no"}
+    # What no column holds: the class is in the name, the end on a card, the unit by the bed.
+    assert stays["class"] == "IMP"
+    assert stays["end"] == {"from": "leaving_cards_discharge_date"}
+    assert stays["functional_unit"] == {"from": "bed_id"}
+    # A patient is the user that no other one is; deleted rows are left out.
+    assert "WHERE p.deleted_at IS NULL" in file["patient"]["rows"]
+    assert patients["birth_date"] == {"from": "users_dob"}
+    assert patients["active"] == {"from": "users_status"}
+    # A table that many share says whose a row is, and one of users leads to the patient.
+    (address,), (phone,) = patients["addresses"], patients["telecoms"]
+    assert address["key"] == "owner_id"
+    assert "LIKE '%Patient'" in address["rows"]
+    assert phone["key"] == "patients_id"
+    assert "JOIN patients p0 ON p0.user_id = p.user_id" in phone["rows"]
+    # The hospital is one; a company that not every stay has pays.
+    assert "FROM app_settings a" in file["organization"]["rows"]
+    fields = re.findall(r"^ +(?:\w+|- \w+): (?:\[)?{from: .*$", text, re.MULTILINE)
+    assert all("# ? " in line for line in fields)
+    assert "Canary" not in text
+
+
+def test_uuids_are_ids(new_url: NewUrl, tmp_path: Path) -> None:
+    tables = (
+        "CREATE TABLE patient (id UUID PRIMARY KEY, dob DATE);\nCREATE TABLE encounter"
+    )
+    columns = "id UUID PRIMARY KEY, patient_id UUID REFERENCES patient (id), start DATE"
+    text = written(filled(new_url("postgresql"), f"{tables} ({columns})"), tmp_path)
+    assert "SELECT CAST(e.id AS VARCHAR(36)) AS id" in text
+    assert "    patient_id: {from: patient_id}" in text
