@@ -116,9 +116,11 @@ def _lacking(
     empty = (_BY_CLASS | _SELDOM_EMPTY) & ({*mapped} - filled)
     lacking = [(slot, mapped[slot], "where it is empty") for slot in sorted(empty)]
     lacking += [(slot, mark, "without a field") for slot in slots]
+    # A stay that goes on has no end.
+    state = [f"if {each.value}" for each in fields if each.name == "status"]
     for slot, field, variant in lacking:
-        classes = of_class if slot in _BY_CLASS else ()
-        yield Aspect(mark, field, slot, " ".join((variant, *classes)))
+        words = [*of_class, *state * (slot == "end")] if slot in _BY_CLASS else []
+        yield Aspect(mark, field, slot, " ".join((variant, *words)))
 
 
 def _aspects(
