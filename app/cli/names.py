@@ -17,12 +17,12 @@ Words = tuple[frozenset[str], ...]
 
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
-stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres enc
+stay: stay visit encounter admission episod sejour venue fall faell aufenthalt ricover degenz ingres enc
 stay: encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali adm
 stay: consultati
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab organi klinik krankenh einricht osped presidio site
-hospital: clinic cliniq empresa compan centr center practice branch tenant
+hospital: clinic cliniq empresa compan centr center practice branch tenant establ
 unit: unit ward depart dept dep locat servic uf pavil division section station abteil repart unidad
 unit: enfermar careunit
 class: inout class type tp typ kind categ art tipo genre regime
@@ -68,7 +68,7 @@ other: provid physic doctor profes practit pratic nurse staff employ user medec 
 other: consultant attending surgeon
 person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
 person: consultant attending surgeon
-other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama
+other: other autre guard mother father madre padre mere pere mutter vater spouse conyug room bed lit chamb zimmer bett camera letto habit cama
 other: quarto
 bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
@@ -86,7 +86,7 @@ _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora d
 _NOISE = {*f"{_TIMES} at on full le id xid key utc tbl tab tb sn yn".split()}
 # What names without a sign between words begin or end with.
 _JOINED = re.compile(
-    f"^(?:{_TIMES.replace(' ', '|')})|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"
+    f"^(?:{_TIMES.replace(' ', '|')})(?:of)?|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"
 )
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.

@@ -222,12 +222,15 @@ class Structure:
     def same(self, table: Table) -> list[Table]:
         """Return the tables to which rows lead one to one: a patient's person."""
         keys = [(c, c.refers.table) for c in self.columns[table.name] if c.refers]
-        return [to for c, to in keys if c.is_unique or self.is_one_to_one(c, to)]
+        return [to for c, to in keys if self.is_one_to_one(c, to)]
 
     def is_one_to_one(self, key: Column, to: Table) -> bool:
-        """Whether the values of a key say that most people of a table have one row each."""
+        """Whether a key, or its values, say that people of a table have one row each."""
+        said = all_of(self.names[key.table.name])
         is_most = self.values.filled(key.table) > self.values.filled(to) / 2
-        is_named = "patient" in all_of(self.names[key.table.name])
+        if key.is_unique and key.refers and (is_most or not key.refers.note):
+            return True
+        is_named = "patient" in said and "identifiers" not in said
         is_of_person = is_named or not [*self._times(key.table)]
         return is_most and is_of_person and to in self._births and self.is_each(key)
 
@@ -285,7 +288,7 @@ class Structure:
         same = [t for n in named for t in (n, *self.same(n))]
         same += (t for t in every for n in named if n in self.same(t))
         found = [t for t in self._births if t in same or own[t]]
-        found = found or named or self._births
+        found = found or self._births or named
         found = found or [t for t in every if own[t] or "birth" in self.contents(t)]
         rank = {t: (t.is_view, -own[t], -values.filled(t)) for t in found}
         return min(found, key=lambda t: rank[t], default=None)
@@ -424,8 +427,9 @@ class Structure:
         found = list[Reference]()
         for name in (*ends[:1], column.name.lower(), *ends[1:]):
             keys = [*self._keys.get(name, ())]
-            if is_number and keys and keys[0].table == table:
-                # It is a number of the row itself.
+            is_own = (column.source.name,) == table.primary_key and [name] == ends[:1]
+            if (is_number or is_own) and keys and keys[0].table == table:
+                # It is a number of the row itself, or its key.
                 return None
             keys = [key for key in keys if key.table != table]
             alike = [key for key in keys if key.column.lower() == column.name.lower()]
@@ -446,7 +450,9 @@ def _stem_of(words: Iterable[str]) -> list[str]:
 
 def _singular(words: Iterable[str]) -> str:
     """Return words in one text, whatever their order and number (`encounter_class_nr`)."""
-    return "_".join(sorted(re.sub("(?<=..)(y|[eis]+)$", "", word) for word in words))
+    # A German plural may change a vowel (Fall, Faelle).
+    plain = (re.sub("([aou])e(?=.)", r"\1", word) for word in words)
+    return "_".join(sorted(re.sub("(?<=..)(y|[eis]+)$", "", word) for word in plain))
 
 
 def key_of(table: Table) -> tuple[str, str]:
@@ -472,11 +478,17 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
     tables = [t for t in free if scores[t.name] >= _ENOUGH]
     tables = [t for t in tables if not _means(structure, kind, t)]
     if kind is STAY:
-        tables = [t for t in free if structure.is_of_events(t)] or tables
+        events = [t for t in free if structure.is_of_events(t)]
+        # Of a stay that its name says the times may be in a document.
+        tables = [*events, *(t for t in tables if t not in events)]
     elif kind is PATIENT:
         people = [t for t in free if t.name in structure.people]
+        led = [t for t in people if any(to.table == t for _, to in leading)]
         named = [t for t in people if "patient" in all_of(structure.names[t.name])]
-        tables = named or [t for t in people if structure.births(t)] or tables
+        born = [t for t in people if structure.births(t)]
+        # A stay may lead to a person, of whom a table of patients says more.
+        both = ([t for t in of if t in led] for of in (named, born))
+        tables = next(filter(None, (*both, named, born)), tables)
     else:
         tables = [t for t in tables if not structure.is_of_persons(t)]
     # The whole is what most tables lead to; what leads to another one is a part of it.
@@ -486,7 +498,9 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
         is_part = any(table.name in led_to[t.name] for t in tables if t != table)
         scores[table.name] += _WHOLE * (len(led_to[table.name]) / most - is_part)
     is_filled = {t.name: structure.values.is_filled(t) for t in tables}
-    tables.sort(key=lambda t: (not is_filled[t.name], -scores[t.name], len(t.name)))
+    tables.sort(
+        key=lambda t: (not is_filled[t.name], t.is_view, -scores[t.name], len(t.name))
+    )
     return tables
 
 
@@ -781,7 +795,7 @@ class RowsReader:
         """Return the key of a table that many share (`owner_id`, `owner_type`), and whose."""
         names = self.structure.own_words(owner)
         for said in self.structure.columns[table.name]:
-            stem, is_type = re.subn("(?i)_?type$", "", said.name)
+            stem, is_type = re.subn("(?i)_?(type|name)$", "", said.name)
             keys = [c for c in table.by_name if c.lower() in (stem, f"{stem}_id")]
             if is_type and keys and said.holds is Holds.TEXT:
                 codes = self.structure.values.codes(table, said.name) or ()
@@ -808,7 +822,8 @@ class RowsReader:
         Else it may be the first of a key, if its values fit.
         """
         table, values = keys[0].table, self.structure.values
-        own = [c for c in keys if not all_of(c.words) & {"replaced_by", "other"}]
+        other = {"replaced_by", "other", "status", *OF_ROW}
+        own = [c for c in keys if not all_of(c.words) & other]
         own = own or [c for c in keys if "person" in all_of(c.words)]
         own.sort(key=lambda column: -values.filled(table, column.name))
         for column in own:
@@ -834,7 +849,7 @@ class RowsReader:
         if kind is not STAY:
             # Of patients a code of it says who is active.
             codes = {"deleted"} if table in self._own_tables else {""}
-            read = [c for c in gone if not (c.words[0] & codes and c.holds in TEXTS)]
+            read = [c for c in gone if not c.words[0] & codes or c.holds in TIMES]
         said = {column.name: self._is_not(column) for column in read}
         where = " AND ".join(filter(None, said.values()))
         gone = [c for c in gone if c.words[0] & _GONE and c.holds not in TIMES]
