@@ -64,9 +64,9 @@ postal_code: pincod pin postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
-other: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
+other: provid physic doctor profes practit pratic nurse staff employ prsnl personn user medec arzt aerzt infirm
 other: consultant attending surgeon
-person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
+person: provid physic doctor profes practit pratic nurse staff employ prsnl personn user medec arzt aerzt infirm
 person: consultant attending surgeon
 other: other autre guard mother father madre padre mere pere mutter vater spouse conyug room bed lit chamb zimmer bett camera letto habit cama
 other: quarto

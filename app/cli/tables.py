@@ -158,7 +158,12 @@ def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
         return None, ""
     ranked.sort(key=lambda each: each[0])
     best_rank, first = ranked[0]
-    others = [c.name for rank, c in ranked[1:7] if rank[0] == best_rank[0]]
+    # What follows a whole name says that it is a copy, as for a search.
+    equal = [c for rank, c in ranked if rank == best_rank]
+    equal = [c for c in equal if first.name.startswith(c.name)]
+    first = min(equal, key=lambda c: len(c.name))
+    near = [c for rank, c in ranked[:7] if rank[0] == best_rank[0]]
+    others = [c.name for c in near if c != first]
     if not (best_rank[1] or others):
         return first, ""
     return first, f"by its name{', or ' if others else ''}{', '.join(others)}"
@@ -689,7 +694,8 @@ class RowsReader:
             wanted = [*self._choices.get(ORGANIZATION, ())]
             is_other = "other" in all_of(own.words)
             wanted += [] if is_other else self._choices.get(PATIENT, ())
-            found = [c for c, to in keys if to in wanted]
+            is_of_row = all_of(own.words) & OF_ROW
+            found = [c for c, to in keys if to in wanted and not is_of_row]
             if not _have(rows.columns, "unit"):
                 # The unit of a bed, or of a doctor.
                 found += [c for c in joined if all_of(c.words) == {"unit"}]
@@ -742,8 +748,9 @@ class RowsReader:
         about = meanings | all_of(self.structure.names[table.name])
         row = {"other", *OF_ROW}
         # A user who is another one for each patient is that patient.
-        row -= {"other"} if "person" in about and self.structure.is_each(own) else set()
-        is_other = about & {*row, "hospital"}
+        is_each = own.refers is not None and self.structure.is_each(own)
+        row -= {"other"} if "person" in about and is_each else set()
+        is_other = about & {*row, "hospital", "replaced_by"}
         is_stay = own.table in self._choices[STAY]
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
@@ -761,6 +768,7 @@ class RowsReader:
         for table in self.structure.catalogue.tables:
             columns = self.structure.columns[table.name]
             keys = [c for c in columns if c.refers and c.refers.table.name in owners]
+            keys = [c for c in keys if not all_of(c.words) & {"status", *OF_ROW}]
             if table in self._own_tables or table.name in owners or table.is_view:
                 continue
             if keys:
@@ -822,8 +830,7 @@ class RowsReader:
         Else it may be the first of a key, if its values fit.
         """
         table, values = keys[0].table, self.structure.values
-        other = {"replaced_by", "other", "status", *OF_ROW}
-        own = [c for c in keys if not all_of(c.words) & other]
+        own = [c for c in keys if not all_of(c.words) & {"replaced_by", "other"}]
         own = own or [c for c in keys if "person" in all_of(c.words)]
         own.sort(key=lambda column: -values.filled(table, column.name))
         for column in own:
