@@ -52,7 +52,7 @@ _WORDS = {
     "start": "admission start, start, =stay",
     "visit_number": "~stay number, =stay, =number, ~stay code, =code, =name",
     "patient_id": "patient",
-    "functional_unit": "~unit code, ~unit",
+    "functional_unit": "~unit code, ~unit, unit start",
     "active": "active, =deleted, =status",
     "organization_id": "~hospital code, ~hospital",
     "last_updated": "changed",
@@ -557,9 +557,15 @@ class Evidence:
             types = TEXTS if name == "postal_code" else types
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
             fitting = [c for c in fitting if not all_of(c.words) & _NEVER[name]]
-            if evidence.kind is PATIENT:
+            if evidence.kind:
                 fitting = [c for c in fitting if self._differs(c)]
             used = [c for c in fitting if self.structure.is_filled(c)]
+            if name == "value" and evidence.constants is not _EMAIL:
+                is_named = self.structure.values.is_named
+                used = [c for c in used if not is_named(c.table, c.source.name)]
+                fitting = [
+                    c for c in fitting if c in used or not self.structure.is_filled(c)
+                ]
             column, note = best(used or fitting, words)
             if column is not None:
                 columns.remove(column)

@@ -49,17 +49,17 @@ name: beschreib display text. texto testo txt desc. dsc ds designa
 number: number nda iep nosolog no num nr nbr nro numer numme ref
 identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart ids hin
 identifiers: nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal uhid nid
-identifiers: national. passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
+identifiers: national. nic cnic historia passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
 identifiers: alias medrec
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone fone tel telf tele mobil cell landline movil celul
+phone: phone fone tel telf tele mobil cell landline movil celul natel
 fax: fax telefax
 email: mail email courriel correo
 lines: str street addr line ligne rue lograd adress strass indiriz direcc endere domicil
 city: district city town poblac commun ville ort stadt comun citta ciudad municip cidad localid
-city: localit
+city: localit distrit
 postal_code: pincod pin postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
@@ -133,6 +133,7 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     # The last visit is no family name.
     joined = _NAME_OF_PERSON.sub(r"\1\2\3name", " ".join(words))
+    joined = re.sub(r"\b(?:prim|segund|second)\w* nom\w+", "firstname", joined)
     return [word for word in joined.split() if word not in _NOISE]
 
 

@@ -321,8 +321,15 @@ class Structure:
     @cached_property
     def names(self) -> Mapping[str, Words]:
         """What the name of each table means."""
-        tables = self.catalogue.tables
-        return {table.name: meanings_of(table.bare, self._prefix) for table in tables}
+        tables, names = self.catalogue.tables, dict[str, Words]()
+        for table in tables:
+            # Another table's name may stand before the rest of a word.
+            low = table.bare.lower()
+            fronts = [n for t in tables if low.startswith(n := t.bare.lower())]
+            front = max((len(n) for n in fronts if low[len(n) :].isalpha()), default=0)
+            name = f"{table.bare[:front]}_{table.bare[front:]}"
+            names[table.name] = meanings_of(name, self._prefix)
+        return names
 
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Column]]:
