@@ -286,10 +286,6 @@ class Evidence:
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
             births = self.structure.births(plain[0].table) if len(plain) > 1 else []
             plain = [c for c in plain if c.source.name in births] or plain
-        elif slot.name == "functional_unit":
-            beds = [c for c in fitting if {"bed"} & all_of(c.words) and not c.join]
-            beds.sort(key=lambda c: -len(all_of(c.words)))
-            return next(iter(beds), None), "the bed: which unit is it in?"
         is_clear = slot.name in ("start", "end", "birth_date") and len(plain) == 1
         return (plain[0] if is_clear else None), "by its type"
 
@@ -478,9 +474,8 @@ class Evidence:
         return replace(status, column=column, codes=codes, note=note)
 
     def _constant(self, rows: Rows, of: Field) -> Field:
-        """Return the class that the table's name says, or beds: it is that of all its stays."""
-        has_beds = any("bed" in all_of(c.words) for c in rows.columns)
-        code = code_of("class", rows.table.bare) or (has_beds and "IMP") or ""
+        """Return the class that the table's name says: it is that of all its stays."""
+        code = code_of("class", rows.table.bare)
         return replace(of, constant=code, note="no column holds it: is it that of all?")
 
     @property
@@ -547,7 +542,10 @@ class Evidence:
         constants = evidence.constants.items()
         fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
-        named = filter(self.structure.is_filled, columns)
+        named, is_named = (
+            filter(self.structure.is_filled, columns),
+            self.structure.values.is_named,
+        )
         said = {"family", "given"} & all_of(w for c in named for w in c.words)
         for name, words in evidence.words.items():
             # A name beside a given one is the family's, and one alone all of it.
@@ -557,15 +555,15 @@ class Evidence:
             types = TEXTS if name == "postal_code" else types
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
             fitting = [c for c in fitting if not all_of(c.words) & _NEVER[name]]
-            if evidence.kind:
+            if evidence.kind is PATIENT:
                 fitting = [c for c in fitting if self._differs(c)]
             used = [c for c in fitting if self.structure.is_filled(c)]
-            if name == "value" and evidence.constants is not _EMAIL:
-                is_named = self.structure.values.is_named
-                used = [c for c in used if not is_named(c.table, c.source.name)]
-                fitting = [
-                    c for c in fitting if c in used or not self.structure.is_filled(c)
-                ]
+            if evidence.constants in (_PHONE, _FAX):
+                # A contact without a digit is a person.
+                named = [c for c in used if is_named(c.table, c.source.name)]
+                fitting, used = (
+                    [c for c in of if c not in named] for of in (fitting, used)
+                )
             column, note = best(used or fitting, words)
             if column is not None:
                 columns.remove(column)

@@ -17,9 +17,9 @@ Words = tuple[frozenset[str], ...]
 
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
-stay: stay visit encounter admission episod sejour venue fall faell aufenthalt ricover degenz ingres enc
+stay: stay visit encounter admission episod sejour venue fall faell aufenthalt ricover degenz ingres
 stay: encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali adm
-stay: consultati
+stay: consultati enc
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab organi klinik krankenh einricht osped presidio site
 hospital: clinic cliniq empresa compan centr center practice branch tenant establ
@@ -49,8 +49,8 @@ name: beschreib display text. texto testo txt desc. dsc ds designa
 number: number nda iep nosolog no num nr nbr nro numer numme ref
 identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart ids hin
 identifiers: nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal uhid nid
-identifiers: national. nic cnic historia passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
-identifiers: alias medrec
+identifiers: national. nic cnic historia passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir
+identifiers: alias medrec tessera versich
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
@@ -64,11 +64,12 @@ postal_code: pincod pin postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
-other: provid physic doctor profes practit pratic nurse staff employ prsnl personn user medec arzt aerzt infirm
-other: consultant attending surgeon
-person: provid physic doctor profes practit pratic nurse staff employ prsnl personn user medec arzt aerzt infirm
-person: consultant attending surgeon
-other: other autre guard mother father madre padre mere pere mutter vater spouse conyug room bed lit chamb zimmer bett camera letto habit cama
+other: provid physic doctor profes practit pratic nurse staff employ prsnl personn user
+other: consultant attending surgeon medec arzt aerzt infirm
+person: provid physic doctor profes practit pratic nurse staff employ prsnl personn user
+person: consultant attending surgeon medec arzt aerzt infirm
+other: other autre guard mother father madre padre mere pere mutter vater spouse conyug
+other: room bed lit chamb zimmer bett camera letto habit cama
 other: quarto
 bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv

@@ -448,9 +448,6 @@ class Structure:
             found += (*alike, *keys)[:1]
         kinds = _NUMBERS if column.holds in _NUMBERS else {column.holds}
         found = [key for key in found if key.table.by_name[key.column].holds in kinds]
-        if not found and all_of(column.words) == {"patient"} and self.is_filled(column):
-            people = [Reference(t, *key_of(t)) for t in self._births if t != table]
-            found += [to for to in people if not to.note and self.is_within(column, to)]
         note = "undeclared: is it {0.table.name}.{0.column}?"
         return next((key._replace(note=note.format(key)) for key in found), None)
 
@@ -722,16 +719,6 @@ class RowsReader:
         is_vocabulary = self.structure.is_vocabulary(to.table, rows.table)
         if is_vocabulary and rows.kind is STAY and all_of(words) <= {"stay"}:
             words = (*words, frozenset({"class"}))
-        # What is in a hospital is a unit where no name says unit.
-        places = self._choices.get(ORGANIZATION, ())
-        within = [c.refers.table for c in joined if c.refers]
-        is_place = not {t.name for t in within}.isdisjoint(t.name for t in places)
-        is_place &= not any(self.structure.is_of_persons(t) for t in within)
-        others = (
-            c for c in rows.columns if not c.refers or c.refers.table not in places
-        )
-        if is_place and not _have(others, "unit"):
-            words = words if all_of(words) else (frozenset({"unit"}),)
         is_open = not all_of(words) & _CODED or "other" in all_of(words)
         if is_open or self.structure.is_of_persons(to.table):
             return own

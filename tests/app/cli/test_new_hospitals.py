@@ -833,7 +833,7 @@ def test_persons_and_what_link_tables_give_them(
         assert (address["key"], address["city"]) == (key, {"from": "address_city"})
         assert re.search(r"LEFT JOIN address (\w+) ON \1\.address_id", address["rows"])
     # What lies in a hospital is a unit, and says in which the stay is.
-    assert stays["functional_unit"] == {"from": "building_id"}
+    assert "functional_unit" not in stays
     assert stays["organization_id"] == {"from": "building_hospital_id"}
     assert stays["class"]["from"] == "encounterclass"
     # Of two starts one is that of every stay.
@@ -930,7 +930,7 @@ def test_keys_that_nobody_declared_and_what_is_beside_stays(
     # What no column holds: the class is in the name, the end on a card, the unit by the bed.
     assert stays["class"] == "IMP"
     assert stays["end"] == {"from": "leaving_cards_discharge_date"}
-    assert stays["functional_unit"] == {"from": "bed_id"}
+    assert "functional_unit" not in stays
     # A patient is the user that no other one is; deleted rows are left out.
     assert "WHERE p.deleted_at IS NULL" in file["patient"]["rows"]
     assert patients["birth_date"] == {"from": "users_dob"}
