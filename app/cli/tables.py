@@ -719,6 +719,16 @@ class RowsReader:
         is_vocabulary = self.structure.is_vocabulary(to.table, rows.table)
         if is_vocabulary and rows.kind is STAY and all_of(words) <= {"stay"}:
             words = (*words, frozenset({"class"}))
+        # What is in a hospital is a unit where no name says unit.
+        places = self._choices.get(ORGANIZATION, ())
+        within = [c.refers.table for c in joined if c.refers]
+        is_place = not {t.name for t in within}.isdisjoint(t.name for t in places)
+        is_place &= not any(self.structure.is_of_persons(t) for t in within)
+        others = (
+            c for c in rows.columns if not c.refers or c.refers.table not in places
+        )
+        if is_place and not _have(others, "unit"):
+            words = words if all_of(words) else (frozenset({"unit"}),)
         is_open = not all_of(words) & _CODED or "other" in all_of(words)
         if is_open or self.structure.is_of_persons(to.table):
             return own

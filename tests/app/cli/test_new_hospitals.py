@@ -833,7 +833,7 @@ def test_persons_and_what_link_tables_give_them(
         assert (address["key"], address["city"]) == (key, {"from": "address_city"})
         assert re.search(r"LEFT JOIN address (\w+) ON \1\.address_id", address["rows"])
     # What lies in a hospital is a unit, and says in which the stay is.
-    assert "functional_unit" not in stays
+    assert stays["functional_unit"] == {"from": "building_id"}
     assert stays["organization_id"] == {"from": "building_hospital_id"}
     assert stays["class"]["from"] == "encounterclass"
     # Of two starts one is that of every stay.
