@@ -5,7 +5,6 @@ or name it has; that is a guess, and named as one.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -423,10 +422,7 @@ class Structure:
         single.sort(key=lambda key: -self.values.filled(key.table))
         for name, key in (*every, *((key.column.lower(), key) for key in single)):
             by_name.setdefault(name, []).append(key)
-        # What the keys of many tables are called names the largest, but "code" names none.
-        columns = Counter(key.column.lower() for key in single)
-        common = (n for n in columns if columns[n] > _MOST_KEYS)
-        for name in ("", "id", *(n for n in common if not _stem_of(words_of(n)))):
+        for name in ("", "id"):
             by_name.pop(name, None)
         return by_name
 
@@ -699,11 +695,7 @@ class RowsReader:
             is_other = "other" in all_of(own.words)
             wanted += [] if is_other else self._choices.get(PATIENT, ())
             is_of_row = all_of(own.words) & OF_ROW
-            found = [c for c, to in keys if to in wanted and not is_of_row]
-            if not _have(rows.columns, "unit"):
-                # The unit of a bed, or of a doctor.
-                found += [c for c in joined if all_of(c.words) == {"unit"}]
-            return found
+            return [c for c, to in keys if to in wanted and not is_of_row]
         merged = [c for c, to in keys if to == rows.table]
         merged = [c for c in merged if said & all_of((*words, *c.words))]
         return [replace(column, words=(said,)) for column in merged]
