@@ -542,10 +542,7 @@ class Evidence:
         constants = evidence.constants.items()
         fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
-        named, is_named = (
-            filter(self.structure.is_filled, columns),
-            self.structure.values.is_named,
-        )
+        named = filter(self.structure.is_filled, columns)
         said = {"family", "given"} & all_of(w for c in named for w in c.words)
         for name, words in evidence.words.items():
             # A name beside a given one is the family's, and one alone all of it.
@@ -558,12 +555,6 @@ class Evidence:
             if evidence.kind is PATIENT:
                 fitting = [c for c in fitting if self._differs(c)]
             used = [c for c in fitting if self.structure.is_filled(c)]
-            if evidence.constants in (_PHONE, _FAX):
-                # A contact without a digit is a person.
-                named = [c for c in used if is_named(c.table, c.source.name)]
-                fitting, used = (
-                    [c for c in of if c not in named] for of in (fitting, used)
-                )
             column, note = best(used or fitting, words)
             if column is not None:
                 columns.remove(column)
