@@ -249,7 +249,8 @@ def _unique(
 
 MOMENTS = {
     **dict.fromkeys(("mysql", "mariadb"), "TIMESTAMP({}, {})"),
-    **{"postgresql": "{} + {}", "sqlite": "{} || ' ' || {}"},
+    "postgresql": "{} + CAST({} AS TIME)",
+    "sqlite": "SUBSTR({}, 1, 10) || ' ' || {}",
 }
 """By dialect the moment of a day and a time of day."""
 
@@ -283,6 +284,7 @@ _FORMS = {
     "__.__.____": (Holds.DATE, "%d.%m.%Y"),
     "__/__/____ __:__": (Holds.LOCAL_TIME, "%d/%m/%Y %H:%M"),
     "__.__.____ __:__": (Holds.LOCAL_TIME, "%d.%m.%Y %H:%M"),
+    **dict.fromkeys(("__:__", "__:__:__"), (Holds.CLOCK, "")),
 }
 """By the form of a text, for LIKE, what it holds and its format."""
 
@@ -433,6 +435,12 @@ class Contents:
             forms = [f for f, n in zip(_FORMS, numbers, strict=True) if n == every > 0]
             return next(((*_FORMS[f], f in first and later > 0) for f in forms), None)
         return None
+
+    def are_days(self, table: Table, column: str) -> bool:
+        """Whether no time of a column says more than its day."""
+        cell = sa.column(column, sa.DateTime())
+        parts = [sa.extract(part, cell) > 0 for part in ("hour", "minute")]
+        return not self._has(table, sa.or_(*parts))
 
     def are_births(self, table: Table, column: str) -> bool:
         """Whether the days of a column are spread as births of all ages are, as counts say."""

@@ -139,13 +139,15 @@ def _code_table(field: Field) -> Iterator[str]:
         return
     words = {word.lower(): word for word in field.slot.takes}
     yield f"{field.table}:  {MARK}what does each code of {field.column.name} mean?"
-    said = [words.get(c.code.lower()) or _guess(field, c) for c in field.codes]
+    is_deleted = "deleted" in all_of(field.column.words)
+    own = {} if is_deleted else words
+    said = [own.get(c.code.lower()) or _guess(field, c) for c in field.codes]
     yield "  table:" if any(said) else "  table: {}"
     for count, word in zip(field.codes, said, strict=True):
         code, rows = _text(count.code), rows_that(count.rows)
         about = f"{' '.join(count.label.split())}; {rows}" if count.label else rows
         if word:
-            mark = "  # " if count.code.lower() in words else f"  {MARK}"
+            mark = "  # " if count.code.lower() in own else f"  {MARK}"
             yield f"    {code}: {word}{f'{mark}{about}' if count.rows else ''}"
         else:
             yield f"    {MARK}{code}:  # {about}; {', '.join(words.values())}"

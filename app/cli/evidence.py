@@ -52,7 +52,7 @@ _WORDS = {
     "start": "admission start, start, =stay",
     "visit_number": "~stay number, =stay, =number, ~stay code, =code, =name",
     "patient_id": "patient",
-    "functional_unit": "~unit code, ~unit",
+    "functional_unit": "~unit code, ~unit, unit start",
     "active": "active, =deleted, =status",
     "organization_id": "~hospital code, ~hospital",
     "last_updated": "changed",
@@ -286,10 +286,6 @@ class Evidence:
             plain = [c for c in plain if c.holds is Holds.DATE and not c.join]
             births = self.structure.births(plain[0].table) if len(plain) > 1 else []
             plain = [c for c in plain if c.source.name in births] or plain
-        elif slot.name == "functional_unit":
-            beds = [c for c in fitting if {"bed"} & all_of(c.words) and not c.join]
-            beds.sort(key=lambda c: -len(all_of(c.words)))
-            return next(iter(beds), None), "the bed: which unit is it in?"
         is_clear = slot.name in ("start", "end", "birth_date") and len(plain) == 1
         return (plain[0] if is_clear else None), "by its type"
 
@@ -337,7 +333,7 @@ class Evidence:
         """Return how well a column says yes and no: a text of deleted rows says no."""
         counts, is_flag = self._counts(column), column.holds is Holds.FLAG
         words, is_clear = all_of(column.words), not is_flag and no_yes(counts)
-        if not (is_clear or "active" in words or (is_flag and "deleted" not in words)):
+        if not (is_clear or "active" in words or is_flag):
             return -1
         # A flag that is the same in all rows says less than any other mark.
         is_used = len(counts) != 1 or counts[0].rows < _FEWEST
@@ -364,10 +360,12 @@ class Evidence:
         values, name = self.structure.values, column.source.name
         notes, absent = [note], list[str]()
         notes += ["are all texts in this form?"] if column.format else []
+        is_deleted = "deleted" in all_of(column.words)
         if slot.takes:
             table, (codes, rare) = _table_name(rows, slot), self._codes(rows, column)
             notes += ["one value in all rows"] if len(codes) + rare == 1 else []
-            if slot.kind is Kind.FLAG and column.holds is Holds.FLAG:
+            is_flag = column.holds is Holds.FLAG
+            if is_flag and slot.kind is Kind.FLAG and not is_deleted:
                 table, codes, rare = "", [], 0
             elif column.labels and any(code.label for code in codes):
                 column = column.labels
@@ -420,8 +418,12 @@ class Evidence:
         named = [c for c in clocks if without_time(c.name) == name]
         behind = [c for day, c in pairwise(rows.columns) if day.name == column.name]
         clock = next((c for c in (*named, *behind) if c in clocks), None)
-        is_day = slot.kind is Kind.TIME and column.holds is Holds.DATE
-        if not (form and clock and is_day):
+        if not (form and clock and slot.kind is Kind.TIME and column.is_time):
+            return column
+        values, of = self.structure.values, (column.table, column.source.name)
+        if column.holds is not Holds.DATE and not (
+            clock in named and values.are_days(*of)
+        ):
             return column
         time = "23:59" if slot.name == "end" else "00:00"
         select = form.format(column.select, f"COALESCE({clock.select}, '{time}')")
@@ -472,9 +474,8 @@ class Evidence:
         return replace(status, column=column, codes=codes, note=note)
 
     def _constant(self, rows: Rows, of: Field) -> Field:
-        """Return the class that the table's name says, or beds: it is that of all its stays."""
-        has_beds = any("bed" in all_of(c.words) for c in rows.columns)
-        code = code_of("class", rows.table.bare) or (has_beds and "IMP") or ""
+        """Return the class that the table's name says: it is that of all its stays."""
+        code = code_of("class", rows.table.bare)
         return replace(of, constant=code, note="no column holds it: is it that of all?")
 
     @property
@@ -541,12 +542,14 @@ class Evidence:
         constants = evidence.constants.items()
         fields = {n: Field(slots[n], None, note, text) for n, (text, note) in constants}
         filled = set[str]()
-        said = {"family", "given"} & all_of([w for c in columns for w in c.words])
+        named = filter(self.structure.is_filled, columns)
+        said = {"family", "given"} & all_of(w for c in named for w in c.words)
         for name, words in evidence.words.items():
             # A name beside a given one is the family's, and one alone all of it.
             if evidence.words is _NAME and bool(said - {name}) is (name == "text"):
                 words = words.removesuffix(", =name")
             types = _TYPES.get(slots[name].kind, TEXTS)
+            types = TEXTS if name == "postal_code" else types
             fitting = [c for c in columns if c.holds in types and fit(c.words, words)]
             fitting = [c for c in fitting if not all_of(c.words) & _NEVER[name]]
             if evidence.kind is PATIENT:
@@ -557,7 +560,8 @@ class Evidence:
                 columns.remove(column)
                 filled.add(name)
                 more = [c for c in used if c != column and c.words == column.words]
-                field = self._field(rows, slots[name], column, note)
+                notes = filter(None, (note, "" if used else "empty in all rows"))
+                field = self._field(rows, slots[name], column, "; ".join(notes))
                 if name == "lines" and more:
                     field = replace(field, more=more, note="by their names")
                 fields[name] = field

@@ -17,12 +17,12 @@ Words = tuple[frozenset[str], ...]
 
 # English, French, German, Italian, Spanish and Portuguese; stems as in `adapters.labels`.
 _STEMS = """
-stay: stay visit encounter admission episod sejour venue fall aufenthalt ricover degenz ingres enc
+stay: stay visit encounter admission episod sejour venue fall faell aufenthalt ricover degenz ingres
 stay: encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali adm
-stay: consultati
+stay: consultati enc
 patient: patient pat pid demograph client resident. malade paz pazient pacient subject
 hospital: hospital hopital facilit instit etab organi klinik krankenh einricht osped presidio site
-hospital: clinic cliniq empresa compan centr center practice branch tenant
+hospital: clinic cliniq empresa compan centr center practice branch tenant establ
 unit: unit ward depart dept dep locat servic uf pavil division section station abteil repart unidad
 unit: enfermar careunit
 class: inout class type tp typ kind categ art tipo genre regime
@@ -49,26 +49,27 @@ name: beschreib display text. texto testo txt desc. dsc ds designa
 number: number nda iep nosolog no num nr nbr nro numer numme ref
 identifiers: identifier identifian identifica kennung ipp mrn npi finess matricul hn chart ids hin
 identifiers: nhi nhc niss prontuar expedient sanitari cnes cnpj cgc siret siren tax fiscal uhid nid
-identifiers: national. passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir tessera versich
-identifiers: alias medrec
+identifiers: national. nic cnic historia passport aadhaar aadhar ssn nhs cpf cns curp rut dni nir
+identifiers: alias medrec tessera versich
 code: code c cd cod codic codig kurz abbr
 value: value valeur wert valor
 contact: contact kontakt contatt contato telecom
-phone: phone fone tel telf tele mobil cell landline movil celul
+phone: phone fone tel telf tele mobil cell landline movil celul natel
 fax: fax telefax
 email: mail email courriel correo
 lines: str street addr line ligne rue lograd adress strass indiriz direcc endere domicil
 city: district city town poblac commun ville ort stadt comun citta ciudad municip cidad localid
-city: localit
+city: localit distrit
 postal_code: pincod pin postal zip postc plz cap cep cp
 country: country pays land. paese pais
 replaced_by: merg new replac link surviv fusion zusammen sostit unific
 part_of: parent partof part.
-other: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
-other: consultant attending surgeon
-person: provid physic doctor profes practit pratic nurse staff employ user medec arzt aerzt infirm
-person: consultant attending surgeon
-other: other autre guard mother father room bed lit chamb zimmer bett camera letto habit cama
+other: provid physic doctor profes practit pratic nurse staff employ prsnl personn user
+other: consultant attending surgeon medec arzt aerzt infirm
+person: provid physic doctor profes practit pratic nurse staff employ prsnl personn user
+person: consultant attending surgeon medec arzt aerzt infirm
+other: other autre guard mother father madre padre mere pere mutter vater spouse conyug
+other: room bed lit chamb zimmer bett camera letto habit cama
 other: quarto
 bed: room bed lit chamb zimmer bett camera letto habit cama quarto
 log: log histor archiv
@@ -86,7 +87,7 @@ _TIMES = "datetime date dat time datum zeit data fecha fec hora hour heure ora d
 _NOISE = {*f"{_TIMES} at on full le id xid key utc tbl tab tb sn yn".split()}
 # What names without a sign between words begin or end with.
 _JOINED = re.compile(
-    f"^(?:{_TIMES.replace(' ', '|')})|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"
+    f"^(?:{_TIMES.replace(' ', '|')})(?:of)?|(?:{_TIMES.replace(' ', '|')}|id|code|cod|no|nr)$"
 )
 
 OF_ROW = frozenset({"audit", "changed", "deleted"})  # Of the row itself.
@@ -133,6 +134,7 @@ def words_of(name: str, prefix: str = "") -> list[str]:
     words = words[1:] if words[:1] == [prefix] and words[1:] else words
     # The last visit is no family name.
     joined = _NAME_OF_PERSON.sub(r"\1\2\3name", " ".join(words))
+    joined = re.sub(r"\b(?:prim|segund|second)\w* nom\w+", "firstname", joined)
     return [word for word in joined.split() if word not in _NOISE]
 
 

@@ -5,7 +5,6 @@ or name it has; that is a guess, and named as one.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -158,7 +157,12 @@ def best(columns: Iterable[Column], patterns: str, namesake: str = "") -> Found:
         return None, ""
     ranked.sort(key=lambda each: each[0])
     best_rank, first = ranked[0]
-    others = [c.name for rank, c in ranked[1:7] if rank[0] == best_rank[0]]
+    # What follows a whole name says that it is a copy, as for a search.
+    equal = [c for rank, c in ranked if rank == best_rank]
+    equal = [c for c in equal if first.name.startswith(c.name)]
+    first = min(equal, key=lambda c: len(c.name))
+    near = [c for rank, c in ranked[:7] if rank[0] == best_rank[0]]
+    others = [c.name for c in near if c != first]
     if not (best_rank[1] or others):
         return first, ""
     return first, f"by its name{', or ' if others else ''}{', '.join(others)}"
@@ -222,12 +226,15 @@ class Structure:
     def same(self, table: Table) -> list[Table]:
         """Return the tables to which rows lead one to one: a patient's person."""
         keys = [(c, c.refers.table) for c in self.columns[table.name] if c.refers]
-        return [to for c, to in keys if c.is_unique or self.is_one_to_one(c, to)]
+        return [to for c, to in keys if self.is_one_to_one(c, to)]
 
     def is_one_to_one(self, key: Column, to: Table) -> bool:
-        """Whether the values of a key say that most people of a table have one row each."""
+        """Whether a key, or its values, say that people of a table have one row each."""
+        said = all_of(self.names[key.table.name])
         is_most = self.values.filled(key.table) > self.values.filled(to) / 2
-        is_named = "patient" in all_of(self.names[key.table.name])
+        if key.is_unique and key.refers and (is_most or not key.refers.note):
+            return True
+        is_named = "patient" in said and "identifiers" not in said
         is_of_person = is_named or not [*self._times(key.table)]
         return is_most and is_of_person and to in self._births and self.is_each(key)
 
@@ -285,7 +292,7 @@ class Structure:
         same = [t for n in named for t in (n, *self.same(n))]
         same += (t for t in every for n in named if n in self.same(t))
         found = [t for t in self._births if t in same or own[t]]
-        found = found or named or self._births
+        found = found or self._births or named
         found = found or [t for t in every if own[t] or "birth" in self.contents(t)]
         rank = {t: (t.is_view, -own[t], -values.filled(t)) for t in found}
         return min(found, key=lambda t: rank[t], default=None)
@@ -313,8 +320,15 @@ class Structure:
     @cached_property
     def names(self) -> Mapping[str, Words]:
         """What the name of each table means."""
-        tables = self.catalogue.tables
-        return {table.name: meanings_of(table.bare, self._prefix) for table in tables}
+        tables, names = self.catalogue.tables, dict[str, Words]()
+        for table in tables:
+            # Another table's name may stand before the rest of a word.
+            low = table.bare.lower()
+            fronts = [n for t in tables if low.startswith(n := t.bare.lower())]
+            front = max((len(n) for n in fronts if low[len(n) :].isalpha()), default=0)
+            name = f"{table.bare[:front]}_{table.bare[front:]}"
+            names[table.name] = meanings_of(name, self._prefix)
+        return names
 
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Column]]:
@@ -408,10 +422,7 @@ class Structure:
         single.sort(key=lambda key: -self.values.filled(key.table))
         for name, key in (*every, *((key.column.lower(), key) for key in single)):
             by_name.setdefault(name, []).append(key)
-        # What the keys of many tables are called names the largest, but "code" names none.
-        columns = Counter(key.column.lower() for key in single)
-        common = (n for n in columns if columns[n] > _MOST_KEYS)
-        for name in ("", "id", *(n for n in common if not _stem_of(words_of(n)))):
+        for name in ("", "id"):
             by_name.pop(name, None)
         return by_name
 
@@ -424,17 +435,15 @@ class Structure:
         found = list[Reference]()
         for name in (*ends[:1], column.name.lower(), *ends[1:]):
             keys = [*self._keys.get(name, ())]
-            if is_number and keys and keys[0].table == table:
-                # It is a number of the row itself.
+            is_own = (column.source.name,) == table.primary_key and [name] == ends[:1]
+            if (is_number or is_own) and keys and keys[0].table == table:
+                # It is a number of the row itself, or its key.
                 return None
             keys = [key for key in keys if key.table != table]
             alike = [key for key in keys if key.column.lower() == column.name.lower()]
             found += (*alike, *keys)[:1]
         kinds = _NUMBERS if column.holds in _NUMBERS else {column.holds}
         found = [key for key in found if key.table.by_name[key.column].holds in kinds]
-        if not found and all_of(column.words) == {"patient"} and self.is_filled(column):
-            people = [Reference(t, *key_of(t)) for t in self._births if t != table]
-            found += [to for to in people if not to.note and self.is_within(column, to)]
         note = "undeclared: is it {0.table.name}.{0.column}?"
         return next((key._replace(note=note.format(key)) for key in found), None)
 
@@ -446,7 +455,9 @@ def _stem_of(words: Iterable[str]) -> list[str]:
 
 def _singular(words: Iterable[str]) -> str:
     """Return words in one text, whatever their order and number (`encounter_class_nr`)."""
-    return "_".join(sorted(re.sub("(?<=..)(y|[eis]+)$", "", word) for word in words))
+    # A German plural may change a vowel (Fall, Faelle).
+    plain = (re.sub("([aou])e(?=.)", r"\1", word) for word in words)
+    return "_".join(sorted(re.sub("(?<=..)(y|[eis]+)$", "", word) for word in plain))
 
 
 def key_of(table: Table) -> tuple[str, str]:
@@ -472,11 +483,17 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
     tables = [t for t in free if scores[t.name] >= _ENOUGH]
     tables = [t for t in tables if not _means(structure, kind, t)]
     if kind is STAY:
-        tables = [t for t in free if structure.is_of_events(t)] or tables
+        events = [t for t in free if structure.is_of_events(t)]
+        # Of a stay that its name says the times may be in a document.
+        tables = [*events, *(t for t in tables if t not in events)]
     elif kind is PATIENT:
         people = [t for t in free if t.name in structure.people]
+        led = [t for t in people if any(to.table == t for _, to in leading)]
         named = [t for t in people if "patient" in all_of(structure.names[t.name])]
-        tables = named or [t for t in people if structure.births(t)] or tables
+        born = [t for t in people if structure.births(t)]
+        # A stay may lead to a person, of whom a table of patients says more.
+        both = ([t for t in of if t in led] for of in (named, born))
+        tables = next(filter(None, (*both, named, born)), tables)
     else:
         tables = [t for t in tables if not structure.is_of_persons(t)]
     # The whole is what most tables lead to; what leads to another one is a part of it.
@@ -486,7 +503,9 @@ def best_tables(structure: Structure, kind: ResourceType, of: Choices) -> list[T
         is_part = any(table.name in led_to[t.name] for t in tables if t != table)
         scores[table.name] += _WHOLE * (len(led_to[table.name]) / most - is_part)
     is_filled = {t.name: structure.values.is_filled(t) for t in tables}
-    tables.sort(key=lambda t: (not is_filled[t.name], -scores[t.name], len(t.name)))
+    tables.sort(
+        key=lambda t: (not is_filled[t.name], t.is_view, -scores[t.name], len(t.name))
+    )
     return tables
 
 
@@ -675,11 +694,8 @@ class RowsReader:
             wanted = [*self._choices.get(ORGANIZATION, ())]
             is_other = "other" in all_of(own.words)
             wanted += [] if is_other else self._choices.get(PATIENT, ())
-            found = [c for c, to in keys if to in wanted]
-            if not _have(rows.columns, "unit"):
-                # The unit of a bed, or of a doctor.
-                found += [c for c in joined if all_of(c.words) == {"unit"}]
-            return found
+            is_of_row = all_of(own.words) & OF_ROW
+            return [c for c, to in keys if to in wanted and not is_of_row]
         merged = [c for c, to in keys if to == rows.table]
         merged = [c for c in merged if said & all_of((*words, *c.words))]
         return [replace(column, words=(said,)) for column in merged]
@@ -728,8 +744,9 @@ class RowsReader:
         about = meanings | all_of(self.structure.names[table.name])
         row = {"other", *OF_ROW}
         # A user who is another one for each patient is that patient.
-        row -= {"other"} if "person" in about and self.structure.is_each(own) else set()
-        is_other = about & {*row, "hospital"}
+        is_each = own.refers is not None and self.structure.is_each(own)
+        row -= {"other"} if "person" in about and is_each else set()
+        is_other = about & {*row, "hospital", "replaced_by"}
         is_stay = own.table in self._choices[STAY]
         enough = 1 if own.is_unique else 2
         is_person = len(contents & _TABLES[PATIENT][1]) >= enough and not is_other
@@ -747,6 +764,7 @@ class RowsReader:
         for table in self.structure.catalogue.tables:
             columns = self.structure.columns[table.name]
             keys = [c for c in columns if c.refers and c.refers.table.name in owners]
+            keys = [c for c in keys if not all_of(c.words) & {"status", *OF_ROW}]
             if table in self._own_tables or table.name in owners or table.is_view:
                 continue
             if keys:
@@ -781,7 +799,7 @@ class RowsReader:
         """Return the key of a table that many share (`owner_id`, `owner_type`), and whose."""
         names = self.structure.own_words(owner)
         for said in self.structure.columns[table.name]:
-            stem, is_type = re.subn("(?i)_?type$", "", said.name)
+            stem, is_type = re.subn("(?i)_?(type|name)$", "", said.name)
             keys = [c for c in table.by_name if c.lower() in (stem, f"{stem}_id")]
             if is_type and keys and said.holds is Holds.TEXT:
                 codes = self.structure.values.codes(table, said.name) or ()
@@ -834,7 +852,7 @@ class RowsReader:
         if kind is not STAY:
             # Of patients a code of it says who is active.
             codes = {"deleted"} if table in self._own_tables else {""}
-            read = [c for c in gone if not (c.words[0] & codes and c.holds in TEXTS)]
+            read = [c for c in gone if not c.words[0] & codes or c.holds in TIMES]
         said = {column.name: self._is_not(column) for column in read}
         where = " AND ".join(filter(None, said.values()))
         gone = [c for c in gone if c.words[0] & _GONE and c.holds not in TIMES]

@@ -930,7 +930,7 @@ def test_keys_that_nobody_declared_and_what_is_beside_stays(
     # What no column holds: the class is in the name, the end on a card, the unit by the bed.
     assert stays["class"] == "IMP"
     assert stays["end"] == {"from": "leaving_cards_discharge_date"}
-    assert stays["functional_unit"] == {"from": "bed_id"}
+    assert "functional_unit" not in stays
     # A patient is the user that no other one is; deleted rows are left out.
     assert "WHERE p.deleted_at IS NULL" in file["patient"]["rows"]
     assert patients["birth_date"] == {"from": "users_dob"}
@@ -956,3 +956,39 @@ def test_uuids_are_ids(new_url: NewUrl, tmp_path: Path) -> None:
     text = written(filled(new_url("postgresql"), f"{tables} ({columns})"), tmp_path)
     assert "SELECT CAST(e.id AS VARCHAR(36)) AS id" in text
     assert "    patient_id: {from: patient_id}" in text
+
+
+def test_marks_without_a_value_and_clocks_in_texts(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = filled(
+        new_url("sqlite"),
+        """
+CREATE TABLE patient (id INTEGER PRIMARY KEY, birth_date DATE, name VARCHAR(40),
+  name_key VARCHAR(40), given_name VARCHAR(9), retired BOOLEAN);
+CREATE TABLE stay (id INTEGER PRIMARY KEY, patient_id INTEGER REFERENCES patient (id),
+  date_admission DATETIME, time_admission CHAR(5), activity VARCHAR(9), active_flag BOOLEAN)
+""",
+        patient=[
+            {
+                "id": n,
+                "birth_date": f"19{n + 10}-01-02",
+                "name": f"Doe{n}",
+                "retired": n == 1,
+            }
+            for n in range(1, 81)
+        ],
+        stay=[
+            {"id": n, "patient_id": n, "date_admission": "2024-03-30 00:00:00"}
+            | {"time_admission": "19:49"}
+            for n in range(1, 81)
+        ],
+    )
+    text = written(url, tmp_path, "--stay", "stay")
+    # What is empty in all rows is no mark of deleted ones.
+    assert "    WHERE " not in text
+    assert "SUBSTR(s.date_admission, 1, 10) || ' ' || COALESCE(s.time_admission" in text
+    assert "active: {from: retired, codes: active_patient}" in text
+    # A copy for a search is no name, and an empty given one needs none beside it.
+    assert "- text: {from: name}" in text or "{from: name}  # ?" in text
+    assert "name_key}" not in text
