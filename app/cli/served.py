@@ -44,6 +44,9 @@ _SELDOM_EMPTY = {"visit_number", "gender", "birth_date", "identifiers.value"} | 
 _UNASKED = {"id", "system", "use", "type"} | ({*REFERS} - {"replaced_by", "part_of"})
 """Slots that no screen shows, and references whose resource is asked for itself."""
 
+_MOST_CLASSES = 6
+"""Of so many codes of the class each may have a unit or an end from elsewhere."""
+
 _MOST_STAYS = 40
 """How many stays of each source are sampled at most."""
 
@@ -84,7 +87,7 @@ class Resource:
             for f in fields
             if f.is_included and f.counts and f.value not in (None, (), "")
         ]
-        of_class = [f"of {_variant(f) or f.value}" for f in filled if f.name == "class"]
+        of_class = [f"of {_class_of(f)}" for f in filled if f.name == "class"]
         section = row.section.mark
         values = [Value(f, [*_aspects(f, section, of_class)]) for f in filled]
         return cls(row, values, [*_lacking(row.section, filled, of_class)])
@@ -100,8 +103,15 @@ class Resource:
         return [value.traced for value in self.values if value.traced.name == slot]
 
 
+def _class_of(traced: TracedField) -> str:
+    """Return the code of a class, that of FHIR where the file has many."""
+    codes = traced.field.codes
+    is_few = codes is not None and len(codes.table) <= _MOST_CLASSES
+    return _variant(traced) if is_few else str(traced.value)
+
+
 def _lacking(
-    section: ResourceMapping, fields: Sequence[TracedField], of_class: Sequence[str]
+    section: ResourceMapping, fields: Sequence[TracedField], of_class: list[str]
 ) -> Iterator[Aspect]:
     """Yield the fields of a stay or patient that are empty, and what has no field."""
     kind, mark = section.resource_type, section.mark
@@ -116,11 +126,14 @@ def _lacking(
     empty = (_BY_CLASS | _SELDOM_EMPTY) & ({*mapped} - filled)
     lacking = [(slot, mapped[slot], "where it is empty") for slot in sorted(empty)]
     lacking += [(slot, mark, "without a field") for slot in slots]
-    # A stay that goes on has no end.
-    state = [f"if {each.value}" for each in fields if each.name == "status"]
+    is_over = any(f.name == "status" and f.value == "finished" for f in fields)
     for slot, field, variant in lacking:
-        words = [*of_class, *state * (slot == "end")] if slot in _BY_CLASS else []
-        yield Aspect(mark, field, slot, " ".join((variant, *words)))
+        is_by_class = slot in _BY_CLASS
+        if slot == "end":
+            # A stay that goes on has no end.
+            variant += " if finished" * is_over
+            is_by_class = is_over
+        yield Aspect(mark, field, slot, " ".join((variant, *of_class * is_by_class)))
 
 
 def _aspects(
