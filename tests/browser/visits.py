@@ -36,7 +36,8 @@ def open_tab(page: Page, name: str) -> None:
 
 
 def overflow(page: Page) -> int:
-    """Return by how many pixels a page is wider than its window."""
+    """Return by how many pixels a page is wider than its window, with its styles."""
+    page.wait_for_load_state()
     pixels: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     return pixels
 
