@@ -369,7 +369,7 @@ class _Comparison:
             number = _SEPARATORS.sub("", _answer(entry, "stays"))
             if number == _OPEN:
                 continue
-            text = "write how many stays it are in digits, or unseen"
+            text = "write the number of stays in digits, or unseen"
             if number == _UNSEEN or _NUMBER.fullmatch(number):
                 self.answered.add(_COUNTED)
                 text = "" if number == _UNSEEN else self._miscounted(entry, int(number))
