@@ -463,35 +463,6 @@ def mapping_diff(**options: Any) -> int:
     return _run_tool("cli.diff", **options)
 
 
-@mapping.command(
-    "report", epilog="Exit status: 0 the report is written, 2 it could not run."
-)
-@_file
-@_live
-@click.option(
-    "--out", type=_PATH, required=True, metavar="HTML", help="The page to write."
-)
-@click.option(
-    "--json",
-    "figures",
-    type=_PATH,
-    metavar="JSON",
-    help="Write the figures as well.",
-)
-@click.option(
-    "--previous",
-    type=_PATH,
-    metavar="JSON",
-    help="The figures of an earlier report, to compare with.",
-)
-def mapping_report(**options: Any) -> int:
-    """Write a report on the data quality of the hospital, as one HTML page.
-
-    Reads all stays. The page has rounded counts, and nothing else of a row.
-    """
-    return _run_tool("cli.report", **options)
-
-
 @mapping.command("schema", epilog=_STATUSES)
 def mapping_schema() -> int:
     """Print the JSON Schema of mapping files, for editors."""
