@@ -1,8 +1,8 @@
 """The check engine: checks, their results, and what these mean for a mapping.
 
 A `Check` yields its results, `Finding`s and `Measurement`s. `run_in_turn` and `run_at_once`
-limit and collect them for `mapping check --live`, `doctor` and `doctor --conformance`. An
-adapter whose source can be checked is `Inspectable`.
+limit and collect them for `mapping check --live` and `doctor`. An adapter whose source can be
+checked is `Inspectable`.
 
 The adapters read samples of rows and counts of codes; what these mean for the mapping is
 decided here: invalid rows, codes without an entry, fields that no row fills, doubtful times.

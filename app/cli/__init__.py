@@ -117,34 +117,10 @@ def settings_command(**options: Any) -> int:
     show_default=True,
     help="The timeout of each check. Checks run at the same time.",
 )
-@click.option(
-    "--conformance",
-    is_flag=True,
-    help="Instead, test the CapabilityStatement against the running service, and write "
-    "conformance.json and conformance.html.",
-)
-@click.option("--token-file", type=_PATH, help="With --conformance: an access token.")
-@click.option(
-    "--certificate",
-    type=_PATH,
-    help="With --conformance: the client's certificate and its key, as one PEM file.",
-)
-@click.option(
-    "--out",
-    type=_PATH,
-    default=Path(),
-    help="With --conformance: the directory of the report. Default: this one.",
-)
 @_json
-def doctor_command(
-    seconds: float, conformance: bool, as_json: bool, **options: Any
-) -> int:
+def doctor_command(**options: Any) -> int:
     """Check everything that the service depends on, and print what to do."""
-    if not conformance:
-        return _run_tool("cli.doctor", seconds=seconds, as_json=as_json)
-    if options["token_file"] is None:
-        raise click.UsageError("--conformance requires --token-file.")
-    return _run_tool("cli.conformance", as_json=as_json, **options)
+    return _run_tool("cli.doctor", **options)
 
 
 @cli.command("openapi", epilog=_STATUSES)
@@ -155,18 +131,6 @@ def openapi_command(**options: Any) -> int:
     its token address. The command needs no database and no token.
     """
     return _run_tool("cli.openapi", **options)
-
-
-@cli.command("kit", epilog=_STATUSES)
-@click.option(
-    "--out", type=_PATH, required=True, metavar="DIR", help="The directory to write."
-)
-def kit_command(**options: Any) -> int:
-    """Write requests to try on this deployment: Bruno, .http and OpenAPI.
-
-    It reads the same settings as `encounters openapi`. No file contains a secret.
-    """
-    return _run_tool("cli.kit", **options)
 
 
 # The audit trail

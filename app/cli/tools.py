@@ -5,9 +5,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import Self
 
 from adapters.contract import ResourceType
 from adapters.inspection import Finding as Finding
@@ -58,18 +56,6 @@ def aligned(
             for text, width in zip(others, widths[1:], strict=True)
         )
         yield "  ".join((f"{first:{widths[0]}}", *cells)).rstrip()
-
-
-def html_page(template: str, **values: Any) -> str:
-    """Return an HTML page of its own, from a template beside this module."""
-    environment = Environment(
-        loader=PackageLoader("app.cli"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(template).render(**values)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -195,7 +195,7 @@ def commands(command: click.Command, path: str = "") -> Iterator[str]:
 def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
     every = set(commands(cli))
     assert every == {
-        *("", "serve", "settings", "doctor", "openapi", "demo", "token", "kit"),
+        *("", "serve", "settings", "doctor", "openapi", "demo", "token"),
         *("workbench", "audit", "audit who", "audit verify", "mapping"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
         *("mapping schema", "mapping new", "mapping grants", "mapping confirm"),
