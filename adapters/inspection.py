@@ -30,7 +30,6 @@ from typing import (
 )
 
 from adapters.contract import (
-    Adapter,
     Capabilities,
     Criterion,
     DateCriterion,
@@ -284,19 +283,6 @@ def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
     began = clock.perf_counter()
     answer = call()
     return answer, round((clock.perf_counter() - began) * 1000, 1)
-
-
-@runtime_checkable
-class Legible(Protocol):
-    """An adapter that can explain a search with its values."""
-
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return what would be sent, with its values."""
-
-
-def with_values(adapter: Adapter) -> Callable[[SearchQuery], str]:
-    """Return what explains a search, with its values where the adapter can."""
-    return adapter.explain_values if isinstance(adapter, Legible) else adapter.explain
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from adapters.contract import (
     SourceBusyError,
     SourceUnavailableError,
 )
-from adapters.inspection import Inspectable, with_values
+from adapters.inspection import Inspectable
 from adapters.instrumentation import SOURCE_HELD_BACK, Kind, observe
 
 FAILURES = 5
@@ -132,7 +132,6 @@ class GuardedAdapter:
         self._breaker = breaker
         self._bulkhead = bulkhead
         self.explain = adapter.explain
-        self.explain_values = with_values(adapter)
         self.check = adapter.check
         self.close = adapter.close
         if isinstance(adapter, Inspectable):

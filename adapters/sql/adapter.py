@@ -175,12 +175,6 @@ class SqlAdapter:
         )
         return "\n\n".join(texts)
 
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return them with their values, to be pasted into the client of the database."""
-        each = self._statements(query)
-        texts = [label + self._pages.pasted(statement) for label, statement in each]
-        return "\n\n".join(filter(None, [self._pages.dialect.session, *texts]))
-
     def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
         section = self._section(query.resource_type)

@@ -312,12 +312,6 @@ def mapping_check(**options: Any) -> int:
 @mapping.command("explain", epilog=_STATUSES)
 @_file
 @click.argument("search", required=False)
-@click.option(
-    "--values",
-    is_flag=True,
-    help="Print the values of the search as well: SQL that can be pasted into psql, mysql, "
-    "sqlite3, sqlplus and sqlcmd. Without it values are hidden, as they may be a patient's.",
-)
 @_json
 def mapping_explain(**options: Any) -> int:
     """Print what is offered and why, or what a search would send to the source.

@@ -24,7 +24,7 @@ from adapters.contract import (
     RowFault,
     SearchQuery,
 )
-from adapters.inspection import Finding, SourceRow, plain_text, with_values
+from adapters.inspection import Finding, SourceRow, plain_text
 from adapters.mapping.lineage import TracedField, trace
 from adapters.mapping.model import FieldMapping, Mark, SourceMapping
 from adapters.mapping.problems import one_of
@@ -421,11 +421,10 @@ class Searches:
                 pairs, offer, context_of(BASE_URL, constants, zone)
             ).query
 
-    def sent(self, query: SearchQuery, *, values: bool) -> str:
+    def sent(self, query: SearchQuery) -> str:
         """Return what a search sends to the source. Raises RefusedError, AdapterError."""
-        explain = with_values(self.adapter) if values else self.adapter.explain
         with _refusals():
-            return explain(query) or "nothing is asked: nothing can match"
+            return self.adapter.explain(query) or "nothing is asked: nothing can match"
 
     def page(self, query: SearchQuery) -> Page:
         """Return what a search finds. Raises RefusedError, AdapterError."""
