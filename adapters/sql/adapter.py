@@ -575,7 +575,7 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
         if name := name_of(pattern, message, rows):
             return (
                 f"the account of the source may not read {name}: run {grant}"
-                f" {name} TO the account (encounters mapping grants)"
+                f" {name} TO the account"
             )
     for pattern in dialect.missing:
         if name := name_of(pattern, message, rows):

@@ -371,29 +371,6 @@ def mapping_preview(live: bool, **options: Any) -> int:
     return _run_tool("cli.preview", **options)
 
 
-@mapping.command("grants", epilog=_STATUSES)
-@_file
-@click.option(
-    "--account",
-    default="encounters",
-    show_default=True,
-    help="The account, as the database writes it.",
-)
-@click.option(
-    "--schema",
-    default="",
-    help="The schema of tables that the SELECTs name without one. Default: public on "
-    "PostgreSQL, dbo on SQL Server, the database of the address on MariaDB and MySQL.",
-)
-@_json
-def mapping_grants(**options: Any) -> int:
-    """Print the privileges that the account of the source needs, as GRANT statements.
-
-    They allow it to read the tables that the mapping names, and nothing else.
-    """
-    return _run_tool("cli.grants", **options)
-
-
 _live = click.option(
     "--live",
     flag_value="live",

@@ -198,7 +198,7 @@ def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
         *("", "serve", "settings", "doctor", "openapi", "demo", "token"),
         *("workbench", "audit", "audit who", "audit verify", "mapping"),
         *("mapping check", "mapping explain", "mapping test", "mapping preview"),
-        *("mapping schema", "mapping new", "mapping grants", "mapping confirm"),
+        *("mapping schema", "mapping new", "mapping confirm"),
         "mapping diff",
     }
     for command in every:

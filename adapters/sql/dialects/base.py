@@ -146,10 +146,6 @@ class Dialect:
     GRANT that it lacks; `invalid_option` names the option of the address that the driver
     refuses, "" for an unknown one, None for other errors.
 
-    Privileges: `grant` allows an account to read a table, "" where there are no accounts;
-    `access` is what reaches the database and each schema. `schema` is that of the tables that
-    a SELECT names without one.
-
     Where the database reports it: `rows_read` runs a compiled statement and counts, `scanned`
     names the tables, or their aliases, that its plan reads whole, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
@@ -182,9 +178,6 @@ class Dialect:
     refusals: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     denied: Mapping[str, str] = field(default_factory=dict)
-    access: tuple[str, ...] = ()
-    grant: str = "GRANT SELECT ON {table} TO {account};"
-    schema: str = ""
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
     rows_read: Callable[[sa.Connection, str, Any], RowsRead | None] = lambda *_: None
     scanned: Callable[[sa.Connection, str, Any], Collection[str]] = lambda *_: ()

@@ -284,7 +284,6 @@ DIALECT = Dialect(
     denied={
         r"denied to user .* for table (?:`[^`]+`\.)?[`']([^`']+)": "GRANT SELECT ON"
     },
-    schema="{database}",
     origins=_origins,
     status=_status,
     folds_names=True,

@@ -149,7 +149,5 @@ DIALECT = Dialect(
     # ORA-00900 to 00999: syntax, names, and columns that are two.
     unknowns="ORA-(009..|01031|01722|12704|18014)",
     # ORA-00942 does not say which table, nor whether it is missing or denied.
-    access=("GRANT CREATE SESSION TO {account};",),
-    grant="GRANT READ ON {table} TO {account};",
     missing=(r"ORA-00904: ([\w.$#\"]+): invalid identifier",),
 )

@@ -468,11 +468,6 @@ DIALECT = Dialect(
         rf"(?im){_DENIED}.*? schema (\S+)$": "GRANT USAGE ON SCHEMA",
         rf"(?im){_DENIED}.* (\S+)$": "GRANT SELECT ON",
     },
-    access=(
-        "GRANT CONNECT ON DATABASE {database} TO {account};",
-        "GRANT USAGE ON SCHEMA {schema} TO {account};",
-    ),
-    schema="public",
     invalid_option=_invalid_option,
     rows_read=_rows_read,
     scanned=_scanned,

@@ -146,6 +146,5 @@ DIALECT = Dialect(
     unknowns="(22|42)...",
     missing=(r"Invalid (?:column|object) name '([^']+)'",),
     denied={r"permission was denied on the object '([^']+)'": "GRANT SELECT ON"},
-    schema="dbo",
     folds_names=True,
 )
