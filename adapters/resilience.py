@@ -27,8 +27,8 @@ from adapters.contract import (
     SourceBusyError,
     SourceUnavailableError,
 )
-from adapters.inspection import Inspectable, with_values
 from adapters.instrumentation import SOURCE_HELD_BACK, Kind, observe
+from toolkit.checks.engine import with_values
 
 FAILURES = 5
 """After how many failures in a row the breaker of a source opens."""
@@ -122,7 +122,7 @@ class Breaker:
 class GuardedAdapter:
     """An adapter whose calls go through a breaker and, if given, a bulkhead.
 
-    What explains, checks, inspects and closes the adapter goes past both.
+    What explains, checks and closes the adapter goes past both.
     """
 
     def __init__(
@@ -135,9 +135,6 @@ class GuardedAdapter:
         self.explain_values = with_values(adapter)
         self.check = adapter.check
         self.close = adapter.close
-        if isinstance(adapter, Inspectable):
-            # Only then is this one Inspectable, too.
-            self.checks = adapter.checks
 
     @property
     def capabilities(self) -> Capabilities:

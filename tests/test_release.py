@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.testing.hospital import EDGES
 from tests.compatibility import LISTS
 from tests.deploy import containers
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import ROOT
+from toolkit.contract.hospital import EDGES
 
 GENERATE = runpy.run_path(str(ROOT / "deploy" / "kubernetes" / "generate.py"))
 VERSION: str = GENERATE["version"]()

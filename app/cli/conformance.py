@@ -32,26 +32,19 @@ from adapters import open_adapter
 from adapters.contract import AdapterError, Prefix, ResourceType
 from adapters.folding import fold
 from adapters.http.session import isolated
-from adapters.inspection import Check, Finding, Outcome, Severity, run_in_turn
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.matching import compares, matches_text
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from app.cli.doctor import print_outcomes
-from app.cli.tools import (
-    FINDINGS,
-    FINE,
-    CannotRunError,
-    html_page,
-    print_json,
-    show_progress,
-    write_text,
-)
 from app.config import read_settings
+from app.console import FINDINGS, FINE, CannotRunError, print_json
 from app.fhir.capability import capability_statement
 from app.offer import Offer, OfferedParameter, ResourceOffer, compute_offer
 from app.search.parser import MATCHES, modifiers
+from toolkit.checks.engine import Check, Finding, Outcome, Severity, run_in_turn
+from toolkit.console import html_page, show_progress, write_text
 
 Json: TypeAlias = dict[str, Any]
 Pair: TypeAlias = tuple[str, str]

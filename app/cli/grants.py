@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
-from app.cli.tools import FINE, CannotRunError, print_json
+from app.console import FINE, CannotRunError, print_json
 
 
 def run(*, file: Path, account: str, schema: str, as_json: bool) -> int:

@@ -19,10 +19,11 @@ from typing import Any
 from adapters.contract import ResourceType
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType
 from app.cli.openapi import Deployment, configured
-from app.cli.tools import FINE, write_text
+from app.console import FINE
 from app.offer import Offer, ResourceOffer
 from app.openapi import search_parameters
 from app.snippets import SIGNED, http_request
+from toolkit.console import write_text
 
 Pairs = tuple[tuple[str, str], ...]
 

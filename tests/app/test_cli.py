@@ -15,14 +15,15 @@ import click
 import psutil
 import pytest
 
-from adapters.testing.hospital import EDGES
-from app.cli import DEFAULT_DIRECTORY, STAYS, cli, main
+from app.cli import cli, main
 from app.config import SETTINGS
+from demo.cli import DEFAULT_DIRECTORY, STAYS
 from demo.hospital import LEAST_STAYS
 from demo.state import DEFAULT_ROOT, DemoDirectory
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, answers, free_ports, wait_until
+from toolkit.contract.hospital import EDGES
 
 LOOPBACK = f"https://{HOST}/fhir/v3"
 """Where the demo may be served: its mapping has identifiers of examples."""

@@ -8,8 +8,6 @@ import pytest
 
 from adapters.contract import EncounterRecord
 from app.cli import main
-from app.cli.confirm import UNCONFIRMED
-from app.cli.report import rounded
 from tests.databases import NewDatabase
 from tests.docs.pages import blocks, section
 from tests.gnuhealth.samples import (
@@ -21,6 +19,8 @@ from tests.gnuhealth.samples import (
 )
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
+from toolkit.confirm import UNCONFIRMED
+from toolkit.report import rounded
 
 INSIDE = "gnuhealth_patient_evaluation (appointment)"
 """What only a subquery of the appointments compares."""

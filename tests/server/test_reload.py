@@ -12,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 from werkzeug.wrappers import Request, Response
 
-from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables, mapping_text
@@ -25,6 +24,7 @@ from tests.server.running import (
     service_environ,
 )
 from tests.server.slow_source import READ
+from toolkit.contract.hospital import EDGES
 
 REFUSED = "refused; the one before is served"
 

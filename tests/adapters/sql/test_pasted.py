@@ -24,16 +24,16 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.folding import fold
-from adapters.inspection import with_values
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import FOUND, Opened, ask, token, with_ids
-from adapters.testing.hospital import EDGES, Ids
 from tests.adapters.emptied import Opened as Emptied
 from tests.adapters.sql.test_clock import MAPPING as CLOCK
 from tests.adapters.sql.test_clock import PARIS, filled
 from tests.databases import writing
 from tests.hospital_sql import Tables, mapping_text
 from tests.sets import SERVERS
+from toolkit.checks.engine import with_values
+from toolkit.contract.harness import FOUND, Opened, ask, token, with_ids
+from toolkit.contract.hospital import EDGES, Ids
 
 IDS = {"stay_id", "patient_id", "code"}
 """The column of the id: the first of these."""

@@ -11,7 +11,8 @@ from adapters.contract import (
     SortKey,
     StringMatch,
 )
-from adapters.testing.harness import (
+from tests.adapters.emptied import Opened
+from toolkit.contract.harness import (
     PATIENT,
     STAY,
     ask,
@@ -21,7 +22,6 @@ from adapters.testing.harness import (
     text,
     token,
 )
-from tests.adapters.emptied import Opened
 
 STATES = """\
 codes: {states: {table: {S: finished, A: hidden, X: removed}, otherwise: planned}}
