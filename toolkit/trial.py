@@ -33,7 +33,7 @@ from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.console import CannotRunError
 from app.errors import ServiceError, answer_for_error
-from app.fhir.resources import resource_schemas
+from app.fhir.resources import SCHEMAS
 from app.offer import Offer, compute_offer
 from app.search.parser import Parameters, context_of, decode_form, parse_search
 from toolkit.checks.engine import Finding, plain_text, with_values
@@ -307,7 +307,7 @@ class TriedRow:
 
 def as_resource(mapping: SourceMapping, kind: ResourceType, record: Any) -> Any:
     """Return the resource of a record, as clients read it."""
-    schema = resource_schemas(mapping.constants)[kind]
+    schema = SCHEMAS[kind](mapping.constants)
     return orjson.loads(orjson.dumps(schema.dump(record)))
 
 

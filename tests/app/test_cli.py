@@ -191,7 +191,10 @@ def commands(command: click.Command, path: str = "") -> Iterator[str]:
     """Yield the words of each command below one."""
     yield path
     if isinstance(command, click.Group):
-        for name, child in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
             yield from commands(child, f"{path} {name}".strip())
 
 
