@@ -207,24 +207,6 @@ def audit_who(**options: Any) -> int:
     return _run_tool("cli.audit", "who", **options)
 
 
-@audit.command("verify", epilog=_STATUSES)
-@_audit_files
-@_audit_keys
-@click.option(
-    "--earlier",
-    type=_PATH,
-    help="The output of an earlier run with --json: report what was cut off since.",
-)
-@_json
-def audit_verify(**options: Any) -> int:
-    """Report audit events that are missing, changed, reordered or duplicated.
-
-    Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
-    ENCOUNTERS_AUDIT_CHAIN_KEY is the key of the chain. Without it no chain is written.
-    """
-    return _run_tool("cli.audit", "verify", **options)
-
-
 # The demo
 
 
