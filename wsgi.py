@@ -5,9 +5,11 @@ import os
 from app import create_app
 from app.config import Settings
 from app.server.health import Worker
+from app.server.reload import served
 from app.ui.explorer import create_explorer
 
-_settings = Settings.from_environ(os.environ)
-_app = create_app(_settings)
+# Under gunicorn its master has read both; under another server they are read here.
+_settings = served.settings or Settings.from_environ(os.environ)
+_app = create_app(_settings, mapping=served.mapping)
 _explorer = create_explorer(_app) if _settings.explorer_bind else None
-application = Worker(_app, _settings, _explorer)
+application = Worker(_app, _settings, _explorer, served.refused)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Self
 
 from adapters.contract import Adapter, ResourceType
@@ -60,7 +60,6 @@ class Service:
             key=derived_key(settings.seal_keys[0], b"throttle"),
         )
         schemas = resource_schemas(mapping.constants)
-        changed = settings.mapping.stat().st_mtime
         return cls(
             settings=settings,
             adapter=adapter,
@@ -74,5 +73,5 @@ class Service:
             writers={kind: compiled(schema) for kind, schema in schemas.items()},
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,
-            offered_since=datetime.fromtimestamp(changed, UTC).date(),
+            offered_since=mapping.changed,
         )
