@@ -148,8 +148,6 @@ BAD = [
     ("EXPLORER_BIND", "8003"),
     ("EXPLORER_IDLE_MINUTES", "0"),
     ("EXPLORER_REASON", "always"),
-    ("STATE_DIRECTORY", "state"),
-    ("STATE_DIRECTORY", __file__),
     ("WATCH_SECONDS", "4"),
     ("WORKERS", "65"),
     ("THREADS", "x"),
@@ -198,7 +196,6 @@ GOOD = [
     ("BIND", "[::1]:8000", "bind", SAME),
     ("BIND", "unix:/run/encounters/http.sock", "bind", SAME),
     ("CLIENT_REQUESTS_PER_MINUTE", "OFF", "client_requests_per_minute", None),
-    ("STATE_DIRECTORY", "/nowhere/state", "state_directory", Path("/nowhere/state")),
     ("WORKERS", " ", "workers", 2),
     ("LOG_LEVEL", "DEBUG", "log_level", "debug"),
     (

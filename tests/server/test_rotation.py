@@ -115,7 +115,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
             "INTROSPECTION_URL": f"{address}/introspect",
             "INTROSPECTION_CLIENT_ID": "encounters",
             "AUDIT": str(directory / "audit.jsonl"),
-            "STATE_DIRECTORY": str(directory / "state"),
         }
         with running(directory, mapping, environ, **settings) as service:
             yield Deployed(service, directory, redis, introspection)
