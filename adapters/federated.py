@@ -10,7 +10,7 @@ is the reverse, but rows without the sort key come last in both directions (deci
 12). Ordered by id alone, one source follows the other.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,6 @@ from adapters.contract import (
     SourceUnavailableError,
     TokenCriterion,
 )
-from adapters.inspection import Check, Inspectable, Result
 from adapters.parameters import SEARCH_PARAMETERS
 
 Answer = TypeVar("Answer")
@@ -202,14 +201,6 @@ class FederatedAdapter:
         )
         return tuple(dict.fromkeys(problems))
 
-    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
-        """Yield the checks of each source that can be checked."""
-        for part in self._parts:
-            if part.kind in kinds and isinstance(part.adapter, Inspectable):
-                for check in part.adapter.checks((part.kind,)):
-                    run = partial(part.named, partial(_results, check, part))
-                    yield Check(part.titled(check.subject), run)
-
     def close(self) -> None:
         """Close all sources."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -279,11 +270,6 @@ def _answers(
     calls: Iterable[tuple[int, Part, Callable[[], Answer]]],
 ) -> dict[int, Answer]:
     return {index: part.named(call) for index, part, call in calls}
-
-
-def _results(check: Check, part: Part) -> list[Result]:
-    name = part.prefix.rstrip("-") or part.name
-    return [replace(result, part=name) for result in check.run()]
 
 
 def common(parts: Sequence[Part]) -> ResourceCapabilities:

@@ -114,15 +114,13 @@ class Authenticator:
         `clock` gives seconds since 1970.
         """
         key_set, introspection = provider_addresses(settings, monotonic)
-        directory = settings.state_directory
         self._settings = settings
         self._clock = clock
         self._cache = TokenCache(clock)
         self.keys: KeySource | None = None
         self._introspection: Introspection | None = None
         if key_set:
-            saved = directory / "keys" if directory else None
-            self.keys = KeySource(settings, key_set, clock=monotonic, saved=saved)
+            self.keys = KeySource(settings, key_set, clock=monotonic)
         if introspection:
             self._introspection = Introspection(introspection, settings)
 

@@ -2,19 +2,15 @@
 
 A key set is fresh for a while; then the next request fetches it again. A token that names
 an unknown key makes its request fetch too, but only so often: forged key names cost the
-provider nothing. While the provider is away the known keys go on being used, and new
-workers start with the keys that others have saved in the state directory.
+provider nothing. While the provider is away the known keys go on being used.
 """
 
 import logging
 import math
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from threading import Lock, local
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -220,8 +216,7 @@ class KeySet:
 class KeySource:
     """The keys at one address. Safe to share between threads.
 
-    `clock` is monotonic. `saved` is a file for the key set that was fetched last; it holds
-    public keys only.
+    `clock` is monotonic.
     """
 
     def __init__(
@@ -230,10 +225,8 @@ class KeySource:
         address: Address,
         *,
         clock: Callable[[], float] = time.monotonic,
-        saved: Path | None = None,
     ) -> None:
         self._provider = Provider(address, settings.identity_timeout_seconds)
-        self._saved = saved
         self._fresh = settings.key_set_seconds
         self._retry = settings.key_set_retry_seconds
         self._clock = clock
@@ -313,33 +306,12 @@ class KeySource:
         except IdentityError as error:
             self._is_away = True
             _log.warning("key set not fetched", extra={"data": {"reason": str(error)}})
-            if self._keys is None and self._saved and (keys := _load(self._saved)):
-                # They are not fresh: the next fetch follows soon.
-                self._keys = KeySet(keys, self._clock() - self._fresh, 1)
             return
         self._is_away = False
         version = 1
         if self._keys is not None:
             version = self._keys.version + (keys != self._keys.keys)
         self._keys = KeySet(keys, self._clock(), version)
-        if self._saved:
-            _save(self._saved, keys)
-
-
-def _save(file: Path, keys: tuple[Key, ...]) -> None:
-    """Save a key set; without room for it new workers have to fetch it."""
-    content = orjson.dumps({"keys": [key.as_dict(private=False) for key in keys]})
-    new = file.with_name(f"{file.name}.{os.getpid()}")
-    with suppress(OSError):
-        new.write_bytes(content)
-        new.replace(file)
-
-
-def _load(file: Path) -> tuple[Key, ...]:
-    """Return the saved keys, none if there are none."""
-    with suppress(OSError, IdentityError):
-        return usable_keys(_object(file.read_bytes()))
-    return ()
 
 
 def usable_keys(key_set: dict[str, object]) -> tuple[Key, ...]:

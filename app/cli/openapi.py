@@ -12,8 +12,8 @@ from typing import Any
 from adapters import open_adapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
-from app.cli.tools import FINE, CannotRunError, print_json
 from app.config import read_settings
+from app.console import FINE, CannotRunError, print_json
 from app.offer import compute_offer
 from app.openapi import openapi
 

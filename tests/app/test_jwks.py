@@ -257,50 +257,6 @@ def test_threads_that_meet_cost_one_fetch_before_there_are_keys_and_for_unknown_
     assert len(mock.calls) == 3
 
 
-@pytest.fixture
-def another(clock, given, tmp_path):
-    """Return a function that makes the key source of another process."""
-    return lambda: KeySource(given, KEY_SET_URL, clock=clock, saved=tmp_path / "keys")
-
-
-def test_who_begins_while_the_provider_is_away_has_the_keys_of_others(
-    another, mock, clock
-):
-    find(another())
-    mock.upsert(responses.GET, KEY_SET_URL, status=503)
-    late = another()
-    assert find(late) == "rsa-1"
-    with pytest.raises(UnavailableError):
-        late.find("rsa-2", "RS256")
-    # Withdrawn meanwhile: that counts as soon as the provider is back.
-    provider.publish(mock, rsa("rsa-2"))
-    clock.now += 10
-    assert late.freshen() == 2
-    assert find(late) is None
-    # Who begins while it answers asks it.
-    assert find(another()) is None
-
-
-@pytest.mark.parametrize("kept", [None, b"", b"{", b'{"keys": [{"kty": "oct"}]}'])
-def test_what_was_kept_and_is_none_is_as_nothing(another, mock, tmp_path, kept):
-    if kept is not None:
-        (tmp_path / "keys").write_bytes(kept)
-    mock.upsert(responses.GET, KEY_SET_URL, status=503)
-    late = another()
-    with pytest.raises(UnavailableError):
-        late.find("rsa-1", "RS256")
-    assert late.freshen() == 0
-
-
-def test_no_private_part_of_a_key_is_kept(another, mock, tmp_path):
-    private = rsa().as_dict(private=True)
-    mock.upsert(responses.GET, KEY_SET_URL, json={"keys": [private]})
-    find(another())
-    (kept,) = json.loads((tmp_path / "keys").read_bytes())["keys"]
-    assert private.keys() - kept.keys() >= {"d", "p", "q"}
-    assert {each.name for each in tmp_path.iterdir()} == {"keys", "mapping.yaml"}
-
-
 BAD_ANSWERS = {
     "no connection": {"body": requests.ConnectionError("auth.example.org")},
     "time-out": {"body": requests.Timeout()},

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.cli.confirm import UNCONFIRMED
 from tests.databases import NewDatabase
 from tests.docs.pages import blocks, section
 from tests.gnuhealth.samples import (
@@ -19,6 +18,7 @@ from tests.gnuhealth.samples import (
 )
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
+from toolkit.confirm import UNCONFIRMED
 
 INSIDE = "gnuhealth_patient_evaluation (appointment)"
 """What only a subquery of the appointments compares."""

@@ -31,11 +31,11 @@ from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Dialect, Statement
 from adapters.sql.engine import Database
-from adapters.testing.harness import FOUND, SOME, STAY, ask
-from adapters.testing.hospital import EDGES, Ids
-from adapters.testing.suite import ORDERS
 from tests.adapters.sql.golden import DRIVERS, GOLDEN, KINDS, compiled, statements
 from tests.hospital_sql import mapping_text
+from toolkit.contract.harness import FOUND, SOME, STAY, ask
+from toolkit.contract.hospital import EDGES, Ids
+from toolkit.contract.suite import ORDERS
 
 GRAMMARS = {"mssql": "tsql", "oracle": "oracle"}
 """sqlglot's names."""

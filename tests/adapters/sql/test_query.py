@@ -12,7 +12,9 @@ from adapters.contract import (
     SortKey,
     StringMatch,
 )
-from adapters.testing.harness import (
+from tests.adapters.emptied import Opened
+from tests.databases import writing
+from toolkit.contract.harness import (
     PATIENT,
     STAY,
     ask,
@@ -22,8 +24,6 @@ from adapters.testing.harness import (
     text,
     token,
 )
-from tests.adapters.emptied import Opened
-from tests.databases import writing
 
 STATES = """\
 codes: {states: {table: {S: finished, A: hidden, X: removed}, otherwise: planned}}
