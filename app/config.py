@@ -308,7 +308,8 @@ class Settings:
         "metadata of the issuer, unless all tokens are introspected."
     )
     key_set_seconds: Annotated[int, _whole(10, 86400)] = _setting(
-        "How long a key set is fresh. Then it is fetched again in the background.",
+        "How long a key set is fresh. Then it is fetched again; while it cannot be, it is "
+        "used for another hour.",
         "300",
     )
     key_set_retry_seconds: Annotated[int, _whole(1, 300)] = _setting(
@@ -438,8 +439,8 @@ class Settings:
         "false",
     )
     state_directory: Annotated[Path | None, _directory] = _setting(
-        "Where the last mapping that passed its check and the provider's public keys are "
-        "stored. Default: the `StateDirectory` of systemd, else a temporary one."
+        "Where the last mapping that passed its check is stored. Default: the "
+        "`StateDirectory` of systemd, else a temporary one."
     )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
         "How often everything that `/ready` reports is checked.", "60"
