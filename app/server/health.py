@@ -241,9 +241,8 @@ def checks(
     if directory := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         parts["counts"] = lambda: check_room(Path(directory))
     if keys := service.authenticator.keys:
-        # Keys once fetched go on being used.
-        missing = ("no key set has been fetched: no token can be checked",)
-        parts["identity"] = lambda: () if keys.freshen() else missing
+        missing = ("the key set cannot be fetched: no token can be checked",)
+        parts["identity"] = lambda: () if keys.current() else missing
     file = audit_file(settings)
     if file and settings.audit_failure == "refuse":
         parts["audit"] = lambda: check_audit(file)
