@@ -1,23 +1,21 @@
 """Instrumentation of outgoing calls: one context manager around each of them.
 
-`observe` counts and times a call (prometheus_client) and starts a span (OpenTelemetry's API,
-which does nothing without an SDK). Neither gets an address, a statement, a value or a
+`observe` counts and times a call (prometheus_client) and, where the process is traced, makes a
+span (OpenTelemetry). Neither gets an address, a statement, a value or a
 message: a call is named in fixed words.
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from functools import lru_cache
-from typing import TypeVar
+from types import TracebackType
+from typing import Self
 
 from opentelemetry import trace
+from opentelemetry.context import attach, detach
 from prometheus_client import Counter, Gauge, Histogram
 
 from adapters.contract import GoneError, NotFoundError, SourceUnavailableError
-
-Metric = TypeVar("Metric", Counter, Gauge, Histogram)
 
 
 class Kind(StrEnum):
@@ -70,7 +68,6 @@ STORE_ERRORS = Counter(
     ("step",),
 )
 
-_tracer = trace.get_tracer("encounters")
 _ATTRIBUTES = {
     Kind.SOURCE: ("encounters.source", "encounters.call"),
     Kind.STORE: ("db.system.name", "db.operation.name"),
@@ -78,46 +75,78 @@ _ATTRIBUTES = {
 }
 """The span attributes that hold the name of what is called and the operation."""
 
+_tracer: trace.Tracer | None = None
+
+
+def trace_calls() -> None:
+    """Make a span for each observed call from now on."""
+    global _tracer
+    _tracer = trace.get_tracer("encounters")
+
 
 @lru_cache(1024)
-def labelled(metric: Metric, *labels: str) -> Metric:
-    """Return a metric with these labels: `labels` checks them anew each time."""
-    return metric.labels(*labels)
+def _source_seconds(source: str, call: str, answered: str) -> Histogram:
+    return SOURCE_SECONDS.labels(source, call, answered)
 
 
-@contextmanager
-def observe(kind: Kind, name: str, operation: str) -> Iterator[trace.Span]:
-    """Observe a call for as long as the block lasts; yields its span."""
-    began = time.perf_counter()
-    is_source = kind is Kind.SOURCE
-    if is_source:
-        labelled(SOURCE_CALLS, name).inc()
-    span = _tracer.start_span(
-        f"{operation} {name}",
-        kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
-        attributes=dict(zip(_ATTRIBUTES[kind], (name, operation), strict=True)),
-    )
-    failure: BaseException | None = None
-    # A message may hold anything: only the type of an error is recorded.
-    with trace.use_span(
-        span, end_on_exit=True, record_exception=False, set_status_on_exception=False
-    ):
-        try:
-            yield span
-        except BaseException as error:
-            failure = error
+@lru_cache(64)
+def _source_calls(source: str) -> Gauge:
+    return SOURCE_CALLS.labels(source)
+
+
+class observe:  # noqa: N801 - used as a statement
+    """Observes a call for as long as its block lasts."""
+
+    def __init__(self, kind: Kind, name: str, operation: str) -> None:
+        self._kind, self._name, self._operation = kind, name, operation
+        self._span: trace.Span | None = None
+
+    def __enter__(self) -> Self:
+        self._began = time.perf_counter()
+        if self._kind is Kind.SOURCE:
+            _source_calls(self._name).inc()
+        if _tracer is not None:
+            self._begin_span(_tracer)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        seconds = time.perf_counter() - self._began
+        if self._span is not None:
+            self._end_span(self._span, error)
+        if self._kind is Kind.SOURCE:
+            _source_calls(self._name).dec()
+            answered = "no" if isinstance(error, SourceUnavailableError) else "yes"
+            _source_seconds(self._name, self._operation, answered).observe(seconds)
+        elif self._name == "redis":
+            STORE_SECONDS.labels(self._operation).observe(seconds)
+            if error is not None:
+                STORE_ERRORS.labels(self._operation).inc()
+
+    def set_attribute(self, name: str, value: str | int) -> None:
+        """Describe the call in its span, if it has one: numbers and words of ours alone."""
+        if self._span is not None:
+            self._span.set_attribute(name, value)
+
+    def _begin_span(self, tracer: trace.Tracer) -> None:
+        is_source = self._kind is Kind.SOURCE
+        names = _ATTRIBUTES[self._kind]
+        self._span = tracer.start_span(
+            f"{self._operation} {self._name}",
+            kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
+            attributes=dict(zip(names, (self._name, self._operation), strict=True)),
+        )
+        self._token = attach(trace.set_span_in_context(self._span))
+
+    def _end_span(self, span: trace.Span, error: BaseException | None) -> None:
+        # A message may hold anything: only the type of an error is recorded.
+        if error is not None:
             span.set_attribute("error.type", type(error).__name__)
             if not isinstance(error, NotFoundError | GoneError):
                 span.set_status(trace.StatusCode.ERROR)
-            raise
-        finally:
-            seconds = time.perf_counter() - began
-            if is_source:
-                labelled(SOURCE_CALLS, name).dec()
-                is_away = isinstance(failure, SourceUnavailableError)
-                answered = "no" if is_away else "yes"
-                labelled(SOURCE_SECONDS, name, operation, answered).observe(seconds)
-            elif name == "redis":
-                labelled(STORE_SECONDS, operation).observe(seconds)
-                if failure is not None:
-                    labelled(STORE_ERRORS, operation).inc()
+        span.end()
+        detach(self._token)

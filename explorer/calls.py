@@ -17,7 +17,8 @@ from flask import Flask, request
 from werkzeug.test import Client
 
 from app import PATH
-from app.observability import PERSON, REASON, REQUEST_ID_HEADER, TIMES, request_id
+from app.call import PERSON, REASON, request_id
+from app.middleware import REQUEST_ID_HEADER
 from explorer.sessions import Session
 
 Pairs = Sequence[tuple[str, str]]
@@ -65,7 +66,7 @@ def call(
     overrides: dict[str, Any] = {
         name: request.environ[name] for name in _PASSED_ON if name in request.environ
     }
-    overrides |= {PERSON: session.person, REASON: session.reason or None, TIMES: times}
+    overrides |= {PERSON: session.person, REASON: session.reason or None}
     sent: dict[str, Any] = {"query_string": urlencode(query)}
     if form is not None:
         content_type = "application/x-www-form-urlencoded"

@@ -35,10 +35,11 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.problems import MappingError
+from app.call import Stage, request_id
 from app.crypto import derived_key
+from app.error_responses import log_failure, outcome_for
 from app.errors import ServiceError
-from app.middleware import log_failure, outcome_for, register_transport, requester
-from app.observability import Stage, register_request_log, request_id
+from app.middleware import Requests, requester
 from app.offer import ResourceOffer
 from app.pages import POLICY, create_pages
 from app.paging import StoredSearch
@@ -151,7 +152,9 @@ class Explorer:
 
     def count_login(self) -> None:
         """Count a login of the requesting address. Raises TooManyRequestsError."""
-        self.throttle.count_address(requester(self.settings.trusted_proxies))
+        self.throttle.count_address(
+            requester(request.environ, self.settings.trusted_proxies)
+        )
 
     def begin(self, token: str, **values: Any) -> BaseResponse:
         """Begin the session of somebody whose access token the service accepts.
@@ -201,8 +204,9 @@ def create_explorer(app: Flask) -> Flask:
         hint=hint,
         encode=partial(json.dumps, ensure_ascii=False),
     )
-    register_request_log(pages)
-    register_transport(pages, of_app.settings, HEADERS)
+    pages.wsgi_app = Requests(  # type: ignore[method-assign] # as Flask documents it
+        pages.wsgi_app, of_app.settings, headers=HEADERS, is_counted=False
+    )
     pages.register_error_handler(Exception, _show_error)
     pages.register_blueprint(blueprint)
     return pages

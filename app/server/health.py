@@ -17,12 +17,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from threading import Semaphore, Thread
+from threading import Thread
 from typing import Any, NoReturn
 
 import orjson
 import redis
-from flask import Flask, Request, Response, g
+from flask import Flask, Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
@@ -36,16 +36,11 @@ from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.registry import problems_of
 from app.audit import FileSink, audit_file
 from app.config import Settings
-from app.errors import UnavailableError
 from app.observability import PART_READY
 from app.redis_client import REDIS_ERRORS, connect
-from app.server import WAITING_PER_THREAD
 from app.service import EXTENSION, Service
 
 PATHS = ("/live", "/ready", "/metrics")
-
-STUCK_SECONDS = 60.0
-"""How long all threads may work without one that finishes: then `/live` fails."""
 
 LEAST_ROOM = 1024 * 1024
 """With fewer bytes left, metrics of a new process may find no room."""
@@ -77,10 +72,9 @@ class Worker:
         self._explorer = explorer
         self._operations_bind = settings.operations_bind
         self._explorer_bind = settings.explorer_bind
-        threads, waiting = settings.threads, settings.threads * WAITING_PER_THREAD
-        self._limit = RequestLimit(threads, waiting, settings.request_seconds)
-        self._limit.register(app)
-        self.watch = Watch(checks(settings, app.extensions[EXTENSION], refused))
+        service: Service = app.extensions[EXTENSION]
+        self._limit = service.limit
+        self.watch = Watch(checks(settings, service, refused))
         self._seconds = settings.watch_seconds
 
     def start(self) -> None:
@@ -137,53 +131,6 @@ def _arrived_on(bind: str | None, environ: Mapping[str, Any]) -> bool:
     if isinstance(address, tuple):
         return str(address[1]) == bind.rpartition(":")[2]
     return f"unix:{address}" == bind
-
-
-class RequestLimit:
-    """Limits how many requests a worker works on, and how many wait for their turn."""
-
-    def __init__(
-        self,
-        running: int,
-        waiting: int,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._places = Semaphore(running + waiting)
-        self._turns = Semaphore(running)
-        self._seconds = seconds
-        self._clock = clock
-        self._progress = clock()
-
-    def register(self, app: Flask) -> None:
-        """Apply the limit to every request of `app`."""
-        app.before_request(self.enter)
-        app.teardown_request(self.leave)
-
-    def enter(self) -> None:
-        """Wait for a turn. Raises UnavailableError (503) if none comes in time."""
-        has_place = self._places.acquire(blocking=False)
-        if not has_place or not self._turns.acquire(timeout=self._seconds):
-            if has_place:
-                self._places.release()
-            raise UnavailableError("The service is busy. Try again later.")
-        self._progress = self._clock()
-        g.has_turn = True
-
-    def leave(self, _: BaseException | None = None) -> None:
-        """Pass the turn on, if the request had one."""
-        if g.pop("has_turn", False):
-            self._progress = self._clock()
-            self._turns.release()
-            self._places.release()
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether every turn is taken, and none has been passed on for a long time."""
-        if self._turns.acquire(blocking=False):
-            self._turns.release()
-            return False
-        return self._clock() - self._progress >= STUCK_SECONDS
 
 
 class Watch:
