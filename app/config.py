@@ -241,13 +241,6 @@ def _links(text: str) -> frozenset[Link]:
     return frozenset(map(Link, filter(None, _BLANKS_OR_COMMAS.split(text.lower()))))
 
 
-@_kind("path", "an absolute path of a directory")
-def _directory(text: str) -> Path:
-    path = Path(text)
-    _require(path.is_absolute() and (path.is_dir() or not path.exists()))
-    return path
-
-
 @_kind("address", "host:port, or unix:/path of a socket")
 def _address(text: str) -> str:
     if text.startswith("unix:"):
@@ -437,10 +430,6 @@ class Settings:
     explorer_reason: bool = _setting(
         "Whether a person must give a reason before the first search, for the audit.",
         "false",
-    )
-    state_directory: Annotated[Path | None, _directory] = _setting(
-        "Where the last mapping that passed its check is stored. Default: the "
-        "`StateDirectory` of systemd, else a temporary one."
     )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
         "How often everything that `/ready` reports is checked.", "60"

@@ -18,7 +18,6 @@ import pytest
 import responses
 from prometheus_client import REGISTRY
 
-from adapters.testing.hospital import EDGES
 from app.audit import FileSink, StreamSink
 from app.config import SettingsError
 from app.fhir.audit_event import (
@@ -32,6 +31,7 @@ from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, serve
 from tests.validity import fhir_faults
+from toolkit.contract.hospital import EDGES
 
 KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
 Event = dict[str, Any]

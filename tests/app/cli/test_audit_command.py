@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import responses
 
-from adapters.testing.hospital import EDGES
 from app.cli import main
 from app.fhir.audit_event import read_event
-from tests.app.cli.conftest import Said
 from tests.redis_server import RedisServer
 from tests.server.running import edges, running
 from tests.serving import serve
+from tests.toolkit.conftest import Said
+from toolkit.contract.hospital import EDGES
 
 KEY, OLD_KEY = "k" * 44, "o" * 44
 
