@@ -1,7 +1,7 @@
 """Instrumentation of outgoing calls: one context manager around each of them.
 
-`observe` counts and times a call (prometheus_client) and, where the process is traced, makes a
-span (OpenTelemetry). Neither gets an address, a statement, a value or a
+`observe` counts and times a call (prometheus_client). Within a request that is traced it
+makes a span as well (OpenTelemetry). Neither gets an address, a statement, a value or a
 message: a call is named in fixed words.
 """
 
@@ -9,10 +9,8 @@ import time
 from enum import StrEnum
 from functools import lru_cache
 from types import TracebackType
-from typing import Self
 
 from opentelemetry import trace
-from opentelemetry.context import attach, detach
 from prometheus_client import Counter, Gauge, Histogram
 
 from adapters.contract import GoneError, NotFoundError, SourceUnavailableError
@@ -22,11 +20,11 @@ class Kind(StrEnum):
     """What is called."""
 
     SOURCE = "source"
-    """A source of the mapping, by its name; calls within it are observed too."""
+    """A source of the mapping, by its name; its statements and requests are part of it."""
     STORE = "store"
-    """A database or Redis, by its kind."""
+    """Redis, by its kind."""
     HTTP = "http"
-    """A server, by its role."""
+    """The identity provider, by its role."""
 
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -75,13 +73,7 @@ _ATTRIBUTES = {
 }
 """The span attributes that hold the name of what is called and the operation."""
 
-_tracer: trace.Tracer | None = None
-
-
-def trace_calls() -> None:
-    """Make a span for each observed call from now on."""
-    global _tracer
-    _tracer = trace.get_tracer("encounters")
+_tracer = trace.get_tracer("encounters")
 
 
 @lru_cache(1024)
@@ -90,24 +82,37 @@ def _source_seconds(source: str, call: str, answered: str) -> Histogram:
 
 
 @lru_cache(64)
+def _store_seconds(step: str) -> Histogram:
+    return STORE_SECONDS.labels(step)
+
+
+@lru_cache(64)
 def _source_calls(source: str) -> Gauge:
     return SOURCE_CALLS.labels(source)
 
 
 class observe:  # noqa: N801 - used as a statement
-    """Observes a call for as long as its block lasts."""
+    """Observes a call for as long as its block lasts.
+
+    `span` is its span; it records nothing outside of a request that is traced.
+    """
 
     def __init__(self, kind: Kind, name: str, operation: str) -> None:
         self._kind, self._name, self._operation = kind, name, operation
-        self._span: trace.Span | None = None
+        self.span: trace.Span = trace.INVALID_SPAN
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> trace.Span:
         self._began = time.perf_counter()
         if self._kind is Kind.SOURCE:
             _source_calls(self._name).inc()
-        if _tracer is not None:
-            self._begin_span(_tracer)
-        return self
+        if trace.get_current_span().is_recording():
+            names = _ATTRIBUTES[self._kind]
+            self.span = _tracer.start_span(
+                f"{self._operation} {self._name}",
+                kind=trace.SpanKind.CLIENT,
+                attributes=dict(zip(names, (self._name, self._operation), strict=True)),
+            )
+        return self.span
 
     def __exit__(
         self,
@@ -116,37 +121,22 @@ class observe:  # noqa: N801 - used as a statement
         traceback: TracebackType | None,
     ) -> None:
         seconds = time.perf_counter() - self._began
-        if self._span is not None:
-            self._end_span(self._span, error)
+        if self.span.is_recording():
+            _end_span(self.span, error)
         if self._kind is Kind.SOURCE:
             _source_calls(self._name).dec()
             answered = "no" if isinstance(error, SourceUnavailableError) else "yes"
             _source_seconds(self._name, self._operation, answered).observe(seconds)
-        elif self._name == "redis":
-            STORE_SECONDS.labels(self._operation).observe(seconds)
+        elif self._kind is Kind.STORE:
+            _store_seconds(self._operation).observe(seconds)
             if error is not None:
                 STORE_ERRORS.labels(self._operation).inc()
 
-    def set_attribute(self, name: str, value: str | int) -> None:
-        """Describe the call in its span, if it has one: numbers and words of ours alone."""
-        if self._span is not None:
-            self._span.set_attribute(name, value)
 
-    def _begin_span(self, tracer: trace.Tracer) -> None:
-        is_source = self._kind is Kind.SOURCE
-        names = _ATTRIBUTES[self._kind]
-        self._span = tracer.start_span(
-            f"{self._operation} {self._name}",
-            kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
-            attributes=dict(zip(names, (self._name, self._operation), strict=True)),
-        )
-        self._token = attach(trace.set_span_in_context(self._span))
-
-    def _end_span(self, span: trace.Span, error: BaseException | None) -> None:
-        # A message may hold anything: only the type of an error is recorded.
-        if error is not None:
-            span.set_attribute("error.type", type(error).__name__)
-            if not isinstance(error, NotFoundError | GoneError):
-                span.set_status(trace.StatusCode.ERROR)
-        span.end()
-        detach(self._token)
+def _end_span(span: trace.Span, error: BaseException | None) -> None:
+    # A message may hold anything: only the type of an error is recorded.
+    if error is not None:
+        span.set_attribute("error.type", type(error).__name__)
+        if not isinstance(error, NotFoundError | GoneError):
+            span.set_status(trace.StatusCode.ERROR)
+    span.end()

@@ -3,8 +3,8 @@
 - Metrics (prometheus_client) have one name each, and nobody's data in any label. Every worker
   counts for itself; `PROMETHEUS_MULTIPROC_DIR` names the directory that they share, as the
   library documents. `adapters.instrumentation` has those of calls.
-- Spans (OpenTelemetry): one a request, and one for each call that `adapters.instrumentation`
-  observes, where the deployment is traced. A span holds the template of a route, words of ours,
+- Spans (OpenTelemetry), where tracing is on: one a request, and within it one for each call that
+  `adapters.instrumentation` observes. A span holds the template of a route, words of ours,
   numbers, the type of an error and the request id; never an address, a query, a statement, a
   value or a message.
 """
@@ -21,7 +21,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from prometheus_client import Counter, Gauge, Histogram
 
 from adapters.contract import ResourceType, RowFault
-from adapters.instrumentation import BUCKETS, SOURCE_CONNECTIONS, trace_calls
+from adapters.instrumentation import BUCKETS, SOURCE_CONNECTIONS
 from app.call import Call
 from app.config import SettingsError
 
@@ -134,7 +134,6 @@ def open_tracing() -> "TracerProvider":
         fault = f"A variable of OpenTelemetry (OTEL_…) cannot be used: {error}"
         raise SettingsError((fault,)) from error
     trace.set_tracer_provider(provider)
-    trace_calls()
     return provider
 
 
