@@ -57,6 +57,10 @@ def create_app(
     register_views(app)
     trail = open_trail(settings, mapping=adapter.fingerprint, site=mapping.name)
     app.wsgi_app = Requests(  # type: ignore[method-assign] # as Flask documents it
-        app.wsgi_app, settings, limit=service.limit, trail=trail
+        app.wsgi_app,
+        service.transport,
+        limit=service.limit,
+        trail=trail,
+        is_traced=settings.tracing,
     )
     return app

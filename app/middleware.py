@@ -14,13 +14,14 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Semaphore
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from app.call import CALL, Call, begin, end
-from app.config import Network, Settings
+from app.config import Network
 from app.error_responses import error_response
 from app.errors import Headers, SecurityError, ServiceError, UnavailableError
 from app.observability import METHODS, RequestSpan, count_request
@@ -113,6 +114,32 @@ class RequestLimit:
         return self._clock() - self._progress >= STUCK_SECONDS
 
 
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """Which connections are HTTPS: direct ones, and those that a trusted proxy reports.
+
+    `on_loopback` allows plain HTTP from this machine.
+    """
+
+    proxies: Sequence[Network] = ()
+    on_loopback: bool = False
+
+    def is_secure(self, environ: Mapping[str, Any]) -> bool:
+        """Return whether a request came over HTTPS."""
+        if environ.get("wsgi.url_scheme") == "https":
+            return True
+        peer = _peer(environ)
+        trusted = peer == UNIX_SOCKET or _is_in(_address(peer), self.proxies)
+        # The nearest proxy writes last.
+        protocols = environ.get("HTTP_X_FORWARDED_PROTO", "")
+        return trusted and protocols.rpartition(",")[2].strip().lower() == "https"
+
+    def allows_plain(self, environ: Mapping[str, Any]) -> bool:
+        """Return whether plain HTTP is allowed for who is connected."""
+        address = _address(_peer(environ))
+        return self.on_loopback and address is not None and address.is_loopback
+
+
 class _Started:
     """What an application passes to `start_response`."""
 
@@ -139,26 +166,28 @@ def _refuse_write(_: bytes) -> NoReturn:
 class Requests:
     """The middleware around an application of this process.
 
-    `headers` are those of every response, `trail` the audit trail, if there is one. `is_counted`
-    is whether metrics count the requests.
+    `headers` are those of every response, `trail` the audit trail, if there is one. Metrics
+    count the requests if `is_counted`.
     """
 
     def __init__(
         self,
         application: _Application,
-        settings: Settings,
+        transport: Transport,
         *,
         headers: Headers = SECURITY_HEADERS,
         limit: RequestLimit | None = None,
         trail: AuditTrail | None = None,
         is_counted: bool = True,
+        is_traced: bool = False,
     ) -> None:
         self._application = application
-        self._settings = settings
+        self._transport = transport
         self._headers = headers
         self._limit = limit
         self._trail = trail
         self._is_counted = is_counted
+        self._is_traced = is_traced
 
     def __call__(self, environ: _Environ, start_response: Any) -> Iterable[bytes]:
         """Answer a request (PEP 3333)."""
@@ -166,9 +195,9 @@ class Requests:
         id = sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16)
         call = environ[CALL] = Call(id, environ)
         token = begin(id)
-        span = RequestSpan(call) if self._settings.tracing else None
+        span = RequestSpan(call) if self._is_traced else None
         try:
-            is_secure = self._is_secure(environ)
+            is_secure = self._transport.is_secure(environ)
             started = _Started()
             body = self._answer(call, environ, started, is_secure=is_secure)
             status = int(started.status[:3])
@@ -194,8 +223,7 @@ class Requests:
         self, call: Call, environ: _Environ, started: _Started, *, is_secure: bool
     ) -> Iterable[bytes]:
         try:
-            local = self._settings.plain_http == "loopback"
-            if not is_secure and not (local and _is_loopback(environ)):
+            if not is_secure and not self._transport.allows_plain(environ):
                 raise SecurityError("This service is reached over HTTPS only.")
             if self._limit is None:
                 return self._application(environ, started)
@@ -203,18 +231,6 @@ class Requests:
                 return self._application(environ, started)
         except ServiceError as error:
             return error_response(error, call)(environ, started)
-
-    def _is_secure(self, environ: _Environ) -> bool:
-        """Return whether a request came over HTTPS, directly or by a trusted proxy."""
-        if environ.get("wsgi.url_scheme") == "https":
-            return True
-        peer = _peer(environ)
-        trusted = peer == UNIX_SOCKET or _is_in(
-            _address(peer), self._settings.trusted_proxies
-        )
-        # The nearest proxy writes last.
-        protocols = environ.get("HTTP_X_FORWARDED_PROTO", "")
-        return trusted and protocols.rpartition(",")[2].strip().lower() == "https"
 
     def _complete(
         self, call: Call, started: _Started, is_secure: bool
@@ -285,11 +301,6 @@ def _peer(environ: Mapping[str, Any]) -> str:
     """Return the address of who is connected. A peer without one is not trusted."""
     peer: str | None = environ.get("REMOTE_ADDR")
     return "unknown" if peer is None else peer
-
-
-def _is_loopback(environ: Mapping[str, Any]) -> bool:
-    address = _address(_peer(environ))
-    return address is not None and address.is_loopback
 
 
 def _is_in(address: _Address | None, networks: Sequence[Network]) -> bool:

@@ -12,7 +12,7 @@ from app.auth import Authenticator
 from app.config import Settings
 from app.crypto import derived_key
 from app.fhir.resources import SCHEMAS, RecordSchema
-from app.middleware import RequestLimit
+from app.middleware import RequestLimit, Transport
 from app.offer import Offer, compute_offer
 from app.paging import PageStore, SearchSessions
 from app.rate_limit import Throttle
@@ -40,6 +40,7 @@ class Service:
     sessions: SearchSessions
     schemas: Mapping[ResourceType, RecordSchema]
     limit: RequestLimit
+    transport: Transport
     reference_key: bytes
     title: str
     offered_since: date
@@ -79,6 +80,9 @@ class Service:
                 settings.threads,
                 settings.threads * WAITING_PER_THREAD,
                 settings.request_seconds,
+            ),
+            transport=Transport(
+                settings.trusted_proxies, settings.plain_http == "loopback"
             ),
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,

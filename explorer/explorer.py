@@ -205,7 +205,7 @@ def create_explorer(app: Flask) -> Flask:
         encode=partial(json.dumps, ensure_ascii=False),
     )
     pages.wsgi_app = Requests(  # type: ignore[method-assign] # as Flask documents it
-        pages.wsgi_app, of_app.settings, headers=HEADERS, is_counted=False
+        pages.wsgi_app, of_app.service.transport, headers=HEADERS, is_counted=False
     )
     pages.register_error_handler(Exception, _show_error)
     pages.register_blueprint(blueprint)

@@ -4,9 +4,11 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import responses
+from flask import Flask
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -15,15 +17,9 @@ from opentelemetry.trace import SpanKind
 from prometheus_client import REGISTRY
 
 from adapters.instrumentation import Kind, observe
+from app.call import Call, Stage
 from app.logging import RedactingFormatter
-from app.observability import (
-    Stage,
-    begin_request,
-    end_request,
-    enter,
-    register_tracing,
-    stage_seconds,
-)
+from app.middleware import Requests, Transport
 from tests.canaries import canaries_in
 from tests.redis_server import RedisServer
 from tests.serving import Served, serve
@@ -50,7 +46,9 @@ def served(
 ) -> Iterator[Served]:
     """Return a service whose requests are traced."""
     served = serve(EDGES, tmp_path, redis_server.url)  # type: ignore[arg-type]
-    register_tracing(served.app)
+    plain = partial(Flask.wsgi_app, served.app)
+    transport = Transport(on_loopback=True)
+    served.app.wsgi_app = Requests(plain, transport, is_traced=True)  # type: ignore[method-assign]
     served.get("metadata")  # what the first request alone does
     exporter.clear()
     yield served
@@ -66,17 +64,14 @@ def sample(name: str, **labels: str) -> float:
 
 
 def test_time_is_charged_to_one_stage_at_a_time() -> None:
-    enter(Stage.SOURCE)
-    assert stage_seconds() == {}, "outside of a request"
-    begin_request("id")
-    enter(Stage.SOURCE)
-    enter(Stage.MAP)
-    seconds = stage_seconds()
+    call = Call("id", {})
+    call.enter(Stage.SOURCE)
+    call.enter(Stage.MAP)
+    call.enter(Stage.MAP)
+    seconds = call.seconds
     assert min(seconds[Stage.PARSE], seconds[Stage.SOURCE], seconds[Stage.MAP]) > 0
     assert seconds[Stage.REDIS] == 0
     assert set(seconds) == set(Stage)
-    end_request()
-    assert stage_seconds() == {}
 
 
 def test_the_access_line_has_the_time_of_each_stage(served: Served) -> None:
@@ -106,11 +101,11 @@ def source_calls() -> float:
 
 
 def test_requests_and_calls_to_sources_are_counted(served: Served) -> None:
-    route = {"route": "/fhir/v3/Encounter/<id>", "method": "GET"}
-    requests = sample("encounters_requests_total", **route, status="2xx")
+    route = {"route": "/fhir/v3/Encounter/<id>", "method": "GET", "status": "2xx"}
+    requests = sample("encounters_request_seconds_count", **route)
     calls = source_calls()
     assert served.get(f"Encounter/{EDGES.stays[0].id}").status_code == 200
-    assert sample("encounters_requests_total", **route, status="2xx") == requests + 1
+    assert sample("encounters_request_seconds_count", **route) == requests + 1
     assert source_calls() == calls + 1
 
 

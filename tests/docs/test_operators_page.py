@@ -260,5 +260,5 @@ def test_events_of_the_table_are_those_of_the_code() -> None:
         name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
         for event in logged.findall(module.read_text("utf-8")):
             assert f"{name} {event}" in told or f"{name} {event}" == (
-                "app.middleware request failed"
+                "app.error_responses request failed"
             )

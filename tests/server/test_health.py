@@ -19,11 +19,13 @@ from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.mapping.load import load_mapping
 from app import create_app
 from app.audit import FileSink
+from app.error_responses import handle_error
+from app.errors import UnavailableError
 from app.jwks import KeySource
-from app.middleware import register_errors
+from app.middleware import STUCK_SECONDS, RequestLimit, Requests, Transport
 from app.redis_client import connect
 from app.server import health
-from app.server.health import RequestLimit, Watch, Worker
+from app.server.health import Watch, Worker
 from app.server.reload import (
     RefusedError,
     check_mapping,
@@ -170,9 +172,10 @@ def clock() -> provider.Clock:
 def limited(clock: provider.Clock) -> Flask:
     """Return an application of one turn, for which one more request may wait."""
     app = Flask("limited")
-    app.limit = RequestLimit(1, 1, 0, clock)  # type: ignore[attr-defined]
-    app.limit.register(app)  # type: ignore[attr-defined]
-    register_errors(app)
+    limit = RequestLimit(1, 1, 0, clock)
+    local = Transport(on_loopback=True)
+    app.wsgi_app = Requests(app.wsgi_app, local, limit=limit)  # type: ignore[method-assign]
+    app.register_error_handler(Exception, handle_error)
 
     @app.get("/nested")
     def nested() -> dict[str, int]:
@@ -197,20 +200,18 @@ def test_a_turn_is_passed_on_whatever_became_of_a_request(limited: Flask) -> Non
 def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
     clock: provider.Clock,
 ) -> None:
-    limit, app = RequestLimit(2, 2, 0, clock), Flask("stuck")
-    with app.app_context():
-        clock.now += 600
-        limit.enter()
+    limit = RequestLimit(2, 2, 0, clock)
+    clock.now += 600
+    with limit.turn():
         clock.now += 600
         assert not limit.is_stuck, "a turn is free"
-        limit.leave()
-        limit.enter()
-        limit.enter()
-        clock.now += health.STUCK_SECONDS - 1
-        assert not limit.is_stuck
-        clock.now += 1
-        assert limit.is_stuck
-        limit.leave()
+        with limit.turn():
+            clock.now += STUCK_SECONDS - 1
+            assert not limit.is_stuck
+            clock.now += 1
+            assert limit.is_stuck
+            with pytest.raises(UnavailableError), limit.turn():
+                pass
         assert not limit.is_stuck
 
 
