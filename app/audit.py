@@ -16,7 +16,7 @@ import re
 import select
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -68,15 +68,18 @@ _NAMES = frozenset(
         *PRESENTATION,
     }
 )
-_BLUEPRINTS = {"encounter", "patient", "organization", "bundle"}
-_INTERACTIONS = {
-    "search": "search-type",
-    "page": "search-type",
-    "read": "read",
-    "metadata": "capabilities",
-    "history": "history-instance",
+_VIEWS: Mapping[str, tuple[str | None, str | None]] = {
+    "search_encounters": ("search-type", "Encounter"),
+    "search_patients": ("search-type", "Patient"),
+    "search_organizations": ("search-type", "Organization"),
+    "read_encounter": ("read", "Encounter"),
+    "read_patient": ("read", "Patient"),
+    "read_organization": ("read", "Organization"),
+    "page": ("search-type", "Bundle"),
+    "metadata": ("capabilities", None),
+    "history": ("history-instance", None),
 }
-"""By the name of the view."""
+"""Interaction (STU3, restful-interaction) and resource type of each view that has one."""
 
 _log = logging.getLogger(__name__)
 
@@ -133,8 +136,8 @@ class Trail:
 
     def _described(self, status: int) -> AuditedResponse:
         settings, known = self._settings, facts()
-        blueprint, _, view = (request.endpoint or "").partition(".")
-        kind = blueprint.title() if blueprint in _BLUEPRINTS else None
+        view = (request.endpoint or "").rpartition(".")[2]
+        interaction, kind = _VIEWS.get(view, (None, None))
         # The response to OPTIONS is Flask's own: nothing was read.
         is_view = request.method != "OPTIONS"
         is_returned = status < HTTPStatus.BAD_REQUEST
@@ -150,7 +153,7 @@ class Trail:
             recorded=datetime.now(UTC).isoformat(timespec="milliseconds"),
             status=status,
             request_id=request_id() or "",
-            interaction=_INTERACTIONS.get(view) if is_view else None,
+            interaction=interaction if is_view else None,
             resource_type=kind,
             client=known.client,
             address=None if address is None else str(address),

@@ -18,20 +18,18 @@ import orjson
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from adapters.contract import AdapterError, NotAskableError, RowFault, SourceDataError
+from adapters.contract import AdapterError, RowFault
 from app.config import Network, Settings
 from app.errors import (
-    FAULTY_ROW,
-    LIMITS,
-    OUTCOMES,
     UNEXPECTED,
     Answer,
     Headers,
     SecurityError,
     ServiceError,
+    answer_for_error,
     answer_for_status,
 )
-from app.fhir.outcome import Issue, outcome_body
+from app.fhir.outcome import OUTCOME, Issue
 from app.observability import Stage, enter, facts
 
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
@@ -173,7 +171,7 @@ def error_response(error: Exception) -> Response:
     # A request that is refused before its parameters are read has none.
     is_pretty = ("_pretty", "true") in facts().parameters
     option = orjson.OPT_INDENT_2 if is_pretty else 0
-    body = orjson.dumps(outcome_body((issue,)), option=option)
+    body = orjson.dumps(OUTCOME.dump((issue,)), option=option)
     return Response(body, answer.status, answer.headers, content_type=CONTENT_TYPE)
 
 
@@ -181,21 +179,7 @@ def outcome_for(error: Exception) -> Answer:
     """Return how any error is answered, by the tables of `app.errors`."""
     if isinstance(error, HTTPException):
         return _http_answer(error)
-    if isinstance(error, SourceDataError) and error.fault is not None:
-        return FAULTY_ROW
-    bases = type(error).__mro__
-    answer = next((OUTCOMES[base] for base in bases if base in OUTCOMES), UNEXPECTED)
-    if isinstance(error, NotAskableError) and error.limit is not None:
-        text = f"Parameter '{error.parameter}' {LIMITS[error.limit]}."
-        return answer._replace(text=text, location=(f"http.{error.parameter}",))
-    if isinstance(error, ServiceError):
-        return answer._replace(
-            code=error.code or answer.code,
-            text=error.text,
-            headers=tuple({**dict(answer.headers), **dict(error.headers)}.items()),
-            location=(error.location,) if error.location else (),
-        )
-    return answer
+    return answer_for_error(error)
 
 
 def _http_answer(error: HTTPException) -> Answer:

@@ -11,7 +11,7 @@ from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
 from app.config import Settings
 from app.crypto import derived_key
-from app.fhir.resources import Writer, compiled, resource_schemas
+from app.fhir.resources import SCHEMAS, RecordSchema
 from app.offer import Offer, compute_offer
 from app.paging import PageStore, SearchSessions
 from app.rate_limit import Throttle
@@ -36,7 +36,7 @@ class Service:
     authenticator: Authenticator
     throttle: Throttle
     sessions: SearchSessions
-    writers: Mapping[ResourceType, Writer]
+    schemas: Mapping[ResourceType, RecordSchema]
     reference_key: bytes
     title: str
     offered_since: date
@@ -59,7 +59,6 @@ class Service:
             addresses=settings.address_requests_per_minute,
             key=derived_key(settings.seal_keys[0], b"throttle"),
         )
-        schemas = resource_schemas(mapping.constants)
         return cls(
             settings=settings,
             adapter=adapter,
@@ -70,7 +69,9 @@ class Service:
             sessions=SearchSessions(
                 adapter, adapter.fingerprint, offer, store, context
             ),
-            writers={kind: compiled(schema) for kind, schema in schemas.items()},
+            schemas={
+                kind: schema(mapping.constants) for kind, schema in SCHEMAS.items()
+            },
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,
             offered_since=mapping.changed,

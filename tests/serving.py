@@ -9,11 +9,11 @@ import responses
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from adapters.testing.hospital import Hospital
 from app import create_app
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.validity.client import ValidatingClient
+from toolkit.contract.hospital import Hospital
 
 BASE_URL = "https://encounters.example.org/fhir/v3"
 FORM = "application/x-www-form-urlencoded"

@@ -17,8 +17,8 @@ import orjson
 
 from app.audit import Digests
 from app.audit_chain import Fault, FaultKind, Head, Verification
-from app.cli.tools import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.config import AUDIT_OFF, AUDIT_STDOUT, PREFIX, read_settings
+from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.fhir.audit_event import UNREADABLE, AuditedResponse, read_event
 
 MOST_IDS = 3

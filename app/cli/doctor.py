@@ -28,14 +28,11 @@ from adapters import open_source
 from adapters.contract import AdapterError
 from adapters.encryption import WITHOUT_TLS, exposed_sources, is_plain
 from adapters.http.session import isolated
-from adapters.inspection import Check, Finding, Outcome, Severity, run_at_once
 from adapters.mapping.document import read_layers, variables_in
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceConfig, SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.engine import COUNTS, Database
-from app.cli.check import check as check_file
-from app.cli.tools import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.config import (
     AUDIT_OFF,
     AUDIT_STDOUT,
@@ -43,9 +40,12 @@ from app.config import (
     Settings,
     SettingsError,
 )
+from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.jwks import Address, IdentityError, provider_addresses, usable_keys
 from app.redis_client import connect, is_exposed
 from app.tls import refused_sources, remedy_of
+from toolkit.check import check as check_file
+from toolkit.checks.engine import Check, Finding, Outcome, Severity, run_at_once
 
 CERTIFICATE_DAYS = 21
 """A certificate that expires within so many days is a warning."""

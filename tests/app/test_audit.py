@@ -18,7 +18,6 @@ import pytest
 import responses
 from prometheus_client import REGISTRY
 
-from adapters.testing.hospital import EDGES
 from app.audit import FileSink, StreamSink
 from app.fhir.audit_event import AuditedResponse, read_event
 from tests.app.answers import raw
@@ -26,6 +25,7 @@ from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, serve
 from tests.validity import fhir_faults
+from toolkit.contract.hospital import EDGES
 
 KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
 Event = dict[str, Any]

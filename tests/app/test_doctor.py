@@ -14,8 +14,6 @@ import psycopg
 import pytest
 import responses
 
-from adapters.inspection import Finding, Severity, run_at_once
-from adapters.testing.hospital import EDGES
 from app.cli import main
 from app.cli.doctor import check_certificate, checks_of
 from app.config import Settings
@@ -26,6 +24,8 @@ from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.tls import certificate_for
+from toolkit.checks.engine import Finding, Severity, run_at_once
+from toolkit.contract.hospital import EDGES
 
 OK, ERROR, WARNING, NOTE = (
     Severity.OK,

@@ -16,7 +16,6 @@ from werkzeug.test import TestResponse
 
 from adapters import contract
 from adapters.memory import MemoryAdapter
-from adapters.testing.hospital import EDGES, PARIS
 from app import create_app, errors
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
@@ -30,6 +29,7 @@ from tests.databases import writing
 from tests.hospital_sql import Tables, mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, FORM, Served, ids, link, serve
+from toolkit.contract.hospital import EDGES, PARIS
 
 STU3 = Path(__file__).parents[1] / "stu3"
 STATUS_CODES = json.loads((STU3 / "http-status-to-issue-type.json").read_text())["map"]

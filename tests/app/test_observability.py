@@ -13,7 +13,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import REGISTRY
 
-from adapters.testing.hospital import CANARIES, EDGES
 from app.logging import RedactingFormatter
 from app.observability import (
     Stage,
@@ -26,6 +25,7 @@ from app.observability import (
 from tests.canaries import canaries_in
 from tests.redis_server import RedisServer
 from tests.serving import Served, serve
+from toolkit.contract.hospital import CANARIES, EDGES
 
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

@@ -22,13 +22,13 @@ from schemathesis import Case, GenerationMode
 from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.hospital import EDGES, UNIT_URL
 from app.offer import OfferedParameter, compute_offer
 from app.openapi import openapi, search_parameters
 from app.service import EXTENSION
 from tests.app.answers import refused
 from tests.app.conftest import Mapped
 from tests.serving import BASE_URL, FORM, Params, Served, link, relations
+from toolkit.contract.hospital import EDGES, UNIT_URL
 
 UNIT = "service-provider._extension"
 STATUS = "http://hl7.org/fhir/encounter-status"

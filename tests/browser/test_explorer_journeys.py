@@ -14,8 +14,7 @@ import pytest
 import responses
 from playwright.sync_api import Browser, Page, expect
 
-from adapters.testing.hospital import EDGES
-from app.ui.explorer import ADVICE, create_explorer
+from explorer.explorer import ADVICE, create_explorer
 from tests import serving
 from tests.app import provider
 from tests.browser.conftest import OpenPage, Serve
@@ -38,6 +37,7 @@ from tests.browser.watching import (
 )
 from tests.docs.running import Demo
 from tests.redis_server import RedisServer
+from toolkit.contract.hospital import EDGES
 
 Axe = Callable[[Page], None]
 Explore = Callable[..., Page]

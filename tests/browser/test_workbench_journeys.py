@@ -17,7 +17,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import create_app
 from app.config import Settings
-from app.ui.workbench import Workbench, create_workbench
 from demo.hospital import fill
 from tests import serving
 from tests.app import provider
@@ -26,6 +25,7 @@ from tests.browser.visits import overflow, weighed
 from tests.browser.watching import DARK, NARROW, WIDE, tab_to
 from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
+from toolkit.workbench import Workbench, create_workbench
 
 Axe = Callable[[Page], None]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import responses
 
-from adapters.testing.hospital import EDGES
 from app.config import SETTINGS
 from tests.docs.pages import DOCS, blocks, section, table
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve
+from toolkit.contract.hospital import EDGES
 
 FOLDER = DOCS / "security"
 PAGES = sorted(FOLDER.glob("*.md"))

@@ -17,7 +17,6 @@ from adapters import open_adapter
 from adapters.contract import Problem, SourceUnavailableError
 from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.mapping.load import load_mapping
-from adapters.testing.hospital import EDGES
 from app import create_app
 from app.audit import FileSink
 from app.jwks import KeySource
@@ -33,6 +32,7 @@ from app.server.reload import (
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
+from toolkit.contract.hospital import EDGES
 
 # ---- readiness
 

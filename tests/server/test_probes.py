@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.testing.hospital import EDGES
 from app.server import WAITING_PER_THREAD
 from tests.live import HOST
 from tests.redis_server import RedisServer
 from tests.server.running import PATIENCE, Running, edges, fetch, running
 from tests.server.slow_source import READ, slowed
+from toolkit.contract.hospital import EDGES
 
 PROBES = ("/live", "/ready", "/metrics")
 THREADS = 2

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from adapters.testing.hospital import EDGES
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import free_ports
 from tests.redis_server import RedisServer
@@ -23,6 +22,7 @@ from tests.server.running import (
     service_environ,
 )
 from tests.server.slow_source import READ
+from toolkit.contract.hospital import EDGES
 
 REFUSED = "refused; the one before is served"
 CLIENTS = 4

@@ -16,7 +16,6 @@ import pytest
 from cryptography.fernet import Fernet
 from werkzeug.wrappers import Response
 
-from adapters.testing.hospital import EDGES
 from app.cli import main
 from tests.app import provider
 from tests.docs.pages import blocks
@@ -25,6 +24,7 @@ from tests.hospital_sql import Tables
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.server.running import Running, edges, running
+from toolkit.contract.hospital import EDGES
 
 PAGE = (ROOT / "docs/security/keys.md").read_text("utf-8")
 REPLACE = next(blocks(PAGE, "sh")).text

@@ -16,7 +16,6 @@ import psutil
 import pytest
 from cryptography.fernet import Fernet
 
-from adapters.testing.hospital import EDGES
 from tests.hospital_http import serving
 from tests.hospital_sql import mapping_text
 from tests.live import ROOT, free_ports, listens
@@ -31,6 +30,7 @@ from tests.server.running import (
     service_environ,
 )
 from tests.server.slow_source import READ, slowed
+from toolkit.contract.hospital import EDGES
 
 GUNICORN = ("-m", "gunicorn")
 """With gunicorn.conf.py of the directory."""

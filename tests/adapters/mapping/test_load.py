@@ -8,7 +8,6 @@ from adapters.mapping.load import Recorded, Recorder, load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
-from adapters.testing.hospital import EDGES
 from tests.adapters.mapping.good import (
     MINIMAL,
     WHOLE,
@@ -17,6 +16,7 @@ from tests.adapters.mapping.good import (
     problems,
 )
 from tests.hospital_sql import mapping_text
+from toolkit.contract.hospital import EDGES
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import responses
 
-from adapters.testing.hospital import EDGES
 from app.audit import FileSink
 from app.audit_chain import Chain
 from app.cli import main
@@ -24,12 +23,13 @@ from app.fhir.audit_event import (
     audit_event,
     compact_event,
 )
-from tests.app.cli.conftest import Said
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.server.running import edges, running
 from tests.serving import serve
+from tests.toolkit.conftest import Said
 from tests.validity import fhir_faults
+from toolkit.contract.hospital import EDGES
 
 KEY, CHAIN_KEY, OLD_KEY = "k" * 44, "c" * 44, "o" * 44
 DEPLOYMENT = Deployment("0f3c", "https://encounters.example.org/fhir/v3", "Test")
