@@ -147,21 +147,3 @@ def audit_who(**options: Any) -> int:
     ENCOUNTERS_AUDIT_KEY is the key of the digests.
     """
     return run_tool("app.cli.audit", "who", **options)
-
-
-@audit.command("verify", epilog=STATUSES)
-@_audit_files
-@_audit_keys
-@click.option(
-    "--earlier",
-    type=PATH,
-    help="The output of an earlier run with --json: report what was cut off since.",
-)
-@as_json
-def audit_verify(**options: Any) -> int:
-    """Report audit events that are missing, changed, reordered or duplicated.
-
-    Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
-    ENCOUNTERS_AUDIT_CHAIN_KEY is the key of the chain. Without it no chain is written.
-    """
-    return run_tool("app.cli.audit", "verify", **options)

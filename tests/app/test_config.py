@@ -129,8 +129,7 @@ BAD = [
     ("AUDIT", "/nowhere/audit.jsonl"),
     ("AUDIT_KEY", "secret"),
     ("AUDIT_KEY", f"secret {'A' * 32}"),
-    ("AUDIT_CHAIN_KEY", f"secret{'A' * 59}"),
-    ("AUDIT_FORM", "json"),
+    ("AUDIT_KEY", f"secret{'A' * 59}"),
     ("AUDIT_PATIENTS", "names"),
     ("AUDIT_FAILURE", "ignore"),
     ("AUDIT_ADDRESSES", "hashed"),
@@ -229,7 +228,6 @@ EVERY_SECRET = {
     "INTROSPECTION_CLIENT_ID": "us",
     "INTROSPECTION_CLIENT_SECRET": "hush-introspection",
     "AUDIT_KEY": "hush" * 8,
-    "AUDIT_CHAIN_KEY": "chain" * 8,
     "EXPLORER_CLIENT_SECRET": "hush-explorer",
 }
 
@@ -485,7 +483,6 @@ def shipped(group: str, stage: str, etc: Path) -> dict[str, str]:
     Path(variables["ENCOUNTERS_SEAL_KEYS_FILE"]).write_text(SEAL_KEYS[0])
     key = mapping.parent.name.ljust(40, "k")
     Path(variables["ENCOUNTERS_AUDIT_KEY_FILE"]).write_text(key)
-    Path(variables["ENCOUNTERS_AUDIT_CHAIN_KEY_FILE"]).write_text(key[::-1])
     Path(variables["ENCOUNTERS_AUDIT"]).parent.mkdir(parents=True)
     return variables
 
@@ -506,7 +503,7 @@ def test_shipped_settings_are_complete_and_refuse_unaudited_responses(tmp_path):
     # Each has data of its own.
     for name in (
         *("base_url", "bind", "operations_bind", "mapping", "redis_url"),
-        *("audit", "audit_key", "audit_chain_key"),
+        *("audit", "audit_key"),
     ):
         assert len({getattr(each, name) for each in read.values()}) == 4, name
     # Spec 1 and 5: authentication domain and audience are those of an environment.

@@ -148,7 +148,6 @@ def test_the_settings_start_with_secrets_in_files(
         "redis_url": "rediss://redis.redis.svc:6379/0",
         "seal_keys": SEAL_KEYS[0],
         "audit_key": "k" * 44,
-        "audit_chain_key": "c" * 44,
         "pas_url": "https://pas.example.org/api",
         "pas_key": "k",
     }
