@@ -14,8 +14,8 @@ import ssl
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -36,9 +36,11 @@ from adapters.mapping.model import SourceConfig, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.sql.engine import COUNTS, Database
+from app.auth import BadTokenError, Introspection
 from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
-from app.jwks import Address, IdentityError, KeySource, provider_addresses, usable_keys
+from app.errors import UnavailableError
+from app.jwks import Address, IdentityError, KeySource, provider_addresses
 from app.redis_client import connect, is_exposed
 from app.server.checks import (
     Check,
@@ -74,13 +76,9 @@ def run(*, seconds: float, as_json: bool) -> int:
     logging.getLogger().addHandler(logging.NullHandler())
     ended = run_at_once(checks_of_deployment(settings), seconds)
     if as_json:
-        checks = [
-            {"check": each.check.name, "seen": [_as_json(r) for r in each.results]}
-            for each in ended
-        ]
-        print_json({"checks": checks})
+        print_json({"checks": [each.as_json() for each in ended]})
     else:
-        _print(ended)
+        print(*aligned([row for each in ended for row in each.rows()]), sep="\n")
     is_wrong = any(result.is_wrong for each in ended for result in each.results)
     return FINDINGS if is_wrong else FINE
 
@@ -99,6 +97,20 @@ class Running(threading.Thread):
         for result in self.check.run():
             self.results.append(result)
         self.is_complete = True
+
+    def rows(self) -> Iterator[Sequence[str]]:
+        """Yield a row for each result, and below it what to do."""
+        for each in self.results:
+            yield self.check.name, each.status, each.detail or each.text
+            yield from (("", "→", line) for line in each.remedy.splitlines())
+
+    def as_json(self) -> dict[str, object]:
+        """Return the name of the check and its results."""
+        seen = [
+            {"text": r.detail or r.text, "remedy": r.remedy, "severity": r.status}
+            for r in self.results
+        ]
+        return {"check": self.check.name, "seen": seen}
 
 
 def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:
@@ -119,22 +131,6 @@ def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:
     return threads
 
 
-def _as_json(result: Result) -> dict[str, str]:
-    text = result.detail or result.text
-    return {"text": text, "remedy": result.remedy, "severity": result.status}
-
-
-def _print(ended: Iterable[Running]) -> None:
-    """Print a line for each result, and below it what to do."""
-    rows: list[Sequence[str]] = []
-    for each in ended:
-        for result in each.results:
-            text = result.detail or result.text
-            rows.append((each.check.name, result.status, text))
-            rows += [("", "→", line) for line in result.remedy.splitlines()]
-    print(*aligned(rows), sep="\n")
-
-
 def checks_of_deployment(settings: Settings) -> Iterator[Check]:
     """Yield the checks of a deployment: those of `/ready`, with details, and our own."""
     yield Check("settings", partial(_check_settings, settings))
@@ -142,18 +138,18 @@ def checks_of_deployment(settings: Settings) -> Iterator[Check]:
     yield from _mapping_checks(settings)
     key_set, introspection = provider_addresses(settings)
     keys = KeySource(settings, key_set) if key_set else None
-    details: Mapping[str, Callable[[], Iterable[Result]]] = {
-        "redis": partial(_redis_details, settings.redis_url),
-        "identity": partial(
-            _ask, key_set, partial(_check_key_set, settings), failed=note
-        ),
+    details: dict[str, Callable[[], Results]] = {
+        "redis": partial(_redis_details, settings.redis_url)
     }
+    if key_set:
+        details["identity"] = partial(_key_set_details, settings, key_set)
     for check in checks_of(settings, keys):
-        more = details.get(check.name, tuple)
-        yield replace(check, run=partial(_in_turn, check.run, more))
+        if more := details.get(check.name):
+            check = replace(check, run=partial(_in_turn, check.run, more))
+        yield check
     if introspection:
-        ask = partial(_check_introspection, settings)
-        yield Check("introspection", partial(_ask, introspection, ask, failed=error))
+        run = partial(_check_introspection, settings, introspection)
+        yield Check("introspection", run)
 
 
 def _in_turn(*runs: Callable[[], Iterable[Result]]) -> Results:
@@ -193,6 +189,20 @@ def _request(method: str, url: str, **options: Any) -> requests.Response:
         return session.request(method, url, **options)
 
 
+_START = "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the proxy"
+_ANSWERS = {
+    200: fine("the service answers"),
+    400: note(
+        "the proxy answers, and may require a client certificate (400)",
+        "test with curl --cert … --key …",
+    ),
+    403: error(
+        "requests from the proxy are refused (403): they count as plain HTTP",
+        "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md, HTTPS",
+    ),
+}
+
+
 def _check_public_address(settings: Settings) -> Results:
     """Request /metadata as a client does, through the proxy."""
     try:
@@ -201,34 +211,19 @@ def _check_public_address(settings: Settings) -> Results:
         text = f"cannot be reached from here ({type(failure).__name__})"
         yield note(text, "fine before the start, or if this machine has no access")
     else:
-        yield _of_status(status, is_open=settings.open_metadata)
+        is_closed = status == 401 and not settings.open_metadata
+        other = error(f"only the proxy answers (status {status})", _START)
+        yield _ANSWERS.get(200 if is_closed else status, other)
     yield from check_certificate(settings.base_url, for_us=False)
-
-
-def _of_status(status: int, *, is_open: bool) -> Result:
-    if status == requests.codes.ok or (status == 401 and not is_open):
-        return fine("the service answers")
-    if status == 400:
-        text = "the proxy answers, and may require a client certificate (400)"
-        return note(text, "test with curl --cert … --key …")
-    if status == 403:
-        text = "requests from the proxy are refused (403): they count as plain HTTP"
-        remedy = "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md"
-        return error(text, f"{remedy}, HTTPS")
-    remedy = (
-        "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the proxy"
-    )
-    return error(f"only the proxy answers (status {status})", remedy)
 
 
 # Certificates
 
-_OTHER_HOST = "is for another host", "use a name of the certificate in the setting"
-_OTHER_CA = (
-    "is of an unknown authority",
-    "send the whole chain; set SSL_CERT_FILE for own authorities",
-)
-_UNTRUSTED = {10: ("has expired", "renew it"), 62: _OTHER_HOST, 64: _OTHER_HOST}
+_UNTRUSTED = {
+    10: "has expired",
+    62: "is for another host than the setting",
+    64: "is for another host than the setting",
+}
 """What OpenSSL's codes mean (X509_V_ERR_…): its own texts may contain the host."""
 
 
@@ -246,10 +241,12 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Res
         ):
             certificate = secure.getpeercert() or {}
     except ssl.SSLCertVerificationError as failure:
-        text, remedy = _UNTRUSTED.get(failure.verify_code, _OTHER_CA)
-        is_theirs = remedy == _OTHER_CA[1] and not for_us
-        result = note if is_theirs else error
-        yield result(f"its certificate {text}", remedy)
+        if text := _UNTRUSTED.get(failure.verify_code):
+            yield error(f"its certificate {text}", "renew it, or correct the setting")
+            return
+        remedy = "send the whole chain; set SSL_CERT_FILE for own authorities"
+        result = error if for_us else note
+        yield result("its certificate is of an unknown authority", remedy)
     except OSError as failure:
         yield note(f"its certificate cannot be checked ({type(failure).__name__})")
     else:
@@ -295,7 +292,7 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
         with ExitStack() as opened:
             adapters = [opened.enter_context(closing(open_source(p))) for p in parts]
             results += check_source(*adapters)
-    except MappingError as failure:
+    except (AdapterError, MappingError) as failure:
         results.append(error(str(failure), "correct the mapping"))
     yield from results
     source = parts[0].source
@@ -313,11 +310,9 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
 
 
 def _check_database(source: SourceConfig, settings: Settings) -> Results:
-    started = time.monotonic()
     try:
         with closing(Database(source.url, source.timeout_seconds, 1)) as database:
             status = database.server_status()
-            seconds = time.monotonic() - started
     except AdapterError as failure:
         text = f"does not report its state: {failure}"
         yield error(text, "check the rights of its account")
@@ -325,7 +320,7 @@ def _check_database(source: SourceConfig, settings: Settings) -> Results:
     if status is None:
         yield note("this kind of database reports no version and limits")
         return
-    yield fine(f"{status.version}, connects in {seconds:.2f} s")
+    yield fine(status.version)
     needed = settings.workers * (source.connections + COUNTS)
     need = f"this instance needs up to {needed}"
     remedy = "fewer ENCOUNTERS_WORKERS or source.connections, or more there"
@@ -350,94 +345,73 @@ def _redis_details(url: str) -> Results:
     if is_exposed(url):
         text = "is reached without TLS: pages are encrypted, its password is not"
         yield warning(text, "ENCOUNTERS_REDIS_URL: rediss://…")
-    try:
-        with connect(url) as client:
-            info = client.info()
-    except redis.RedisError as failure:
-        yield note(f"does not report its state ({type(failure).__name__})")
-    else:
-        yield from _check_redis_info(info)
-
-
-def _check_redis_info(info: Mapping[str, Any]) -> Results:
-    # Managed services may leave out any of these.
-    version, policy = info.get("redis_version", ""), info.get("maxmemory_policy")
-    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    yield fine(f"Redis {version}, {used / 1024**2:.1f} MiB in use")
-    if not limit:
-        text = "has no maxmemory: other data in it may use up the machine's memory"
-        yield note(text, "CONFIG SET maxmemory …: docs/operators.md, Capacity")
-    elif policy not in {None, "noeviction"}:
-        text = f"drops pages when it is full ({policy}): page walks end with 410"
-        yield warning(text, "CONFIG SET maxmemory-policy noeviction")
-    if limit and used > 0.8 * limit:
-        yield warning(f"is {used / limit:.0%} full", "raise maxmemory")
-    if not info.get("aof_enabled"):
-        yield note("pages end with a restart of Redis", "CONFIG SET appendonly yes")
+    with suppress(redis.RedisError), connect(url) as client:
+        # Managed services may leave out any of these.
+        info = client.info()
+        yield fine(f"Redis {info.get('redis_version', '')}")
+        policy = info.get("maxmemory_policy")
+        if not info.get("maxmemory"):
+            text = "has no maxmemory: other data in it may use up the machine's memory"
+            yield note(text, "CONFIG SET maxmemory …: docs/operators.md, Capacity")
+        elif policy not in {None, "noeviction"}:
+            text = f"drops pages when it is full ({policy}): page walks end with 410"
+            yield warning(text, "CONFIG SET maxmemory-policy noeviction")
+        if not info.get("aof_enabled"):
+            text = "pages end with a restart of Redis"
+            yield note(text, "CONFIG SET appendonly yes")
 
 
 # Identity provider
 
 
-def _ask(
-    address: Address | None,
-    ask: Callable[[str], Results],
-    *,
-    failed: Callable[[str, str], Result],
-) -> Results:
-    """Yield what an address of the provider answers, and how it is reached."""
-    url = reason = ""
+def _key_set_details(settings: Settings, address: Address) -> Results:
+    """Yield why there is no key set, or how its clock differs: tokens name times."""
     try:
-        url = address() if callable(address) else address or ""
-        yield from ask(url)
-    except requests.HTTPError as failure:
-        reason = f"status {failure.response.status_code}"
-    except IdentityError as failure:
-        reason = str(failure)
-    except (requests.RequestException, ValueError, AttributeError) as failure:
-        reason = type(failure).__name__
-    if reason:
-        text = f"does not answer ({reason}): tokens cannot be checked (503)"
-        yield failed(text, "check its setting, or ENCOUNTERS_ISSUER, and firewalls")
-    if url and is_plain(url):
-        yield warning(_ALLOWED, "use an https:// address")
-    yield from check_certificate(url)
+        url = address() if callable(address) else address
+        response = _request("GET", url, timeout=settings.identity_timeout_seconds)
+    except (IdentityError, requests.RequestException) as failure:
+        is_ours = isinstance(failure, IdentityError)
+        yield note(str(failure) if is_ours else type(failure).__name__)
+    else:
+        yield note(f"the provider answers with status {response.status_code}")
+        if date := response.headers.get("Date"):
+            yield _of_clock(date, settings.leeway_seconds)
+    yield from _link_of(address)
 
 
-def _check_key_set(settings: Settings, url: str) -> Results:
-    response = _request("GET", url, timeout=settings.identity_timeout_seconds)
-    response.raise_for_status()
-    yield fine(f"usable keys: {len(usable_keys(response.json()))}")
-    if date := response.headers.get("Date"):
-        # The header has whole seconds.
-        ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
-        text = f"its clock is {ahead:+.0f} seconds from ours"
-        remedy = "synchronize both machines (chronyc tracking, timedatectl)"
-        if abs(ahead) > settings.leeway_seconds:
-            limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({settings.leeway_seconds:g})"
-            yield error(f"{text}, {limit}: tokens may be refused", remedy)
-        elif abs(ahead) > CLOCK_SECONDS:
-            yield warning(text, remedy)
-        else:
-            yield fine("its clock agrees with ours")
+def _of_clock(date: str, leeway: float) -> Result:
+    # The header has whole seconds.
+    ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
+    text = f"its clock is {ahead:+.0f} seconds from ours"
+    remedy = "synchronize both machines (chronyc tracking, timedatectl)"
+    if abs(ahead) > leeway:
+        limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({leeway:g})"
+        return error(f"{text}, {limit}: tokens may be refused", remedy)
+    if abs(ahead) > CLOCK_SECONDS:
+        return warning(text, remedy)
+    return fine("its clock agrees with ours")
 
 
-def _check_introspection(settings: Settings, url: str) -> Results:
-    account = settings.introspection_client_id, settings.introspection_client_secret
-    response = _request(
-        "POST",
-        url,
-        data={"token": secrets.token_urlsafe(), "token_type_hint": "access_token"},
-        auth=(account[0] or "", account[1] or ""),
-        timeout=settings.identity_timeout_seconds,
-    )
-    if response.status_code in {401, 403}:
-        text = f"refuses the service (status {response.status_code})"
-        yield error(text, "see ENCOUNTERS_INTROSPECTION_CLIENT_ID and …_SECRET")
-        return
-    response.raise_for_status()
-    if response.json().get("active") is False:
+def _check_introspection(settings: Settings, address: Address) -> Results:
+    """Introspect an invented token, as the service does."""
+    try:
+        Introspection(address, settings).claims(secrets.token_urlsafe())
+    except BadTokenError:
         yield fine("accepts the service, and rejects an invented token")
+    except UnavailableError as failure:
+        remedy = "401 and 403: ENCOUNTERS_INTROSPECTION_CLIENT_ID and …_SECRET"
+        text = f"tokens cannot be introspected ({failure.__cause__}): they get 503"
+        yield error(text, f"{remedy}; else its address and firewalls")
     else:
         text = "accepts an invented token"
         yield error(text, "do not use it: everybody would have access")
+    yield from _link_of(address)
+
+
+def _link_of(address: Address) -> Results:
+    """Yield how an address of the provider is reached."""
+    with suppress(IdentityError):
+        url = address() if callable(address) else address
+        if is_plain(url):
+            yield warning(_ALLOWED, "use an https:// address")
+        yield from check_certificate(url)

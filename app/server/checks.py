@@ -28,8 +28,6 @@ LEAST_METRICS_BYTES, SCANT_METRICS_BYTES = 1024**2, 16 * 1024**2
 SCANT_AUDIT_BYTES = 1_600_000_000
 """What a million audit events of reads and small pages take."""
 
-_GIB = 1024**3
-
 
 class Status(StrEnum):
     """What a result means; what is fine, and a note, needs nobody to act."""
@@ -82,8 +80,15 @@ def checks_of(settings: Settings, keys: KeySource | None) -> Iterator[Check]:
     """
     store = partial(check_redis, connect(settings.redis_url))
     yield Check("redis", store, required=False)
-    shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.gettempdir()
-    yield Check("counts", partial(check_room, Path(shared)), required=False)
+    metrics = Path(os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.gettempdir())
+    room = partial(
+        check_room,
+        metrics,
+        "metrics",
+        least=LEAST_METRICS_BYTES,
+        scant=SCANT_METRICS_BYTES,
+    )
+    yield Check("counts", room, required=False)
     if keys:
         yield Check("identity", partial(check_keys, keys))
     if settings.audit not in {AUDIT_OFF, AUDIT_STDOUT}:
@@ -131,48 +136,31 @@ def check_keys(keys: KeySource) -> Results:
         yield error(text, "check its setting, or ENCOUNTERS_ISSUER, and firewalls")
 
 
-def check_room(directory: Path) -> Results:
-    """Check that there is room for metrics."""
-    remedy = "make room in the directory of TMPDIR, or check its owner"
-    free, failure = _free(directory)
-    if free is None:
-        yield error(f"metrics cannot be written ({failure})", remedy)
-        return
-    detail = f"{free / _GIB:.1f} GiB free for metrics"
-    if free < LEAST_METRICS_BYTES:
-        text = "less than 1 MiB left for metrics: some may be missing"
-        yield error(text, remedy, detail)
-    elif free < SCANT_METRICS_BYTES:
-        yield warning("less than 16 MiB left for metrics", remedy, detail)
-    else:
-        yield fine("there is room for metrics", detail=detail)
-
-
 def check_audit(file: Path) -> Results:
     """Check that audit events can be written: else every request may be refused.
 
     Nothing is opened: a file that root creates is not writable for the service.
     """
-    remedy = "check owner and disk of the file of ENCOUNTERS_AUDIT"
     file = Path(os.path.realpath(file))
-    free, failure = _free(file if file.exists() else file.parent)
-    if not free:
-        reason = failure or "No space left on device"
-        yield error(f"the audit file cannot be written ({reason})", remedy)
-        return
-    detail = f"{free / _GIB:.1f} GiB free for audit events"
-    if free < SCANT_AUDIT_BYTES:
-        yield warning("there is little room for audit events", remedy, detail)
-    else:
-        yield fine("there is room for audit events", detail=detail)
+    place = file if file.exists() else file.parent
+    yield from check_room(place, "audit events", least=1, scant=SCANT_AUDIT_BYTES)
 
 
-def _free(path: Path) -> tuple[int | None, str]:
-    """Return how many bytes this account may write, or None and why it may not."""
+def check_room(place: Path, purpose: str, *, least: int, scant: int) -> Results:
+    """Check that this account may write there, and that so many bytes are free."""
+    remedy = "make room, or check the owner (TMPDIR, ENCOUNTERS_AUDIT)"
     try:
-        free = shutil.disk_usage(path).free
+        free = shutil.disk_usage(place).free
     except OSError as failure:
-        return None, failure.strerror or type(failure).__name__
-    if not os.access(path, os.W_OK):
-        return None, "Permission denied"
-    return free, ""
+        yield error(f"{purpose} cannot be written ({failure.strerror})", remedy)
+        return
+    # Without the number: whenever it changed, the log would report it anew.
+    detail = f"{free / 1024**3:.1f} GiB free for {purpose}"
+    if not os.access(place, os.W_OK):
+        yield error(f"{purpose} cannot be written by this account", remedy)
+    elif free < least:
+        yield error(f"there is no room for {purpose}", remedy, detail)
+    elif free < scant:
+        yield warning(f"there is little room for {purpose}", remedy, detail)
+    else:
+        yield fine(f"there is room for {purpose}", detail=detail)

@@ -162,8 +162,13 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
     assert texts(health.check_refused(())) == []
     refused = texts(health.check_refused(("a.yaml:1:1: wrong", "b")))
     assert refused[1:] == ["a.yaml:1:1: wrong", "b"]
-    assert texts(check_room(tmp_path)) == []
-    assert texts(check_room(tmp_path / "nowhere"))
+    results = check_room(tmp_path, "metrics", least=0, scant=0)
+    assert [each.status for each in results] == [Status.OK]
+    results = check_room(tmp_path, "metrics", least=0, scant=2**62)
+    assert [each.status for each in results] == [Status.WARNING]
+    results = check_room(tmp_path, "metrics", least=2**62, scant=2**62)
+    assert [each.status for each in results] == [Status.ERROR]
+    assert texts(check_room(tmp_path / "nowhere", "metrics", least=0, scant=0))
     folder = tmp_path / "audit"
     folder.mkdir()
     file = folder / "audit.jsonl"
