@@ -301,7 +301,8 @@ class Settings:
         "metadata of the issuer, unless all tokens are introspected."
     )
     key_set_seconds: Annotated[int, _whole(10, 86400)] = _setting(
-        "How long a key set is fresh. Then it is fetched again in the background.",
+        "How long a key set is fresh. Then it is fetched again; while it cannot be, it is "
+        "used for another hour.",
         "300",
     )
     key_set_retry_seconds: Annotated[int, _whole(1, 300)] = _setting(

@@ -128,11 +128,11 @@ def check_redis(client: redis.Redis) -> Results:
 
 
 def check_keys(keys: KeySource) -> Results:
-    """Check that there are keys for tokens; those once fetched go on being used."""
-    if keys.freshen():
+    """Check that there are keys for tokens."""
+    if keys.current():
         yield fine("there are keys to check tokens with")
     else:
-        text = "no key set has been fetched: no token can be checked (503)"
+        text = "the key set cannot be fetched: no token can be checked (503)"
         yield error(text, "check its setting, or ENCOUNTERS_ISSUER, and firewalls")
 
 

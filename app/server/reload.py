@@ -115,11 +115,10 @@ def _run_check() -> dict[str, Any]:
     """Return what the process of the check reports, or the problem that it has."""
     # What the check counts was not served.
     environ = {k: v for k, v in os.environ.items() if k != "PROMETHEUS_MULTIPROC_DIR"}
-    problem = "The check of the mapping ended without a result: see the log above."
     try:
         # Not by stdout: whether audit events can go there is checked too.
         with TemporaryFile() as file:
-            subprocess.run(
+            subprocess.run(  # noqa: S603 - our own module
                 [sys.executable, "-m", "app.server.reload", str(file.fileno())],
                 env=environ,
                 pass_fds=[file.fileno()],
@@ -128,14 +127,11 @@ def _run_check() -> dict[str, Any]:
             )
             file.seek(0)
             report: dict[str, Any] = orjson.loads(file.read())
-            return report
-    except subprocess.TimeoutExpired:
-        problem = "The check of the mapping took too long."
-    except OSError as error:
-        problem = f"The check of the mapping cannot run: {error.strerror}."
-    except orjson.JSONDecodeError:
-        pass
-    return {"problems": [problem]}
+    except (OSError, orjson.JSONDecodeError, subprocess.TimeoutExpired) as error:
+        reason = type(error).__name__
+        problem = f"The check of the mapping has no result ({reason}): see the log."
+        return {"problems": [problem]}
+    return report
 
 
 def main(file: int) -> None:

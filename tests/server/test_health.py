@@ -186,16 +186,16 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
 def test_keys_once_fetched_are_enough(hospital: Path) -> None:
     clock = provider.Clock()
     settings = provider.settings(hospital, KEY_SET_SECONDS="10")
-    keys = KeySource(settings, provider.KEY_SET_URL, clock=clock)
+    keys = KeySource(settings, provider.KEY_SET_URL, clock)
     with responses.RequestsMock() as mock:
         mock.get(provider.KEY_SET_URL, status=503)
-        assert not keys.freshen()
+        assert not keys.current()
         clock.now += 60
         provider.publish(mock, provider.rsa())
-        assert keys.freshen()
+        assert keys.current()
         mock.upsert(responses.GET, provider.KEY_SET_URL, status=503)
         clock.now += 60
-        assert keys.freshen()
+        assert keys.current()
 
 
 # ---- the limit on requests
