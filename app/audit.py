@@ -247,12 +247,6 @@ class FileSink:
                 os.ftruncate(file, end)
                 raise _failure(errno.ENOSPC)
 
-    def check(self) -> None:
-        """Check that there is room for a line. Raises OSError."""
-        with self._open() as file:
-            if os.fstatvfs(file).f_bavail == 0:
-                raise _failure(errno.ENOSPC)
-
     @contextmanager
     def _open(self) -> Iterator[int]:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
