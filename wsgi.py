@@ -12,5 +12,5 @@ _settings = Settings.from_environ(os.environ)
 _app = create_app(_settings)
 _explorer = None
 if _settings.explorer_bind:
-    _explorer = import_module(EXPLORER).create_explorer(_app)
+    _explorer = import_module(EXPLORER).create_explorer(_app, _settings)
 application = Worker(_app, _settings, _explorer)

@@ -39,11 +39,11 @@ from app.fhir.audit_event import (
     audit_event,
     compact_event,
 )
+from app.in_process import REASON
 from app.middleware import error_response, requesting_address
 from app.observability import (
     AUDIT_EVENTS,
     AUDIT_FAILURES,
-    REASON,
     Facts,
     Stage,
     enter,

@@ -1,5 +1,6 @@
 """Fixtures for the explorer: a service, its explorer, and a browser without a network."""
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,10 +14,9 @@ import responses
 from flask import Flask
 from werkzeug.test import Client, TestResponse
 
-from explorer.explorer import create_explorer
 from tests.app import provider
 from tests.redis_server import RedisServer
-from tests.serving import Served, publish_keys, serve
+from tests.serving import Served, explorer_of, publish_keys, serve
 from toolkit.contract.hospital import EDGES, Hospital
 
 URL = "https://explorer.example.org"
@@ -120,6 +120,12 @@ class Browser:
         """Search and return the page that it leads to."""
         return self.get(self.place(kind, **form)).text
 
+    def follow(self, address: str) -> str:
+        """Return the page that a step of a result leads to."""
+        response = self.get(html.unescape(address))
+        assert response.status_code == 303, response.text
+        return self.get(response.headers["Location"]).text
+
     def steal(self, cookie: str) -> None:
         """Use the session of somebody."""
         self.http.set_cookie("__Host-explorer", cookie, domain=urlsplit(URL).hostname)
@@ -161,7 +167,7 @@ def service(
 @pytest.fixture
 def visitor(service: Served, identity_provider: responses.RequestsMock) -> Browser:
     """Return a browser that is not logged in."""
-    return Browser(create_explorer(service.app), identity_provider)
+    return Browser(explorer_of(service), identity_provider)
 
 
 @pytest.fixture
@@ -182,6 +188,6 @@ def explore(
     def made(hospital: Hospital = EDGES, **settings: str) -> Browser:
         chosen = {**SETTINGS, **settings}
         served = serve(hospital, tmp_path, redis_server.url, **chosen)
-        return Browser(create_explorer(served.app), identity_provider)
+        return Browser(explorer_of(served), identity_provider)
 
     return made
