@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Self
 
 from adapters.contract import Adapter, ResourceType
@@ -59,7 +59,6 @@ class Service:
             addresses=settings.address_requests_per_minute,
             key=derived_key(settings.seal_keys[0], b"throttle"),
         )
-        changed = settings.mapping.stat().st_mtime
         return cls(
             settings=settings,
             adapter=adapter,
@@ -75,5 +74,5 @@ class Service:
             },
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,
-            offered_since=datetime.fromtimestamp(changed, UTC).date(),
+            offered_since=mapping.changed,
         )

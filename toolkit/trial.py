@@ -36,7 +36,7 @@ from app.errors import ServiceError, answer_for_error
 from app.fhir.resources import SCHEMAS
 from app.offer import Offer, compute_offer
 from app.search.parser import Parameters, context_of, decode_form, parse_search
-from toolkit.checks.engine import Finding, plain_text, with_values
+from toolkit.checks.engine import Finding, plain_text
 from toolkit.console import MappingFile
 from toolkit.lineage import TracedField, trace
 from toolkit.source_rows import SourceRow
@@ -422,11 +422,10 @@ class Searches:
                 pairs, offer, context_of(BASE_URL, constants, zone)
             ).query
 
-    def sent(self, query: SearchQuery, *, values: bool) -> str:
+    def sent(self, query: SearchQuery) -> str:
         """Return what a search sends to the source. Raises RefusedError, AdapterError."""
-        explain = with_values(self.adapter) if values else self.adapter.explain
         with _refusals():
-            return explain(query) or "nothing is asked: nothing can match"
+            return self.adapter.explain(query) or "nothing is asked: nothing can match"
 
     def page(self, query: SearchQuery) -> Page:
         """Return what a search finds. Raises RefusedError, AdapterError."""

@@ -7,9 +7,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import responses
+from joserfc.jwk import OctKey
 
 from app.errors import OUTCOMES
 from explorer.failures import ADVICE
@@ -18,7 +20,7 @@ from tests.app import provider
 from tests.explorer.conftest import CLIENT_ID, TOKEN, URL, Browser
 from tests.redis_server import RedisServer
 from tests.serving import Served, explorer_of, serve
-from toolkit.contract.hospital import CANARIES, EDGES, Hospital
+from toolkit.contract.hospital import CANARIES, EDGES, UNIT_URL, Hospital
 
 
 def events(file: Path) -> list[dict[str, object]]:
@@ -155,6 +157,58 @@ def test_an_id_token_for_something_else_is_refused(visitor: Browser) -> None:
     ):
         assert visitor.log_in(**claims).status_code == 403, claims
         assert not visitor.is_logged_in()
+
+
+def test_an_id_token_that_somebody_else_signed_is_refused(visitor: Browser) -> None:
+    secret = OctKey.generate_key(256)
+    for signer, header in (
+        (provider.rsa("another"), {}),
+        (provider.rsa("another"), {"kid": "rsa-1"}),
+        (secret, {"kid": "rsa-1", "alg": "HS256"}),
+    ):
+        asked = visitor.begin_login()
+        alg = header.get("alg", "RS256")
+        about = {"sub": "camille", "aud": CLIENT_ID, "nonce": asked["nonce"]}
+        signed = provider.sign(signer, alg, header, **about)
+        visitor.answer("camille", "openid", id_token=signed)
+        path = f"/login/done?code=right&state={asked['state']}"
+        assert visitor.get(path).status_code == 403
+        assert not visitor.is_logged_in()
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"status": 500},
+        {"body": "no JSON"},
+        {"json": []},
+        {"json": {"issuer": "https://other.example.org/"}},
+        {"json": {"issuer": provider.ISSUER}},
+        {"json": {"issuer": provider.ISSUER, "authorization_endpoint": "http://a.b"}},
+        {"status": 302, "headers": {"Location": "https://evil.example"}},
+    ],
+    ids=str,
+)
+def test_nobody_logs_in_while_the_provider_is_away(
+    visitor: Browser, metadata: dict[str, Any]
+) -> None:
+    address = f"{provider.ISSUER}.well-known/openid-configuration"
+    visitor.provider.upsert(responses.GET, address, **metadata)
+    response = visitor.get("/login/start")
+    assert response.status_code == 503
+    assert ADVICE[503] in response.text
+
+
+def test_calls_to_the_provider_have_a_timeout_and_verified_tls(
+    visitor: Browser,
+) -> None:
+    visitor.log_in()
+    # The service fetches the keys of access tokens, too.
+    calls = [c for c in visitor.provider.calls if c.request.url != provider.KEY_SET_URL]
+    assert len(calls) >= 3
+    for call in calls:
+        assert call.request.req_kwargs["timeout"] == 2
+        assert call.request.req_kwargs["verify"]
 
 
 def test_a_provider_that_refuses_is_told(visitor: Browser) -> None:
@@ -321,6 +375,16 @@ def test_an_error_shows_the_form_and_what_to_do(camille: Browser) -> None:
     assert response.status_code == 412
     assert ADVICE[412] in response.text
     assert 'value="2024-13"' in response.text
+
+
+def test_a_ward_is_searched_by_its_code(camille: Browser) -> None:
+    """The service takes it behind the url of the extension, which nobody types."""
+    field = "service-provider._extension"
+    unit = next(stay.unit for stay in EDGES.stays if stay.unit)
+    page = camille.search(**{field: unit})
+    assert f"<code>{field}={UNIT_URL}|{unit}</code>" in page
+    assert ids(page)
+    assert not ids(camille.search(**{field: f"https://other.example.org|{unit}"}))
 
 
 def test_too_many_requests_are_told(explore: Callable[..., Browser]) -> None:
