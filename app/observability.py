@@ -5,10 +5,10 @@
 - Metrics (prometheus_client) have one name each, and nobody's data in any label. Every worker
   counts for itself; `PROMETHEUS_MULTIPROC_DIR` names the directory that they share, as the
   library documents. `adapters.instrumentation` has those of calls.
-- Spans (OpenTelemetry): one a request, and one for each call that `adapters.instrumentation`
-  observes. Where the extra `tracing` is not installed or not switched on, they cost nothing. A span
-  holds the template of a route, words of ours, numbers, the type of an error and the request
-  id; never an address, a query, a statement, a value or a message.
+- Spans (OpenTelemetry), where tracing is on: one a request, and within it one for each call
+  that `adapters.instrumentation` observes. A span holds the template of a route, words of
+  ours, numbers, the type of an error and the request id; never an address, a query, a
+  statement, a value or a message.
 """
 
 import logging
@@ -285,19 +285,21 @@ def register_tracing(app: Flask) -> None:
 
 def _begin_span() -> None:
     # Only the ids of a caller's trace are taken: `tracestate` is free text.
-    parent = request.headers.get(_PARENT)
-    carrier = {} if parent is None else {_PARENT: parent}
+    caller = {_PARENT: request.headers.get(_PARENT, "")}
     is_known = request.method in METHODS
-    route = request.url_rule.rule if request.url_rule else ""
+    name = request.method if is_known else "HTTP"
+    attributes = {
+        "http.request.method": request.method if is_known else "_OTHER",
+        "encounters.request_id": request_id() or "",
+    }
+    if request.url_rule:
+        attributes["http.route"] = request.url_rule.rule
+        name = f"{name} {request.url_rule.rule}"
     span = trace.get_tracer("encounters").start_span(
-        f"{request.method if is_known else 'HTTP'} {route}".rstrip(),
-        _propagator.extract(carrier),
-        trace.SpanKind.SERVER,
-        {
-            "http.request.method": request.method if is_known else "_OTHER",
-            **({"http.route": route} if route else {}),
-            "encounters.request_id": request_id() or "",
-        },
+        name,
+        context=_propagator.extract(caller),
+        kind=trace.SpanKind.SERVER,
+        attributes=attributes,
     )
     g.span = span, attach(trace.set_span_in_context(span))
 
