@@ -42,11 +42,11 @@ from app.config import (
 )
 from app.errors import UnavailableError
 from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
+from app.in_process import REASON
 from app.middleware import error_response, requesting_address
 from app.observability import (
     AUDIT_EVENTS,
     AUDIT_FAILURES,
-    REASON,
     Facts,
     Stage,
     enter,

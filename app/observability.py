@@ -41,13 +41,6 @@ REQUEST_ID_HEADER = "X-Request-Id"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """The methods that are named; any other may hold anything."""
 
-PERSON, REASON, TIMES = "encounters.person", "encounters.reason", "encounters.times"
-"""What the explorer, in the same process, adds to the environ of a request.
-
-Who looks, why, and a dictionary for the milliseconds of each stage. No client can send
-them: every header is named HTTP_….
-"""
-
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _access = logging.getLogger("app.access")
@@ -159,8 +152,6 @@ def _begin() -> None:
 
 def _end(response: Response) -> Response:
     response.headers.add(REQUEST_ID_HEADER, request_id() or "")
-    if (times := request.environ.get(TIMES)) is not None:
-        times.update({name: took * 1000 for name, took in stage_seconds().items()})
     if _access.isEnabledFor(logging.INFO):
         _access.info("request", extra={"data": _access_data(response)})
     return response
