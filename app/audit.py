@@ -31,7 +31,7 @@ import orjson
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
-from app.call import REASON, Call, Stage
+from app.call import Call, Stage
 from app.config import (
     AUDIT_OFF,
     AUDIT_STDOUT,
@@ -41,6 +41,7 @@ from app.config import (
     is_null_device,
 )
 from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
+from app.in_process import REASON
 from app.middleware import requesting_address
 from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters

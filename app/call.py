@@ -23,12 +23,6 @@ Parameters = Sequence[tuple[str, str]]
 CALL = "encounters.call"
 """The key of the `Call` in the environ of its request."""
 
-PERSON, REASON = "encounters.person", "encounters.reason"
-"""What the explorer, in the same process, adds to the environ of a request: who looks, and why.
-
-No client can send them: every header is named HTTP_….
-"""
-
 
 class Stage(StrEnum):
     """What a request spends its time on."""

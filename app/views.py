@@ -26,7 +26,7 @@ from werkzeug.sansio.http import is_resource_modified
 from adapters.contract import ResourceType, RowFault, SourceDataError
 from app import PATH
 from app.auth import Scope, require
-from app.call import CALL, PERSON, Call, Stage
+from app.call import CALL, Call, Stage
 from app.crypto import is_well_formed
 from app.error_responses import CONTENT_TYPE
 from app.errors import (
@@ -42,6 +42,7 @@ from app.fhir.capability import capability_statement
 from app.fhir.outcome import OUTCOME, Issue
 from app.fhir.resources import Element
 from app.fhir.summary import WHOLE, cut
+from app.in_process import PERSON
 from app.middleware import requester
 from app.observability import count_row_fault
 from app.openapi import openapi
@@ -249,7 +250,11 @@ def metadata(call: Call) -> Response:
     read_summary(single)
     service = call.service
     statement = capability_statement(
-        service.offer, service.settings.base_url, service.title, service.offered_since
+        service.offer,
+        service.settings.base_url,
+        service.title,
+        service.offered_since,
+        unit_extension=service.context.functional_unit_extension,
     )
     return Response(_json(statement, single), content_type=CONTENT_TYPE)
 
