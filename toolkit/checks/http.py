@@ -341,7 +341,7 @@ def _check_page_size(sample: Sample) -> Iterator[Finding]:
     try:
         total = sample.adapter.count(sample.query(count=SMALL_SAMPLE))
     except TooCostlyError:
-        text = "searches are refused (422) where more than one page matches: counting takes"
+        text = "searches have no total where more than one page matches: counting takes"
         text += " longer than source.count_timeout_seconds"
     else:
         if rows >= (due := min(SMALL_SAMPLE, total)):

@@ -146,7 +146,7 @@ class Measuring:
             costs.extend(self._costs(name, query))
         except TooCostlyError:
             text = (
-                "refused (422) where more than one page matches: counting takes longer"
+                "without a total where more than one page matches: counting takes longer"
             )
             self._keep(word, places[0], f"{text} than source.count_timeout_seconds")
         except SourceTimedOutError:
