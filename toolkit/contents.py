@@ -99,9 +99,13 @@ def count_contents(
     contents = Contents(every - filled, blanks or 0, different=different)
     if (longest or 0) > _LONGEST_CODE or not 0 < different <= most_codes:
         return contents
-    by_code = sa.select(cell, sa.func.count()).select_from(rows).group_by(cell)
-    counts = [(as_text(v), n) for v, n in _fetch(database, by_code) if v is not None]
-    codes, rare = _named([(text, n) for text, n in counts if text])
+    number = sa.func.count()
+    common = sa.select(cell, number).select_from(rows).group_by(cell)
+    counts = _fetch(database, common.having(number >= _FEWEST))
+    codes = _sorted([(as_text(v), n) for v, n in counts if v is not None])
+    # An empty text is no code.
+    codes = [code for code in codes if code.text]
+    rare = different - len(codes) - (1 if blanks else 0)
     return replace(contents, codes=codes, rare=rare)
 
 
@@ -112,10 +116,12 @@ def _of_times(
     text = sa.cast(cell, sa.String(30))
     is_far = sa.or_(cell < _FIRST, cell >= _FAR)
     far = sa.select(text, sa.func.count()).select_from(rows).where(is_far)
-    days, rare = _named([(str(v), n) for v, n in _fetch(database, far.group_by(text))])
+    counts = _fetch(database, far.group_by(text))
+    days = _sorted([(str(v), n) for v, n in counts if n >= _FEWEST])
     count = sa.select(sa.func.count()).select_from(rows).where(cell.is_(None))
     nulls = _fetch(database, count)
-    return Contents(nulls[0][0] if nulls else 0, far=days[:_MOST_DAYS], rare=rare)
+    missing = nulls[0][0] if nulls else 0
+    return Contents(missing, far=days[:_MOST_DAYS], rare=len(counts) - len(days))
 
 
 def _newest(
@@ -130,13 +136,10 @@ def _newest(
     return rows, rows.c[column.name]
 
 
-def _named(
-    counts: Sequence[tuple[str, int]],
-) -> tuple[tuple[ValueCount, ...], int]:
-    """Return the values that enough rows have, the commonest first, and how many others."""
-    named = [ValueCount(text, rows) for text, rows in counts if rows >= _FEWEST]
-    named.sort(key=lambda value: (-value.rows, value.text))
-    return tuple(named), len(counts) - len(named)
+def _sorted(counts: Sequence[tuple[str, int]]) -> list[ValueCount]:
+    """Return values with their rows, the commonest first."""
+    ordered = sorted(counts, key=lambda count: (-count[1], count[0]))
+    return [ValueCount(text, rows) for text, rows in ordered]
 
 
 def _clause(table: Table) -> sa.TableClause:
