@@ -434,7 +434,6 @@ class ResourceCapabilities:
     everything that the record shows (decision 19). `paging` means that results have next
     pages, `backwards` that they have previous ones. `order` describes, in words, the fixed
     order of a source that has no `sorts`. Without `listed` resources are only read by id.
-    `unpaged` are the beginnings of ids whose searches have a first page only.
     """
 
     parameters: Mapping[str, ParameterCapability] = field(default_factory=dict)
@@ -445,7 +444,6 @@ class ResourceCapabilities:
     backwards: bool = True
     order: str = ""
     listed: bool = True
-    unpaged: tuple[str, ...] = ()
 
 
 Capabilities: TypeAlias = Mapping[ResourceType, ResourceCapabilities]
