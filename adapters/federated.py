@@ -165,13 +165,10 @@ class FederatedAdapter:
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match in all sources."""
         query = replace(query, shared={})
-        by_id = replace(query, sort=Sort(SortKey.ID, query.sort.descending))
+        parts = self._by_kind[query.resource_type]
         counts = self._gather(
-            (
-                part,
-                partial(part.adapter.count, by_id if part.lacks_key(query) else query),
-            )
-            for part in self._by_kind[query.resource_type]
+            (part, partial(part.adapter.count, query))
+            for part in parts
             if part.can_match(query)
         )
         return sum(counts)
