@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from adapters.contract import ParameterCapability, Prefix, ResourceType
+from adapters.contract import ParameterCapability, ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType
+from adapters.parameters import SEARCH_PARAMETERS
 from app.console import FINDINGS, FINE, aligned, print_json
+from app.search.types import TYPES
 from toolkit.trial import RefusedError, Searches, parsed_search, searching
 
 
@@ -63,11 +64,9 @@ def _extent(
 ) -> str:
     """Return how far an offered parameter goes."""
     extent = "one value" if values == 1 else f"up to {values} values"
-    type_ = SEARCH_PARAMETERS[kind][name].type
-    if type_ is ParameterType.STRING:
-        extent += "; compares " + ", ".join(sorted(able.matches))
-    elif type_ is ParameterType.DATE:
-        extent += "; prefixes " + " ".join(p for p in Prefix if p in able.prefixes)
+    words = TYPES[SEARCH_PARAMETERS[kind][name].type].extent(able)
+    if words:
+        extent += f"; {words}"
     return extent
 
 
