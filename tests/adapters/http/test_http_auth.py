@@ -2,7 +2,9 @@
 
 import base64
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -156,6 +158,17 @@ def test_a_token_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any]) -> 
         if "expires_in" not in fields:
             adapter = opened_at(url, tmp_path, source=session)
             fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+def test_headers_that_another_request_has_fetched_meanwhile_stay() -> None:
+    logins, deadline = count(1), client.Deadline(PATIENCE)
+    credentials = Credentials(fetch=lambda _: ({"X": str(next(logins))}, math.inf))
+    refused = credentials.headers(deadline)
+    assert credentials.renew(refused)
+    renewed = credentials.headers(deadline)
+    assert credentials.renew(refused)
+    assert [refused, renewed] == [{"X": "1"}, {"X": "2"}]
+    assert credentials.headers(deadline) is renewed
 
 
 def test_who_is_refused_does_not_wait_for_the_login_of_another() -> None:

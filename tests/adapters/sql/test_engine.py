@@ -30,7 +30,7 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from adapters.sql.catalog import read_catalogue
 from adapters.sql.dialects.base import execute
-from adapters.sql.engine import Database
+from adapters.sql.engine import Database, open_databases
 from adapters.testing.harness import ask, patient, token, walk
 from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
 from tests.databases import NewDatabase
@@ -166,6 +166,30 @@ def test_postgresql_is_given_time_limits(url: str) -> None:
         connection: Any = database.run(lambda c: c.connection.driver_connection)
         parameters = connection.info.get_parameters()
         assert [parameters[name] for name in options] == ["3", "3500", "20"]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_counts_have_their_own_time_limit(url: str, tmp_path: Path) -> None:
+    limits = {"timeout_seconds": "30", "count_timeout_seconds": "2"}
+    with closing(opened(url, tmp_path, **limits)):
+        mapping = load_mapping(tmp_path / "hospital.yaml", {"PAS_URL": url})
+    told = []
+    for database in open_databases(mapping.source):
+        with closing(database):
+            told += run(database, "SHOW statement_timeout")
+    assert told == [("30s",), ("2s",)]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_a_connection_that_the_server_has_closed_is_replaced(url: str) -> None:
+    with (
+        closing(Database(url, 30, 1)) as database,
+        closing(Database(url, 30, 1)) as end,
+    ):
+        ((first,),) = run(database, "SELECT pg_backend_pid()")
+        assert run(end, f"SELECT pg_terminate_backend({first}, 30000)") == [(True,)]
+        ((second,),) = run(database, "SELECT pg_backend_pid()")
+        assert first != second
 
 
 def test_a_source_whose_connections_are_all_in_use_is_busy(url: str) -> None:

@@ -97,6 +97,20 @@ SYSTEMS_ROWS = (
     "INSERT INTO stays VALUES (1, '5', NULL), (2, '5', 'X')",
 )
 
+OTHERS = """\
+codes: {states: {table: {S: finished, X: removed}, otherwise: hidden}}
+encounter:
+  rows: SELECT id, state FROM stays
+  fields: {id: {from: id}, patient_id: P, status: {from: state, codes: states}}
+  search: [_id, status]
+"""
+
+
+OTHERS_ROWS = (
+    "CREATE TABLE stays (id INTEGER, state VARCHAR(9))",
+    "INSERT INTO stays VALUES (1, 'S'), (2, 'X'), (3, 'NEW'), (4, NULL)",
+)
+
 TYPED = """\
 encounter:
   rows: SELECT id, person FROM stays
@@ -151,6 +165,7 @@ NAMES_ROWS = (
 TABLES = {
     "absent": (ABSENT, ABSENT_ROWS),
     "systems": (SYSTEMS, SYSTEMS_ROWS),
+    "others": (OTHERS, OTHERS_ROWS),
     "typed": (TYPED, TYPED_ROWS),
     "names": (NAMES, NAMES_ROWS),
 }
@@ -182,6 +197,11 @@ FOUND: dict[str, tuple[tuple[ResourceType, Criterion, list[str]], ...]] = {
         (STAY, token("identifier", "|5"), []),
         (STAY, token("identifier", "urn:oid:1.2|5"), ["1"]),
         (STAY, token("identifier", "urn:oid:1.1|5"), ["2"]),
+    ),
+    # Where all other codes are hidden, the removed ones are not served either.
+    "others": (
+        (STAY, token("_id", "1", "2", "3", "4"), ["1"]),
+        (STAY, token("status", "finished", "hidden", "removed"), ["1"]),
     ),
     # A patient that is no id of patients is found beside one that is.
     "typed": (
