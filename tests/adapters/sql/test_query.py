@@ -162,12 +162,26 @@ NAMES_ROWS = (
     " (3, 'OLD', 'Dubois', 'Marie'), (3, 'MAIDEN', 'Lefoulon', 'Marie')",
 )
 
+FRACTIONS = """\
+encounter:
+  rows: SELECT id, began FROM stays
+  fields: {id: {from: id}, patient_id: P, status: finished, start: {from: began}}
+  search: [_id, date]
+"""
+
+FRACTIONS_ROWS = (
+    "CREATE TABLE stays (id INTEGER, began VARCHAR(30))",
+    "INSERT INTO stays VALUES (1, '2024-03-14 10:00:00'),"
+    " (2, '2024-03-14 10:00:00.5'), (3, '2024-03-14 10:00:00.500001')",
+)
+
 TABLES = {
     "absent": (ABSENT, ABSENT_ROWS),
     "systems": (SYSTEMS, SYSTEMS_ROWS),
     "others": (OTHERS, OTHERS_ROWS),
     "typed": (TYPED, TYPED_ROWS),
     "names": (NAMES, NAMES_ROWS),
+    "fractions": (FRACTIONS, FRACTIONS_ROWS),
 }
 EXTENSION = "service-provider._extension"
 CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
@@ -215,6 +229,14 @@ FOUND: dict[str, tuple[tuple[ResourceType, Criterion, list[str]], ...]] = {
         (PATIENT, text("given", "anne"), ["1"]),
         (PATIENT, text("name", "lefort"), []),
         (PATIENT, text("given", "lef"), []),
+    ),
+    # Texts with fewer digits of a second compare as the times that they mean.
+    "fractions": (
+        (STAY, dates("ge2024-03-14T10:00:00.5+01:00"), ["2", "3"]),
+        (STAY, dates("2024-03-14T10:00:00.500+01:00"), ["2", "3"]),
+        (STAY, dates("2024-03-14T10:00:00.500000+01:00"), ["2"]),
+        (STAY, dates("lt2024-03-14T10:00:00.500000+01:00"), ["1"]),
+        (STAY, dates("gt2024-03-14T10:00:00+01:00"), []),
     ),
 }
 
