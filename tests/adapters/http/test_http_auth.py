@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,6 +133,21 @@ def test_life_of_a_token(tmp_path: Path, source: responses.RequestsMock) -> None
         for _ in range(2):
             adapter.read(STAY, "1")
         assert tokens.call_count == logins, life
+
+
+def test_a_token_is_renewed_before_it_expires(
+    tmp_path: Path, source: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=None)
+    monkeypatch.setattr(client, "time", clock)
+    source.get(ONE, json=STAY_1)
+    body = {"access_token": "a", "expires_in": 3600}
+    tokens = source.post(TOKEN_URL, json=body)
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    for now[0], logins in ((0, 1), (3560, 1), (3580, 2)):
+        adapter.read(STAY, "1")
+        assert tokens.call_count == logins
 
 
 TOKENS = (

@@ -169,6 +169,14 @@ def test_postgresql_is_given_time_limits(url: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_a_value_that_an_expression_fails_on_is_no_outage(url: str) -> None:
+    with closing(Database(url, 30, 1)) as database:
+        for fails in ("SELECT 1 / 0", "SELECT CAST('x' AS INTEGER)"):
+            with pytest.raises(SourceDataError):
+                run(database, fails)
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 def test_counts_have_their_own_time_limit(url: str, tmp_path: Path) -> None:
     limits = {"timeout_seconds": "30", "count_timeout_seconds": "2"}
     with closing(opened(url, tmp_path, **limits)):
