@@ -17,7 +17,7 @@ No error knows HTTP.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -313,6 +313,18 @@ class Page:
     last: Position | None = None
     positions: tuple[Position, ...] = ()
     total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """A page of a search with the cells that its rows come from.
+
+    `columns` are in the order of the cells of a row.
+    """
+
+    page: Page
+    columns: tuple[str, ...]
+    cells: Sequence[Sequence[object]]
 
 
 class AdapterError(Exception):

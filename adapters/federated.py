@@ -10,7 +10,7 @@ is the reverse, but rows without the sort key come last in both directions (deci
 12). Ordered by id alone, one source follows the other.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,6 @@ from adapters.contract import (
     SourceUnavailableError,
     TokenCriterion,
 )
-from adapters.inspection import Check, Inspectable, Result, with_values
 from adapters.parameters import SEARCH_PARAMETERS
 
 Answer = TypeVar("Answer")
@@ -187,11 +186,11 @@ class FederatedAdapter:
 
     def explain(self, query: SearchQuery) -> str:
         """Return what each source would be sent, after its name."""
-        return self._explained(query, lambda adapter: adapter.explain)
-
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return the same with the values of the search."""
-        return self._explained(query, with_values)
+        return "\n\n".join(
+            f"-- {part.name or part.prefix}\n"
+            + part.named(partial(part.adapter.explain, source_query))
+            for _, part, source_query in self._queries(query)
+        )
 
     def check(self) -> Iterable[Problem]:
         """Return why sources do not answer or no longer fit the mapping."""
@@ -201,14 +200,6 @@ class FederatedAdapter:
             for problem in part.adapter.check()
         )
         return tuple(dict.fromkeys(problems))
-
-    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
-        """Yield the checks of each source that can be checked."""
-        for part in self._parts:
-            if part.kind in kinds and isinstance(part.adapter, Inspectable):
-                for check in part.adapter.checks((part.kind,)):
-                    run = partial(part.named, partial(_results, check, part))
-                    yield Check(part.titled(check.subject), run)
 
     def close(self) -> None:
         """Close all sources."""
@@ -250,15 +241,6 @@ class FederatedAdapter:
                 if source_query := _query_of_source(query, index, keyless=keyless):
                     yield index, part, source_query
 
-    def _explained(
-        self, query: SearchQuery, how: Callable[[Adapter], Callable[[SearchQuery], str]]
-    ) -> str:
-        return "\n\n".join(
-            f"-- {part.name or part.prefix}\n"
-            + part.named(partial(how(part.adapter), source_query))
-            for _, part, source_query in self._queries(query)
-        )
-
     def _gather(
         self, calls: Iterable[tuple[Part, Callable[[], Answer]]]
     ) -> list[Answer]:
@@ -288,11 +270,6 @@ def _answers(
     calls: Iterable[tuple[int, Part, Callable[[], Answer]]],
 ) -> dict[int, Answer]:
     return {index: part.named(call) for index, part, call in calls}
-
-
-def _results(check: Check, part: Part) -> list[Result]:
-    name = part.prefix.rstrip("-") or part.name
-    return [replace(result, part=name) for result in check.run()]
 
 
 def common(parts: Sequence[Part]) -> ResourceCapabilities:

@@ -27,7 +27,6 @@ from adapters.contract import (
     SourceBusyError,
     SourceUnavailableError,
 )
-from adapters.inspection import Inspectable, with_values
 from adapters.instrumentation import SOURCE_HELD_BACK, Kind, observe
 
 FAILURES = 5
@@ -122,7 +121,7 @@ class Breaker:
 class GuardedAdapter:
     """An adapter whose calls go through a breaker and, if given, a bulkhead.
 
-    What explains, checks, inspects and closes the adapter goes past both.
+    What explains, checks and closes the adapter goes past both.
     """
 
     def __init__(
@@ -132,12 +131,8 @@ class GuardedAdapter:
         self._breaker = breaker
         self._bulkhead = bulkhead
         self.explain = adapter.explain
-        self.explain_values = with_values(adapter)
         self.check = adapter.check
         self.close = adapter.close
-        if isinstance(adapter, Inspectable):
-            # Only then is this one Inspectable, too.
-            self.checks = adapter.checks
 
     @property
     def capabilities(self) -> Capabilities:

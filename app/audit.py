@@ -14,9 +14,11 @@ import logging
 import os
 import re
 import select
+import socket
+import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -26,34 +28,31 @@ from itertools import count
 from pathlib import Path
 
 import orjson
-from flask import Response, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
-from app.audit_chain import TURN_SECONDS, Chain
-from app.config import AUDIT_OFF, AUDIT_STDOUT, Settings
-from app.errors import UnavailableError
-from app.fhir.audit_event import (
-    AuditedResponse,
-    Deployment,
-    audit_event,
-    compact_event,
+from app.call import Call, Stage
+from app.config import (
+    AUDIT_OFF,
+    AUDIT_STDOUT,
+    PREFIX,
+    Settings,
+    SettingsError,
+    is_null_device,
 )
-from app.middleware import error_response, requesting_address
-from app.observability import (
-    AUDIT_EVENTS,
-    AUDIT_FAILURES,
-    REASON,
-    Facts,
-    Stage,
-    enter,
-    facts,
-    request_id,
-)
+from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
+from app.in_process import REASON
+from app.middleware import requesting_address
+from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
+
+TURN_SECONDS = 1.0
+"""How long a line waits for other writers, or for a reader of stdout that has stalled."""
 
 MOST_VALUES = 100
 """How many values of a request get a digest each; the rest of a list shares one."""
+
+STDOUT = 1
 
 OTHER = "(other)"
 """Written in place of the name of an unknown parameter."""
@@ -68,24 +67,45 @@ _NAMES = frozenset(
         *PRESENTATION,
     }
 )
-_BLUEPRINTS = {"encounter", "patient", "organization", "bundle"}
-_INTERACTIONS = {
-    "search": "search-type",
-    "page": "search-type",
-    "read": "read",
-    "metadata": "capabilities",
-    "history": "history-instance",
+_VIEWS: Mapping[str, tuple[str | None, str | None]] = {
+    "search_encounters": ("search-type", "Encounter"),
+    "search_patients": ("search-type", "Patient"),
+    "search_organizations": ("search-type", "Organization"),
+    "read_encounter": ("read", "Encounter"),
+    "read_patient": ("read", "Patient"),
+    "read_organization": ("read", "Organization"),
+    "page": ("search-type", "Bundle"),
+    "metadata": ("capabilities", None),
+    "history": ("history-instance", None),
 }
-"""By the name of the view."""
+"""Interaction (STU3, restful-interaction) and resource type of each view that has one."""
 
 _log = logging.getLogger(__name__)
 
 
 def open_trail(settings: Settings, *, mapping: str, site: str) -> "Trail | None":
-    """Return the trail of a deployment, None if it has none."""
+    """Return the trail of a deployment, None if it has none.
+
+    Raises SettingsError where events go to a stdout that drops them without an error.
+    """
     if settings.audit == AUDIT_OFF:
         return None
+    if settings.audit == AUDIT_STDOUT:
+        check_stdout()
     return Trail(settings, mapping=mapping, site=site)
+
+
+def check_stdout() -> None:
+    """Raise SettingsError if stdout accepts lines that nobody gets."""
+    status = os.fstat(STDOUT)
+    is_silent = is_null_device(status)
+    if stat.S_ISSOCK(status.st_mode):
+        with socket.socket(fileno=os.dup(STDOUT)) as connection:
+            is_silent = connection.type == socket.SOCK_DGRAM
+    if is_silent:
+        text = f"{PREFIX}AUDIT is stdout, which is /dev/null or a datagram socket here:"
+        fault = f"{text} nobody would get the events. Connect stdout, or name a file."
+        raise SettingsError((fault,))
 
 
 def audit_file(settings: Settings) -> "FileSink | None":
@@ -103,73 +123,60 @@ class Trail:
         self._sink = audit_file(settings) or StreamSink()
         self._digests = Digests(settings.audit_key or "")
         self._deployment = Deployment(mapping, settings.base_url, site)
-        chain_key = settings.audit_chain_key
-        self._chain = Chain(chain_key) if chain_key else None
         self._failures = count(1)
 
-    def record(self, response: Response) -> Response:
-        """Write the event of a response; return the response, or a refusal instead."""
-        enter(Stage.WRITE)
-        is_compact = self._settings.audit_form == "compact"
-        write_event = compact_event if is_compact else audit_event
-        event = write_event(self._described(response.status_code), self._deployment)
+    def record(self, call: Call, status: int) -> bool:
+        """Write the event of a response; return whether the response may be sent."""
+        call.enter(Stage.WRITE)
+        event = audit_event(self._described(call, status), self._deployment)
+        line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
         try:
-            if self._chain:
-                self._chain.write(event, self._sink.write)
-            else:
-                self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+            self._sink.write(line)
         except OSError as error:
             is_refused = self._settings.audit_failure == "refuse"
             AUDIT_FAILURES.inc()
             data = {"failures": next(self._failures), "refused": is_refused}
             _log.error("audit event not written", exc_info=error, extra={"data": data})
-            if is_refused:
-                return error_response(
-                    UnavailableError("No answer is given that cannot be audited.")
-                )
-        else:
-            AUDIT_EVENTS.inc()
-        return response
+            return not is_refused
+        AUDIT_EVENTS.inc()
+        return True
 
-    def _described(self, status: int) -> AuditedResponse:
-        settings, known = self._settings, facts()
-        blueprint, _, view = (request.endpoint or "").partition(".")
-        kind = blueprint.title() if blueprint in _BLUEPRINTS else None
-        # The response to OPTIONS is Flask's own: nothing was read.
-        is_view = request.method != "OPTIONS"
+    def _described(self, call: Call, status: int) -> AuditedResponse:
+        settings = self._settings
+        interaction, kind = _VIEWS.get(call.view, (None, None))
         is_returned = status < HTTPStatus.BAD_REQUEST
-        patients, others = _references(known.rows if is_returned else ())
+        patients, others = _references(call.rows if is_returned else ())
         type_ = "Encounter" if any(patients.values()) else "Patient"
         if settings.audit_patients == "digest":
             digest = self._digests.remembered
             patients = {digest(name): ids for name, ids in patients.items()}
         address = None
         if settings.audit_addresses:
-            address = requesting_address(settings.trusted_proxies)
+            address = requesting_address(call.environ, settings.trusted_proxies)
         return AuditedResponse(
             recorded=datetime.now(UTC).isoformat(timespec="milliseconds"),
             status=status,
-            request_id=request_id() or "",
-            interaction=_INTERACTIONS.get(view) if is_view else None,
+            request_id=call.id,
+            interaction=interaction,
             resource_type=kind,
-            client=known.client,
+            client=call.client_id,
             address=None if address is None else str(address),
             key=self._digests.fingerprint,
-            parameters=tuple(self._parameters(kind or "", known)),
-            reason=request.environ.get(REASON),
+            parameters=tuple(self._parameters(kind or "", call)),
+            reason=call.environ.get(REASON),
             returned=type_ if patients else None,
             patients={name: ",".join(ids) for name, ids in patients.items()},
             others=others,
-            bundle=known.bundle if is_returned else None,
+            bundle=call.bundle if is_returned else None,
         )
 
-    def _parameters(self, kind: str, known: Facts) -> Iterator[tuple[str, str]]:
+    def _parameters(self, kind: str, call: Call) -> Iterator[tuple[str, str]]:
         """Yield the names of parameters with digests of their values."""
-        parts: list[tuple[str, Parameters]] = [(kind, known.parameters)]
-        if id := (request.view_args or {}).get("id"):
-            parts.append((kind, (("_id", id),)))
-        if known.page_of:
-            parts.append(known.page_of)
+        parts: list[tuple[str, Parameters]] = [(kind, call.parameters)]
+        if call.resource_id:
+            parts.append((kind, (("_id", call.resource_id),)))
+        if call.page_of:
+            parts.append(call.page_of)
         left = MOST_VALUES
         for searched, pairs in parts:
             for name, text in pairs:
@@ -241,12 +248,6 @@ class FileSink:
                 os.ftruncate(file, end)
                 raise _failure(errno.ENOSPC)
 
-    def check(self) -> None:
-        """Check that there is room for a line. Raises OSError."""
-        with self._open() as file:
-            if os.fstatvfs(file).f_bavail == 0:
-                raise _failure(errno.ENOSPC)
-
     @contextmanager
     def _open(self) -> Iterator[int]:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -260,7 +261,7 @@ class FileSink:
 class StreamSink:
     """Writes to a pipe, a socket or a terminal that several processes share."""
 
-    def __init__(self, file: int = 1) -> None:
+    def __init__(self, file: int = STDOUT) -> None:
         self._file = file
         self._lock = threading.Lock()
         self._is_torn = False

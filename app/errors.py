@@ -246,3 +246,22 @@ def answer_for_status(status: int) -> Answer:
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return STATUSES[400]._replace(status=status)
     return UNEXPECTED._replace(status=status)
+
+
+def answer_for_error(error: Exception) -> Answer:
+    """Return how an exception of ours, or an unexpected one, is answered."""
+    if isinstance(error, contract.SourceDataError) and error.fault is not None:
+        return FAULTY_ROW
+    bases = type(error).__mro__
+    answer = next((OUTCOMES[base] for base in bases if base in OUTCOMES), UNEXPECTED)
+    if isinstance(error, contract.NotAskableError) and error.limit is not None:
+        text = f"Parameter '{error.parameter}' {LIMITS[error.limit]}."
+        return answer._replace(text=text, location=(f"http.{error.parameter}",))
+    if isinstance(error, ServiceError):
+        return answer._replace(
+            code=error.code or answer.code,
+            text=error.text,
+            headers=tuple({**dict(answer.headers), **dict(error.headers)}.items()),
+            location=(error.location,) if error.location else (),
+        )
+    return answer

@@ -41,6 +41,7 @@ from adapters.contract import (
     ResourceType,
 )
 from adapters.instrumentation import Kind, observe
+from app.call import Call, Stage
 from app.crypto import (
     ID_LENGTH,
     DecryptionError,
@@ -57,7 +58,6 @@ from app.errors import (
     UnknownResourceError,
 )
 from app.fhir.summary import Summary
-from app.observability import Stage, enter
 from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
 from app.search.parser import Context, Parameters, Search, parse_search
@@ -265,7 +265,6 @@ class PageStore:
     @contextmanager
     def _calling_redis(self, step: str) -> Iterator[None]:
         try:
-            enter(Stage.REDIS)
             with observe(Kind.STORE, "redis", step):
                 yield
         except REDIS_ERRORS as error:
@@ -304,14 +303,16 @@ class SearchSessions:
     context: Context
 
     def begin(
-        self, search: Search, parameters: Parameters, client: str, *, lenient: bool
+        self, call: Call, search: Search, parameters: Parameters, *, lenient: bool
     ) -> ResultPage:
         """Run a new search and store it, so that its self and next links work.
 
         Raises UnavailableError when it has a next page and Redis is away (decision 25),
         and whatever the adapter raises.
         """
+        call.enter(Stage.SOURCE)
         page = self._rows(search, Start())
+        client = call.client.id
         stored = StoredSearch(
             client,
             search.query.resource_type,
@@ -322,12 +323,13 @@ class SearchSessions:
             self.store.now(),
         )
         first = StoredPage(self.store.new_id(client), stored, Start())
-        return self._result(first, search, page)
+        return self._result(call, first, search, page)
 
-    def resume(self, stored: StoredPage, search: Search) -> ResultPage:
+    def resume(self, call: Call, stored: StoredPage, search: Search) -> ResultPage:
         """Query the source for a stored page; raises whatever the adapter raises."""
+        call.enter(Stage.SOURCE)
         page = self._rows(search, stored.start)
-        return self._result(stored, search, page)
+        return self._result(call, stored, search, page)
 
     def parse(self, stored: StoredSearch) -> Search:
         """Parse a stored search again.
@@ -368,11 +370,14 @@ class SearchSessions:
         # Rows that were deleted between page and count were still returned.
         return max(total, len(page.rows))
 
-    def _result(self, stored: StoredPage, search: Search, page: Page) -> ResultPage:
+    def _result(
+        self, call: Call, stored: StoredPage, search: Search, page: Page
+    ) -> ResultPage:
         offer = self.offer.resources[search.query.resource_type]
         targets = (
             tuple(_targets(stored.start, page, offer)) if self.offer.paging else ()
         )
+        call.enter(Stage.REDIS)
         try:
             links = self.store.save(stored, targets)
         except UnavailableError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Self
 
 from adapters.contract import Adapter, ResourceType
@@ -11,12 +11,14 @@ from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
 from app.config import Settings
 from app.crypto import derived_key
-from app.fhir.resources import Writer, compiled, resource_schemas
+from app.fhir.resources import SCHEMAS, RecordSchema
+from app.middleware import RequestLimit, Transport
 from app.offer import Offer, compute_offer
 from app.paging import PageStore, SearchSessions
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import Context, context_of
+from app.server import WAITING_PER_THREAD
 
 EXTENSION = "encounters"
 
@@ -36,7 +38,9 @@ class Service:
     authenticator: Authenticator
     throttle: Throttle
     sessions: SearchSessions
-    writers: Mapping[ResourceType, Writer]
+    schemas: Mapping[ResourceType, RecordSchema]
+    limit: RequestLimit
+    transport: Transport
     reference_key: bytes
     title: str
     offered_since: date
@@ -59,8 +63,6 @@ class Service:
             addresses=settings.address_requests_per_minute,
             key=derived_key(settings.seal_keys[0], b"throttle"),
         )
-        schemas = resource_schemas(mapping.constants)
-        changed = settings.mapping.stat().st_mtime
         return cls(
             settings=settings,
             adapter=adapter,
@@ -71,8 +73,18 @@ class Service:
             sessions=SearchSessions(
                 adapter, adapter.fingerprint, offer, store, context
             ),
-            writers={kind: compiled(schema) for kind, schema in schemas.items()},
+            schemas={
+                kind: schema(mapping.constants) for kind, schema in SCHEMAS.items()
+            },
+            limit=RequestLimit(
+                settings.threads,
+                settings.threads * WAITING_PER_THREAD,
+                settings.request_seconds,
+            ),
+            transport=Transport(
+                settings.trusted_proxies, settings.plain_http == "loopback"
+            ),
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,
-            offered_since=datetime.fromtimestamp(changed, UTC).date(),
+            offered_since=mapping.changed,
         )

@@ -19,11 +19,11 @@ from typing import NamedTuple
 from adapters.contract import Adapter, SearchQuery
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import STAY, ask, patient
-from adapters.testing.hospital import StayRow
 from tests.adapters.test_federated_plain import opened
 from tests.hospital_http import serving
 from tests.plain_api import Plain, plain_mapping_text, plain_rows
+from toolkit.contract.harness import STAY, ask, patient
+from toolkit.contract.hospital import StayRow
 
 TIMES = 5
 STAYS = 200

@@ -18,8 +18,6 @@ from itertools import count
 from pathlib import Path
 
 from adapters.contract import Adapter, SearchQuery
-from adapters.inspection import Finding, Inspectable, timed
-from adapters.testing.harness import ask, ids_of, patient
 from tests.databases import LOCALES, NewDatabase, postgresql
 from tests.gnuhealth.samples import (
     MAPPING,
@@ -29,6 +27,8 @@ from tests.gnuhealth.samples import (
     sqlite_sample,
 )
 from tests.mariadb_server import started_mariadb
+from toolkit.checks.engine import Finding, Inspectable, timed
+from toolkit.contract.harness import ask, ids_of, patient
 
 PATIENTS, STAYS, SEARCHES = 40_000, 200_000, 40
 FIRST = 100_001

@@ -4,9 +4,9 @@ import logging
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from adapters.testing.hospital import CANARIES as EDGE_CANARIES
 from app.logging import RedactingFormatter
 from demo.people import CANARIES as DEMO_CANARIES
+from toolkit.contract.hospital import CANARIES as EDGE_CANARIES
 
 CANARIES = tuple(each.lower() for each in (*EDGE_CANARIES, *DEMO_CANARIES))
 

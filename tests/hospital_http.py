@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from adapters.testing.hospital import Hospital
 from demo.http import Json, read_hospital, search
 from tests.hospital_http_rows import file_text
+from toolkit.contract.hospital import Hospital
 
 Args = Mapping[str, str]
 SECRETS = {"PAS_KEY": "k-1", "PAS_USER": "lecture", "PAS_PASSWORD": "p-1"}

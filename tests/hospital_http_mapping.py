@@ -1,6 +1,8 @@
 """The mapping file of the tiny hospital behind the demo's HTTP API."""
 
-from adapters.testing.hospital import (
+from demo.http import FRACTION, IPP, MOMENT
+from tests.hospital_http_rows import NO_END, NO_START
+from toolkit.contract.hospital import (
     FINESS_SYSTEM,
     IPP_SYSTEM,
     KINDS,
@@ -11,8 +13,6 @@ from adapters.testing.hospital import (
     Hospital,
     Ids,
 )
-from demo.http import FRACTION, IPP, MOMENT
-from tests.hospital_http_rows import NO_END, NO_START
 
 OFFSET = "{offset: debut}"
 

@@ -4,15 +4,15 @@ import json
 from collections.abc import Iterable
 from datetime import date, datetime
 
-from adapters.testing import hospital as tiny
-from adapters.testing.hospital import (
+from demo.http import FRACTION, Json
+from toolkit.contract import hospital as tiny
+from toolkit.contract.hospital import (
     Hospital,
     Ids,
     OrganizationRow,
     PatientRow,
     StayRow,
 )
-from demo.http import FRACTION, Json
 
 COLUMNS = {
     "id": "stay_id",

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.testing.hospital import Hospital, StayRow
 from demo.http import KEY_VARIABLE
 from tests.hospital_http import SECRETS
 from tests.hospital_http_rows import file_text
 from tests.live import ROOT, wait_until
+from toolkit.contract.hospital import Hospital, StayRow
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from adapters.contract import ResourceType
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.hospital import (
+from tests.databases import writing
+from toolkit.contract.hospital import (
     FINESS_SYSTEM,
     IPP_SYSTEM,
     KINDS,
@@ -23,7 +24,6 @@ from adapters.testing.hospital import (
     PatientRow,
     StayRow,
 )
-from tests.databases import writing
 
 _TABLES = """
 CREATE TABLE stays (stay_id {id} PRIMARY KEY, patient_id {id}, state {code}, kind {code},

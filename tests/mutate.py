@@ -24,7 +24,8 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 TABLE = Path(__file__).with_name("mutations.yaml")
-COPIED = ("app", "adapters", "demo", "mappings", "tests", "docs", "bench", "deploy")
+COPIED = ("app", "adapters", "toolkit", "explorer", "demo", "mappings", "clients")
+COPIED += ("tests", "docs", "bench", "deploy")
 COPIED += ("setup.cfg", "pyproject.toml", "wsgi.py", "gunicorn.conf.py")
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
 # Plugins that no test of the table uses, and that take long to import.

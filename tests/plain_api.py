@@ -10,7 +10,8 @@ from typing import Any
 
 from werkzeug import Request, Response
 
-from adapters.testing.hospital import (
+from tests.hospital_http import answer
+from toolkit.contract.hospital import (
     EDGES,
     KINDS,
     NO_END,
@@ -20,7 +21,6 @@ from adapters.testing.hospital import (
     VISIT_SYSTEMS,
     StayRow,
 )
-from tests.hospital_http import answer
 
 Json = dict[str, Any]
 

@@ -11,7 +11,6 @@ import pytest
 
 SYSTEM = (
     # Another process serves, is asked or is ended.
-    "app/cli/test_conformance.py::test_a_false_claim_is_noticed",
     "app/cli/test_audit_command.py::test_workers_of_a_service_append_to_one_file",
     "app/test_audit.py::test_a_process_that_stands_still_holds_nobody_up",
     "app/test_audit.py::test_logrotate_may_rename_the_file_at_any_time",
@@ -85,7 +84,7 @@ EXTENDED = (
     "fhir_r4/test_fhir_r4.py::test_a_real_server_is_equal",
     "fhir_r4/test_fhir_r4.py::test_check_live_has_no_error_on_a_real_server",
     "app/test_openapi.py::test_every_answer_is_one_that_is_described",
-    "app/ui/test_vendor.py::test_a_build_writes_the_same_files",
+    "test_vendor.py::test_a_build_writes_the_same_files",
     "browser/test_explorer_journeys.py",
     "browser/test_workbench_journeys.py",
     "attacks/test_made_up_links.py",
@@ -96,7 +95,6 @@ EXTENDED = (
     "attacks/test_storms.py",
     "bench/test_compared.py",
     "clients/test_generated.py",
-    "clients/test_kit_runs.py",
     "clients/test_libraries.py",
     "deploy/test_image.py",
     "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",

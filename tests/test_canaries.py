@@ -8,11 +8,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from prometheus_client import CollectorRegistry, Counter
 
-from adapters.testing.hospital import CANARIES, EDGES
 from tests.canaries import CanaryWatch, canaries_counted
 from tests.collector import collecting
 from tests.validity import InvalidBodyError
 from tests.validity.client import check_answer
+from toolkit.contract.hospital import CANARIES, EDGES
 
 OUTCOME = (
     b'{"resourceType":"OperationOutcome","issue":[{"severity":"error",'

@@ -15,7 +15,7 @@ DEPTHS = {
         *("time_zone", "encounter.fields.start.from", "codes.*"),
         "encounter.sources.*.list.paging.first",
     ),
-    "metrics": ("encounters_requests_total status",),
+    "metrics": ("encounters_request_seconds status",),
     "settings": ("ENCOUNTERS_SEAL_KEYS_FILE",),
 }
 """Names at every depth are among them."""

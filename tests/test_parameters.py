@@ -3,13 +3,13 @@
 import pytest
 
 from adapters.contract import ResourceType
-from adapters.inspection import criterion_of
 from adapters.memory import CAPABILITIES, FaultyRow, resource_type_of
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.harness import FOUND
-from adapters.testing.hospital import EDGES
 from tests.docs.pages import written
 from tests.docs.update import PARAMETERS
+from toolkit.checks.engine import criterion_of
+from toolkit.contract.harness import FOUND
+from toolkit.contract.hospital import EDGES
 
 
 def test_the_tables_of_the_pages_are_up_to_date() -> None:
@@ -22,10 +22,10 @@ def test_each_parameter_is_known_where_it_has_to_be(kind: ResourceType) -> None:
     parameters = set(SEARCH_PARAMETERS[kind])
     here = "adapters/memory.py (and adapters/matching.py) lacks one"
     assert set(CAPABILITIES[kind].parameters) == parameters, here
-    here = "adapters/testing/harness.py: the contract suite has no search by it"
+    here = "toolkit/contract/harness.py: the contract suite has no search by it"
     searched = {each.parameter for _, criteria, _ in FOUND[kind] for each in criteria}
     assert parameters <= searched, here
-    here = "adapters/inspection.py makes nothing of a row that has a value"
+    here = "toolkit/checks/engine.py makes nothing of a row that has a value"
     records = [
         record
         for record in EDGES.records()

@@ -3,7 +3,7 @@
 SearchQuery → query.py → parameters → paging.py → client.py → rows → records
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from adapters.contract import (
     Sort,
     SortKey,
     SourceDataError,
+    SourcePage,
     SourceTimedOutError,
     SourceUnavailableError,
     StringCriterion,
@@ -54,7 +55,6 @@ from adapters.http.query import (
     split,
     with_key,
 )
-from adapters.inspection import Check, SourcePage, SourceRow
 from adapters.mapping.model import (
     HttpSection,
     ItemMapping,
@@ -88,6 +88,7 @@ class HttpAdapter:
         self, mapping: SourceMapping, beside: "HttpAdapter | None" = None
     ) -> None:
         """Share the connections and the login of `beside`, an adapter of the same API."""
+        self.mapping = mapping
         self._config = mapping.source
         self._source: Source = beside._source if beside else Source(mapping.source)
         self._sections = {
@@ -161,21 +162,20 @@ class HttpAdapter:
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource."""
         section = self._sections[resource_type]
+        return refuse_unserved(section.record(self.read_row(resource_type, id)))
+
+    def read_row(self, resource_type: ResourceType, id: str) -> Row:
+        """Return the row of one resource, hidden and removed ones too.
+
+        Raises NotFoundError, GoneError, SourceUnavailableError, SourceDataError.
+        """
         deadline = Deadline(self._config.timeout_seconds)
-        row = _read_row(self._source, section, id, deadline)
-        return refuse_unserved(section.record(row))
+        return _read_row(self._source, self._sections[resource_type], id, deadline)
 
     def explain(self, query: SearchQuery) -> str:
         """Return the request of a page, its values as placeholders."""
-        return self._explained(query, hidden=True)
-
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return the request of a page with its values."""
-        return self._explained(query, hidden=False)
-
-    def _explained(self, query: SearchQuery, *, hidden: bool) -> str:
         questions = questions_of(self._sections[query.resource_type], query)
-        texts = (each.explained(query.count, hidden=hidden) for each in questions)
+        texts = (question.explained(query.count) for question in questions)
         return "\n".join(texts) or "no request is sent: nothing can match"
 
     def check(self) -> Iterable[Problem]:
@@ -184,7 +184,7 @@ class HttpAdapter:
             if section.http.list is None:
                 continue
             try:
-                rows = self._first_rows(section, 1)
+                rows = self.first_rows(kind, 1)
             except AdapterError as error:
                 text = f"{section.mapping.mark}: {kind}: {error}"
                 outage = isinstance(error, SourceUnavailableError)
@@ -194,21 +194,17 @@ class HttpAdapter:
                     mark = section.mapping.fields["id"].mark
                     yield Problem(f"{mark}: {kind}.id: no row holds it there")
 
-    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
-        """Yield what `check --live` examines, section by section."""
-        # Here, since the service itself never inspects a source.
-        from adapters.http.inspect import Sample, checks
-
-        for kind, section in self._sections.items():
-            if kind in kinds:
-                first_rows = partial(self._first_rows, section)
-                yield from checks(Sample(section, self, first_rows, self._config))
-
     def close(self) -> None:
         """Close the connections."""
         self._source.client.close()
 
-    def _first_rows(self, section: "Section", size: int) -> tuple[Row, ...]:
+    def section(self, kind: ResourceType) -> "Section":
+        """Return the section of a resource type that the mapping has."""
+        return self._sections[kind]
+
+    def first_rows(self, kind: ResourceType, size: int) -> tuple[Row, ...]:
+        """Return the first rows of a list. Raises AdapterError."""
+        section = self._sections[kind]
         assert section.http.list is not None, "only sections with a list are inspected"
         question = Question(section, section.http.list)
         deadline = Deadline(self._config.timeout_seconds)
@@ -482,13 +478,11 @@ class Question:
         values = (*self.fixed, *self.criteria, *self.order, *count, *pairs)
         return Call(self.list.method.upper(), self.list.path, values)
 
-    def explained(self, size: int, *, hidden: bool) -> str:
-        """Return the request as text; `hidden` replaces the values of the search by `?`."""
+    def explained(self, size: int) -> str:
+        """Return the request as text, with `?` for the values of the search."""
         public = {*self.fixed, *self.order}
         values = self.call((), size).values
-        shown = [
-            f"{n}={'?' if hidden and (n, v) not in public else v}" for n, v in values
-        ]
+        shown = [f"{n}={v if (n, v) in public else '?'}" for n, v in values]
         return f"{self.list.method.upper()} {self.list.path} {' '.join(shown)}"
 
 
@@ -537,16 +531,3 @@ def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> 
     if row_id != own:
         raise NotFoundError(kind)
     return row
-
-
-def find_http_rows(
-    mapping: SourceMapping, resource_type: ResourceType, ids: Sequence[str]
-) -> list[SourceRow]:
-    """Return the rows of resources, even hidden or removed ones, for previews."""
-    section, source = open_section(mapping, resource_type), Source(mapping.source)
-    columns, seconds = own_columns(section.mapping), mapping.source.timeout_seconds
-    try:
-        rows = [_read_row(source, section, id, Deadline(seconds)) for id in ids]
-    finally:
-        source.client.close()
-    return [SourceRow(section.mapping, columns, *section.cells(row)) for row in rows]

@@ -3,7 +3,7 @@
 SearchQuery → conditions (query.py) → statements of a page (keyset.py) → rows → records.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -26,12 +26,12 @@ from adapters.contract import (
     SearchQuery,
     SortKey,
     SourceDataError,
+    SourcePage,
     SourceTimedOutError,
     SourceUnavailableError,
     StringMatch,
     TooCostlyError,
 )
-from adapters.inspection import Check, Finding, SourcePage, SourceRow
 from adapters.mapping.model import (
     DateReading,
     ItemMapping,
@@ -117,6 +117,16 @@ class SqlAdapter:
         }
 
     @property
+    def database(self) -> Database:
+        """The connections for pages and reads; counts have their own."""
+        return self._pages
+
+    @property
+    def mapping(self) -> SourceMapping:
+        """The mapping that this adapter serves."""
+        return self._mapping
+
+    @property
     def capabilities(self) -> Capabilities:
         """The capabilities of each resource type that the mapping has."""
         return self._capabilities
@@ -175,15 +185,9 @@ class SqlAdapter:
         )
         return "\n\n".join(texts)
 
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return them with their values, to be pasted into the client of the database."""
-        each = self._statements(query)
-        texts = [label + self._pages.pasted(statement) for label, statement in each]
-        return "\n\n".join(filter(None, [self._pages.dialect.session, *texts]))
-
     def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
-        section = self._section(query.resource_type)
+        section = self.section(query.resource_type)
         for statement in section.merges.first_steps(query) if section.merges else ():
             yield _OF_MERGES, statement
         meant, _ = section.meant(self._pages, query)
@@ -200,40 +204,26 @@ class SqlAdapter:
         opening = partial(open_section, self._pages, self._mapping)
         kinds = self._mapping.resources
         questions: list[Callable[[], object]] = [partial(opening, k) for k in kinds]
-        for question in (*questions, self._refuse_writing):
+        for question in (*questions, self.refuse_writing):
             try:
                 question()
             except AdapterError as error:
                 is_outage = isinstance(error, SourceUnavailableError)
                 yield Problem(str(error), outage=is_outage)
 
-    def _refuse_writing(self) -> None:
+    def refuse_writing(self) -> None:
+        """Raise UnfitError if the account of the source may change tables."""
         source = self._mapping.source
         if not source.may_write and self._pages.may_write():
             raise UnfitError([MappingProblem(source.mark, "source", _MAY_WRITE)])
-
-    def checks(self, kinds: Collection[ResourceType]) -> Iterator[Check]:
-        """Yield the checks of `mapping check --live`, section by section."""
-        # Here, since only tools inspect.
-        from adapters.sql.inspect import checks
-
-        yield Check("account", partial(_findings, self._refuse_writing))
-        for kind in self._mapping.resources:
-            if kind in kinds:
-                columns = partial(_findings, partial(self._section, kind))
-                yield Check(f"{kind}: columns", columns)
-                try:
-                    section = self._section(kind)
-                except SourceDataError:
-                    continue
-                yield from checks(section, self._mapping, self._pages, self)
 
     def close(self) -> None:
         """Close the connections."""
         self._pages.close()
         self._counts.close()
 
-    def _section(self, resource_type: ResourceType) -> "Section":
+    def section(self, resource_type: ResourceType) -> "Section":
+        """Return a section, its columns read once. Raises UnfitError, SourceUnavailableError."""
         section = self._sections.get(resource_type)
         if section is None:
             # Two threads that come first both read; neither waits for a slow database.
@@ -248,23 +238,15 @@ class SqlAdapter:
 
         A statement that no longer fits its table is refused: somebody has altered it.
         """
-        section = self._section(resource_type)
+        section = self.section(resource_type)
         try:
             return question(section)
         except StatementRefusedError:
             self._sections.pop(resource_type, None)
-            current = self._section(resource_type)
+            current = self.section(resource_type)
             if current.described == section.described:
                 raise
             return question(current)
-
-
-def _findings(question: Callable[[], object]) -> Iterator[Finding]:
-    """Yield what a question raises as unfit."""
-    try:
-        question()
-    except UnfitError as error:
-        yield from map(Finding.of, error.problems)
 
 
 def _capabilities(
@@ -292,28 +274,6 @@ def _capabilities(
     last_updated = section.fields.get("last_updated")
     dated = last_updated is not None and last_updated.covers_all
     return ResourceCapabilities(parameters, sorts, keyset=True, dated=dated)
-
-
-def find_sql_rows(
-    mapping: SourceMapping, resource_type: ResourceType, ids: Sequence[str]
-) -> list[SourceRow]:
-    """Read the rows of resources, hidden and removed ones too.
-
-    Raises NotFoundError, SourceUnavailableError, SourceDataError.
-    """
-    source = mapping.source
-    database = Database(source.url, source.timeout_seconds, 1)
-    try:
-        section = open_section(database, mapping, resource_type)
-        rows = [section.read(database, id) for id in ids]
-        items = section.extras(database, rows)
-    finally:
-        database.close()
-    columns = section.selected
-    return [
-        SourceRow(section.mapping, columns, tuple(row), of_row)
-        for row, of_row in zip(rows, items, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -581,7 +541,7 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
         if name := name_of(pattern, message, rows):
             return (
                 f"the account of the source may not read {name}: run {grant}"
-                f" {name} TO the account (encounters mapping grants)"
+                f" {name} TO the account"
             )
     for pattern in dialect.missing:
         if name := name_of(pattern, message, rows):

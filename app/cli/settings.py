@@ -16,8 +16,8 @@ from adapters.mapping.document import (
     variables_in,
 )
 from adapters.mapping.problems import MappingError
-from app.cli.tools import FINDINGS, FINE, aligned, print_json
 from app.config import PREFIX, SETTINGS, Entry, Origin, read_settings
+from app.console import FINDINGS, FINE, aligned, print_json
 
 _HIDDEN, _AT_FAULT = "(hidden)", "at fault"
 

@@ -8,6 +8,12 @@ import os
 import tempfile
 from pathlib import Path
 
+EXPLORER = "explorer.explorer"
+"""The module that serves pages for people on a listener of their own.
+
+The service does not import it: it is loaded where a deployment has such a listener.
+"""
+
 WAITING_PER_THREAD = 3
 SPARE_THREADS = 4
 

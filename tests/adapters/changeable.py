@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from adapters.contract import Adapter
 from adapters.memory import MemoryAdapter
-from adapters.testing.harness import Opened
-from adapters.testing.hospital import Hospital, StayRow
+from toolkit.contract.harness import Opened
+from toolkit.contract.hospital import Hospital, StayRow
 
 
 class Changeable(Opened):

@@ -15,8 +15,6 @@ from adapters import open_adapter
 from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading
-from adapters.testing.harness import Open
-from adapters.testing.hospital import Hospital, Ids
 from demo.http import KEY_HEADER
 from tests.adapters import emptied
 from tests.adapters.changeable import Changeable
@@ -27,6 +25,8 @@ from tests.hospital_http_rows import COLUMNS
 from tests.hospital_server import HospitalServer, demo_http
 from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.sets import SERVERS
+from toolkit.contract.harness import Open
+from toolkit.contract.hospital import Hospital, Ids
 
 opened, url = emptied.opened, emptied.url
 """Fixtures, which pytest finds by name here."""

@@ -23,8 +23,8 @@ from adapters.contract import (
 from adapters.federated import FederatedAdapter
 from adapters.mapping.load import load_mapping
 from adapters.memory import FaultyRow, MemoryAdapter, Row
-from adapters.testing.hospital import PARIS, Hospital, StayRow
 from tests.hospital_sql import Tables, mapping_text
+from toolkit.contract.hospital import PARIS, Hospital, StayRow
 
 NAMES = ("north", "south")
 PREFIXES = ("n-", "s-")

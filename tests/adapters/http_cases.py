@@ -13,12 +13,12 @@ import pytest
 from adapters.contract import AdapterError, Page, RowFault
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing import harness as asking
-from adapters.testing.hospital import EDGES, Hospital
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.hospital_http_rows import COLUMNS, stay
 from tests.live import HOST
+from toolkit.contract import harness as asking
+from toolkit.contract.hospital import EDGES, Hospital
 
 URL = "http://pas.invalid/api"
 LIMITS = "timeout_seconds: 30, count_timeout_seconds: 30"

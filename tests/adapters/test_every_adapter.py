@@ -1,3 +1,3 @@
 """The contract suite, over every adapter of ours that `conftest.py` opens."""
 
-from adapters.testing.suite import *  # noqa: F403
+from toolkit.contract.suite import *  # noqa: F403

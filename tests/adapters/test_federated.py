@@ -34,7 +34,8 @@ from adapters.contract import (
 )
 from adapters.federated import FederatedAdapter, Part, common
 from adapters.memory import MemoryAdapter
-from adapters.testing.harness import (
+from tests.adapters.group import PREFIXES, served
+from toolkit.contract.harness import (
     PATIENT,
     STAY,
     ask,
@@ -44,12 +45,11 @@ from adapters.testing.harness import (
     token,
     walk,
 )
-from adapters.testing.hospital import (
+from toolkit.contract.hospital import (
     EDGES,
     PARIS,
     Hospital,
 )
-from tests.adapters.group import PREFIXES, served
 
 PATIENCE = 60.0
 

@@ -19,7 +19,13 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import (
+from app.logging import describe_error
+from tests.adapters.group import PREFIXES, SHARED, GroupModel
+from tests.adapters.http_cases import rows_of
+from tests.hospital_http import Api, answer, serving
+from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.hospital_sql import Tables, mapping_text
+from toolkit.contract.harness import (
     NEWEST_FIRST,
     STAY,
     ask,
@@ -27,13 +33,7 @@ from adapters.testing.harness import (
     token,
     walk,
 )
-from adapters.testing.hospital import EDGES, Hospital, Ids
-from app.logging import describe_error
-from tests.adapters.group import PREFIXES, SHARED, GroupModel
-from tests.adapters.http_cases import rows_of
-from tests.hospital_http import Api, answer, serving
-from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.hospital_sql import Tables, mapping_text
+from toolkit.contract.hospital import EDGES, Hospital, Ids
 
 NEVER = "2024-03-31 02:30:00"
 SOUTH = replace(EDGES, stays=tuple(row for row in EDGES.stays if row.began != NEVER))

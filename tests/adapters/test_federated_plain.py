@@ -22,10 +22,10 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import NEWEST_FIRST, ask, ids_of
-from adapters.testing.hospital import StayRow
 from tests.hospital_http import answer, serving
 from tests.plain_api import Plain, plain_rows
+from toolkit.contract.harness import NEWEST_FIRST, ask, ids_of
+from toolkit.contract.hospital import StayRow
 
 Times: TypeAlias = Sequence[str | None]
 ORDERS = (NEWEST_FIRST, Sort(SortKey.DATE))

@@ -16,8 +16,8 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
 from tests.adapters.emptied import Opened
+from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
 
 MAPPING = """\
 codes:

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from adapters.memory import Row
-from adapters.testing.harness import ask, token
-from adapters.testing.hospital import Hospital, Ids, StayRow
 from tests.adapters.changeable import Changeable
 from tests.adapters.group import PREFIXES, Group, open_group, served
 from tests.adapters.sql.test_keyset import PLACE, walk
 from tests.databases import NewDatabase
+from toolkit.contract.harness import ask, token
+from toolkit.contract.hospital import Hospital, Ids, StayRow
 
 NO_HOUR = "2024-03-31 02:30:00"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters import plausibility
 from adapters.contract import EncounterRecord
-from adapters.inspection import hidden_zone
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ResourceMapping
 from adapters.mapping.slots import places_of
+from toolkit.checks import plausibility
+from toolkit.checks.engine import hidden_zone
 
 NOW = datetime(2025, 7, 1, 10, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

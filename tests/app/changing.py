@@ -7,10 +7,10 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from adapters.testing.hospital import Hospital, StayRow
 from tests.hospital_sql import Tables
 from tests.redis_server import RedisServer
 from tests.serving import Served, serve
+from toolkit.contract.hospital import Hospital, StayRow
 
 SEAL_KEYS = tuple(Fernet.generate_key().decode() for _ in range(2))
 """A key to seal pages with, and the one that follows it."""

@@ -7,11 +7,11 @@ from typing import TypeAlias
 import pytest
 import responses
 
-from adapters.testing.hospital import EDGES
 from tests.app.changing import SEAL_KEYS, Changing, changing
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, publish_keys, serve
+from toolkit.contract.hospital import EDGES
 
 Mapped: TypeAlias = Callable[..., Served]
 

@@ -7,12 +7,12 @@ import pytest
 import requests
 import responses
 
-from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.app.answers import body, refused
 from tests.app.conftest import Mapped
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, relations, serve
+from toolkit.contract.hospital import EDGES
 
 NEEDS = {
     "Encounter/1": "ENCOUNTER_READ",

@@ -16,12 +16,12 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.harness import FOUND
-from adapters.testing.hospital import UNIT_URL
 from tests.app.answers import body, refused
 from tests.app.conftest import Mapped
 from tests.docs.pages import DOCS, section, table
 from tests.serving import Served, ids, link
+from toolkit.contract.harness import FOUND
+from toolkit.contract.hospital import UNIT_URL
 
 SAMPLE = Path(__file__).parents[1] / "stu3/sample-capabilitystatement.json"
 PROFILES = ("full", "group-a", "group-b")

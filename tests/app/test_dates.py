@@ -17,8 +17,6 @@ from adapters.contract import (
 )
 from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
-from adapters.testing.hospital import EDGES, PARIS, Hospital, StayRow
-from adapters.testing.suite import TABLE
 from app import create_app
 from app.search.dates import parse_date
 from tests.app import provider
@@ -27,6 +25,8 @@ from tests.app.changing import Changing
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, issues, serve
+from toolkit.contract.hospital import EDGES, PARIS, Hospital, StayRow
+from toolkit.contract.suite import TABLE
 
 ROWS = TABLE["rows"]
 CASES: tuple[str, ...] = tuple(dict.fromkeys(row["period_case"] for row in ROWS))

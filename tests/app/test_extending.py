@@ -16,13 +16,13 @@ from adapters.federated import Part
 from adapters.mapping.model import Constants
 from adapters.mapping.profile import load_profile
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
-from adapters.testing.harness import ask, ids_of
-from adapters.testing.hospital import EDGES, PARIS
 from app.fhir.capability import capability_statement
 from app.offer import Offer, compute_offer
 from app.openapi import openapi
 from app.search.parser import context_of, parse_search
 from tests.serving import BASE_URL
+from toolkit.contract.harness import ask, ids_of
+from toolkit.contract.hospital import EDGES, PARIS
 
 ENCOUNTER = ResourceType.ENCOUNTER
 ROW = SearchParameter(
@@ -30,7 +30,6 @@ ROW = SearchParameter(
     ParameterType.REFERENCE,
     ("organization_id",),
     "The hospital of the stay.",
-    "Hospital",
     "[[`null`, serviceProvider.reference]]",
     target=ResourceType.ORGANIZATION,
 )

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import responses
 
-from adapters.testing.harness import NEWEST_FIRST
-from adapters.testing.hospital import EDGES
 from app.logging import RedactingFormatter
 from tests.adapters.test_federated_http import group_text
 from tests.adapters.test_federated_plain import TIMES, opened
@@ -18,6 +16,8 @@ from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, issues, relations, serve
+from toolkit.contract.harness import NEWEST_FIRST
+from toolkit.contract.hospital import EDGES
 
 
 @pytest.fixture

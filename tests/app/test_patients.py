@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 import responses
 
-from adapters.testing.hospital import (
+from tests.app.answers import body, refused
+from tests.hospital_sql import mapping_text
+from tests.redis_server import RedisServer
+from tests.serving import Served, ids, relations, serve
+from toolkit.contract.hospital import (
     EDGES,
     FINESS_SYSTEM,
     IPP_SYSTEM,
@@ -14,10 +18,6 @@ from adapters.testing.hospital import (
     Hospital,
     OrganizationRow,
 )
-from tests.app.answers import body, refused
-from tests.hospital_sql import mapping_text
-from tests.redis_server import RedisServer
-from tests.serving import Served, ids, relations, serve
 
 FULL = Path(__file__).parents[2] / "mappings" / "profiles" / "full.yaml"
 

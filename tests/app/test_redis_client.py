@@ -15,7 +15,6 @@ import responses
 from cryptography.fernet import Fernet
 
 from adapters.contract import Group, Position, ResourceType
-from adapters.testing.hospital import EDGES
 from app.errors import GonePageError, UnavailableError
 from app.paging import PageStore, Start, StoredPage, StoredSearch
 from app.rate_limit import Throttle
@@ -25,6 +24,7 @@ from tests.live import HOST, free_ports, listens
 from tests.sentinels import PATIENCE, Watched, begin, until
 from tests.serving import Served, ids, link, serve
 from tests.tls import certificate_for
+from toolkit.contract.hospital import EDGES
 
 WITH_TLS = shutil.which("redis-server")
 

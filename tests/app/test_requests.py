@@ -7,10 +7,10 @@ import pytest
 import responses
 from werkzeug.test import TestResponse
 
-from adapters.testing.hospital import UNIT_URL, Hospital, StayRow
 from tests.app.answers import body, messages, parameters, raw, refused
 from tests.redis_server import RedisServer
 from tests.serving import FORM, Served, ids, issues, link, relations, serve
+from toolkit.contract.hospital import UNIT_URL, Hospital, StayRow
 
 LENIENT = {"Prefer": "handling=lenient"}
 STRICT = {"Prefer": "handling=strict"}

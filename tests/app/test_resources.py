@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from adapters.testing.hospital import EDGES
 from tests.app.answers import body, pages
 from tests.serving import Served, issues
+from toolkit.contract.hospital import EDGES
 
 R4_ONLY = ("serviceType", "reasonCode", "basedOn", "supportedProfile", '"source"')
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
 from tests.app.answers import body, messages, pages, refused
 from tests.app.conftest import Mapped
 from tests.serving import Served, ids, issues
+from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
 LOCAL_SYSTEM = "https://example.org/fhir/CodeSystem/stay-kinds"
 ACT_CODE = "http://hl7.org/fhir/v3/ActCode"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import responses
 
-from adapters.testing.hospital import EDGES, UNIT_URL
 from app.service import EXTENSION
 from tests.app.answers import body, messages, refused
 from tests.hospital_sql import Tables, mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, serve
+from toolkit.contract.hospital import EDGES, UNIT_URL
 
 LENIENT = {"Prefer": "handling=lenient"}
 PREFERENCES = ({}, LENIENT)

@@ -14,7 +14,11 @@ from adapters.contract import (
     StringMatch,
 )
 from adapters.memory import MemoryAdapter
-from adapters.testing.harness import (
+from tests.app.answers import body, pages, refused
+from tests.app.conftest import Mapped
+from tests.hospital_sql import covering_changes, mapping_text
+from tests.serving import BASE_URL, Served, ids, issues
+from toolkit.contract.harness import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -25,7 +29,7 @@ from adapters.testing.harness import (
     text,
     token,
 )
-from adapters.testing.hospital import (
+from toolkit.contract.hospital import (
     EDGES,
     FINESS_SYSTEM,
     IPP_SYSTEM,
@@ -33,10 +37,6 @@ from adapters.testing.hospital import (
     UNIT_URL,
     VISIT_SYSTEMS,
 )
-from tests.app.answers import body, pages, refused
-from tests.app.conftest import Mapped
-from tests.hospital_sql import covering_changes, mapping_text
-from tests.serving import BASE_URL, Served, ids, issues
 
 
 def _ids_in_order(served: Served, kind: str, params: Mapping[str, str]) -> list[str]:

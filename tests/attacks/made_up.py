@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.hospital import UNIT_URL
 from tests.serving import BASE_URL
+from toolkit.contract.hospital import UNIT_URL
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 """How many examples each attack takes; 0 for as few as `make test` has time for."""

@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sa
 from werkzeug.test import TestResponse
 
-from adapters.testing.hospital import Hospital
 from app.service import EXTENSION
 from tests.app.changing import NEWEST_FIRST, SEAL_KEYS, STAYS
 from tests.attacks.faulty_proxy import FaultyProxy
@@ -22,6 +21,7 @@ from tests.live import HOST
 from tests.redis_server import RedisServer
 from tests.server.running import keys
 from tests.serving import Served, ids, link, relations, serve
+from toolkit.contract.hospital import Hospital
 
 HOSPITAL = Hospital(STAYS)
 WALK = [str(number) for number in NEWEST_FIRST]

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from adapters.contract import Adapter, ResourceType
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.hospital import EDGES
 from app import create_app
 from app.service import EXTENSION
 from tests.app import provider
@@ -23,6 +22,7 @@ from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.mariadb_server import INSTALLER, MariaServer, _server
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, FORM, Served, ids
+from toolkit.contract.hospital import EDGES
 
 KINDS = tuple(kind.value for kind in ResourceType)
 MODEL = "model"

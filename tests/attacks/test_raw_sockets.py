@@ -14,11 +14,11 @@ from functools import cache
 
 import pytest
 
-from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.live import HOST
 from tests.redis_server import RedisServer
 from tests.server.running import PATIENCE, Running, edges, running
+from toolkit.contract.hospital import EDGES
 
 CANARY = b"QUENTIN-4711"
 STAY = str(EDGES.stays[0].id).encode()

@@ -15,12 +15,12 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from werkzeug.serving import make_server
 
-from app.ui.workbench import Workbench, create_workbench
 from tests.browser.visits import log_in, open_tab, search_emergencies
 from tests.browser.watching import ARGUMENTS, CHROMIUM, DARK, NARROW, visiting
 from tests.docs.pages import DOCS
 from tests.docs.running import Demo, running_demo
 from tests.live import HOST, ROOT
+from toolkit.workbench import Workbench, create_workbench
 
 PICTURES = DOCS / "pictures"
 LOW = {"viewport": {"width": 1280, "height": 800}}

@@ -18,8 +18,6 @@ from flask import Flask
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from adapters.testing.hospital import Hospital as Rows
-from adapters.testing.hospital import OrganizationRow, PatientRow, StayRow
 from tests.app import provider
 from tests.clients.fault_server import PATH, Answer, Expiry, Fault, Gone
 from tests.clients.hospital import Hospital, Record, State
@@ -27,6 +25,8 @@ from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.serving import serve
+from toolkit.contract.hospital import Hospital as Rows
+from toolkit.contract.hospital import OrganizationRow, PatientRow, StayRow
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -21,7 +21,10 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import (
+from demo.people import CANARIES, CANARY_INS, CANARY_PATIENT
+from tests.demo.filled import Filled
+from tests.live import ROOT
+from toolkit.contract.harness import (
     ORGANIZATION,
     PATIENT,
     STAY,
@@ -31,9 +34,6 @@ from adapters.testing.harness import (
     text,
     token,
 )
-from demo.people import CANARIES, CANARY_INS, CANARY_PATIENT
-from tests.demo.filled import Filled
-from tests.live import ROOT
 
 FHIR_ID = re.compile(r"[A-Za-z0-9\-.]{1,64}")
 INS_SYSTEM = "urn:oid:1.2.250.1.213.1.4.10"

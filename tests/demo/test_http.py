@@ -14,10 +14,6 @@ from werkzeug.test import Client
 from adapters.contract import EncounterRecord, SourceDataError
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import (
-    ORGANIZATION,
-    ask,
-)
 from demo import tables
 from demo.hospital import generate
 from demo.http import (
@@ -35,6 +31,10 @@ from demo.people import Row
 from tests.hospital_http import SECRETS, serving
 from tests.hospital_server import demo_http
 from tests.live import ROOT
+from toolkit.contract.harness import (
+    ORGANIZATION,
+    ask,
+)
 
 MAPPING = ROOT / "mappings" / "group-a" / "group-a.yaml"
 KEY = SECRETS["PAS_KEY"]

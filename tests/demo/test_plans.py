@@ -23,12 +23,12 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from adapters.sql.adapter import open_section
 from adapters.sql.engine import Database
-from adapters.testing.harness import NEWEST_FIRST, STAY, ask, dates, patient, token
 from demo.hospital import fill
 from tests.databases import NewDatabase
 from tests.demo.conftest import MAPPING
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
+from toolkit.contract.harness import NEWEST_FIRST, STAY, ask, dates, patient, token
 
 STAYS = 5000
 UPDATED = Sort(SortKey.LAST_UPDATED, descending=True)

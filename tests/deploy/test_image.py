@@ -18,7 +18,6 @@ from cryptography.fernet import Fernet
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.deploy import containers
 from tests.deploy.containers import Container
@@ -28,6 +27,7 @@ from tests.hospital_sql import Tables
 from tests.live import HOST, ROOT, free_ports, wait_until
 from tests.redis_server import RedisServer
 from tests.server.running import keys
+from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.skipif(
     bool(containers.MISSING),

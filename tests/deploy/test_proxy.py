@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.certificates import certify
 from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx, nginx_conf
@@ -19,6 +18,7 @@ from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.server.running import Running, edges, running
 from tests.validity.client import check_answer
+from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 

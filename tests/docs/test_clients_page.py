@@ -11,7 +11,6 @@ import responses
 
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
 from adapters.parameters import RESULT_PARAMETERS
-from adapters.testing.hospital import EDGES
 from app.config import DEFAULT_SCOPES
 from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
 from tests.app import provider
@@ -21,6 +20,7 @@ from tests.docs.running import Demo
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve
+from toolkit.contract.hospital import EDGES
 
 PAGE = CLIENTS.read_text("utf-8")
 ERRORS = section(PAGE, "Handle errors")

@@ -24,7 +24,6 @@ from cryptography.fernet import Fernet
 from joserfc.jwk import Key
 from werkzeug.wrappers import Request, Response
 
-from adapters.testing.hospital import Hospital
 from tests.app import provider
 from tests.databases import postgresql
 from tests.deploy.proxies import nginx
@@ -36,6 +35,7 @@ from tests.live import HOST, ROOT, free_ports, listens
 from tests.redis_server import RedisServer
 from tests.sentinels import until
 from tests.server.running import SERVE
+from toolkit.contract.hospital import Hospital
 
 KEY_SET_SECONDS = 10
 
@@ -248,7 +248,6 @@ class Deployment:
         self.secrets.mkdir()
         self.write_secret("SEAL_KEYS", seal_key())
         self.write_secret("AUDIT_KEY", audit_key())
-        self.write_secret("AUDIT_CHAIN_KEY", audit_key())
         self.write_secret("REDIS_URL", redis_url)
         self.write_secret("INTROSPECTION_CLIENT_SECRET", "first-secret")
         self.write_secret("PAS_URL", self.database.account("first", "first"))

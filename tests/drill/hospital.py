@@ -2,7 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from adapters.testing.hospital import (
+from tests.drill.clients import Search, Work
+from toolkit.contract.hospital import (
     KINDS,
     STATES,
     Hospital,
@@ -10,7 +11,6 @@ from adapters.testing.hospital import (
     PatientRow,
     StayRow,
 )
-from tests.drill.clients import Search, Work
 
 STAYS = 320
 ORGANIZATION = "H1"

@@ -18,7 +18,6 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from adapters.parameters import SEARCH_PARAMETERS
-from adapters.testing.hospital import CANARIES, EDGES
 from tests.app import provider
 from tests.attacks.made_up import PLAUSIBLE, SQL
 from tests.canaries import canaries_in
@@ -26,6 +25,7 @@ from tests.drill.deployment import Deployment, deployed
 from tests.live import HOST
 from tests.redis_server import RedisServer
 from tests.serving import FORM
+from toolkit.contract.hospital import CANARIES, EDGES
 
 MODIFIERS = [""] * 9 + [":exact", ":contains", ":missing", ":not", ":x", ":", ".x", "["]
 CONTROLS = ("_count", "_sort", "_summary", "_elements", "_format", "_include", "_has")

@@ -13,7 +13,7 @@ from adapters.contract import (
     Record,
 )
 from adapters.memory import FaultyRow, MemoryAdapter
-from adapters.testing.hospital import EDGES, PARIS
+from toolkit.contract.hospital import EDGES, PARIS
 
 Json = dict[str, Any]
 CLASSES = ("EMER", "IMP", "AMB")

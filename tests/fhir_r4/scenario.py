@@ -26,7 +26,9 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.slots import UNSERVED
 from adapters.matching import resource_type_of
 from adapters.memory import MemoryAdapter
-from adapters.testing.harness import (
+from app.cli import main
+from tests.fhir_r4.hospital import model, records
+from toolkit.contract.harness import (
     NEWEST_FIRST,
     ORGANIZATION,
     PATIENT,
@@ -40,8 +42,6 @@ from adapters.testing.harness import (
     token,
     walk,
 )
-from app.cli import main
-from tests.fhir_r4.hospital import model, records
 
 BASE = Path(__file__).parents[2] / "mappings" / "fhir-r4" / "fhir-r4.yaml"
 MODEL = model()

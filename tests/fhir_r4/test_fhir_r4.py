@@ -12,16 +12,7 @@ import yaml
 from adapters.contract import SourceDataError
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import (
-    NEWEST_FIRST,
-    ORGANIZATION,
-    PATIENT,
-    STAY,
-    ask,
-    token,
-)
 from app.cli import main
-from tests.app.cli.live_hospital import checked
 from tests.fhir_r4 import recorded
 from tests.fhir_r4.hospital import Json
 from tests.fhir_r4.scenario import (
@@ -34,6 +25,15 @@ from tests.fhir_r4.scenario import (
     opened,
 )
 from tests.hospital_http import serving
+from tests.toolkit.live_hospital import checked
+from toolkit.contract.harness import (
+    NEWEST_FIRST,
+    ORGANIZATION,
+    PATIENT,
+    STAY,
+    ask,
+    token,
+)
 
 needs_java = pytest.mark.skipif(
     not (shutil.which("java") and shutil.which("mvn")), reason="Java and Maven"

@@ -18,8 +18,6 @@ import pytest
 
 from adapters.contract import Page, Sort, SortKey, StringCriterion
 from adapters.http.adapter import HttpAdapter
-from adapters.testing.harness import NEWEST_FIRST, STAY, ask, dates, rows_of, walk
-from tests.app.cli.live_hospital import checked
 from tests.fhir_r4.hospital import bundle, changed_records, in_utc, model
 from tests.fhir_r4.scenario import (
     BY_ID,
@@ -30,6 +28,8 @@ from tests.fhir_r4.scenario import (
     opened,
 )
 from tests.npm import npm_install
+from tests.toolkit.live_hospital import checked
+from toolkit.contract.harness import NEWEST_FIRST, STAY, ask, dates, rows_of, walk
 
 HERE = Path(__file__).parent / "medplum"
 RECORDS = changed_records()

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from adapters.contract import Adapter, EncounterRecord, PatientRecord
-from adapters.testing.harness import PATIENT, ask
 from tests.app.conftest import keys  # noqa: F401 - pytest finds fixtures by name here
 from tests.databases import NewDatabase
 from tests.gnuhealth.odd import ODD
@@ -17,6 +16,7 @@ from tests.gnuhealth.samples import (
     sqlite_sample,
     stays_of,
 )
+from toolkit.contract.harness import PATIENT, ask
 
 NewSample = Callable[[], Sample]
 

@@ -13,10 +13,10 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from adapters.contract import Adapter, SearchQuery, Sort, SortKey
-from adapters.testing.harness import ask, dates, patient, token
 from tests.databases import NewDatabase
 from tests.docs.pages import blocks, section, table
 from tests.gnuhealth.samples import README, Sample, postgresql_sample
+from toolkit.contract.harness import ask, dates, patient, token
 
 SECTION = section(README.read_text("utf-8"), "Indexes")
 (ADVISED,) = blocks(SECTION, "sql")

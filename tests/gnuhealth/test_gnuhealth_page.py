@@ -11,7 +11,6 @@ import responses
 from adapters.contract import Adapter, EncounterRecord
 from adapters.mapping.examples import example_lines
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import STAY, ask, token
 from app import create_app
 from tests.app import provider
 from tests.app.answers import pages
@@ -20,6 +19,7 @@ from tests.gnuhealth.odd import SERVED
 from tests.gnuhealth.samples import HERE, MAPPING, README, Sample, own_ids
 from tests.redis_server import RedisServer
 from tests.serving import Served
+from toolkit.contract.harness import STAY, ask, token
 
 EXAMPLES = re.compile(r"urn:oid:1\.2\.250\.1\.999|//(?:[\w-]+\.)*example\.org\b")
 OWN = re.compile(r"urn:oid:2\.25\.\d+\.\d")

@@ -5,7 +5,10 @@ from collections import Counter
 import pytest
 
 from adapters.contract import Adapter, NotFoundError, PatientRecord, StringMatch
-from adapters.testing.harness import (
+from tests.gnuhealth.conftest import NewSample
+from tests.gnuhealth.odd import FAULTS
+from tests.gnuhealth.samples import EVERY, Sample, people_of, stays_of
+from toolkit.contract.harness import (
     ORGANIZATION,
     PATIENT,
     ask,
@@ -14,9 +17,6 @@ from adapters.testing.harness import (
     text,
     token,
 )
-from tests.gnuhealth.conftest import NewSample
-from tests.gnuhealth.odd import FAULTS
-from tests.gnuhealth.samples import EVERY, Sample, people_of, stays_of
 
 People = dict[str, PatientRecord]
 

@@ -19,7 +19,6 @@ from adapters.contract import (
     Sort,
     SortKey,
 )
-from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
 from tests.gnuhealth.conftest import NewSample
 from tests.gnuhealth.odd import FAULTS, SERVED
 from tests.gnuhealth.samples import (
@@ -30,6 +29,7 @@ from tests.gnuhealth.samples import (
     own_ids,
     stays_of,
 )
+from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
 
 Stays = dict[str, EncounterRecord]
 PREFIXES = ["app-", "eva-", "inp-"]

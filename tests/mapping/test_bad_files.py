@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from app.cli import main
-from app.cli.schema import schema_of_mappings
 from tests.mapping.broken import (
     FILES,
     SAID,
@@ -18,6 +17,7 @@ from tests.mapping.broken import (
     checked,
     write_all,
 )
+from toolkit.schema import schema_of_mappings
 
 Capture = pytest.CaptureFixture[str]
 

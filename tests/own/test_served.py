@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import responses
 
-from adapters.testing.hospital import EDGES, Hospital
 from tests.own.kestrel.tests.filled import MAPPING, fill, holdable
 from tests.own.package import Installed
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, publish_keys, serve
+from toolkit.contract.hospital import EDGES, Hospital
 
 FILE = "kestrel.db"
 

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import psutil
 from werkzeug.wrappers import Request, Response
 
-from adapters.testing.hospital import EDGES
 from tests.app import provider
 from tests.canaries import canaries_in
 from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, wait_until
+from toolkit.contract.hospital import EDGES
 
 PATIENCE = 60.0
 SERVE = (

@@ -7,10 +7,10 @@ from threading import Event, Lock
 
 from werkzeug import Request, Response
 
-from adapters.testing.hospital import EDGES
 from tests.hospital_http import Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.server.running import PATIENCE, Running, running
+from toolkit.contract.hospital import EDGES
 
 STAY = str(EDGES.stays[0].id)
 READ = f"Encounter/{STAY}"

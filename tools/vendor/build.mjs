@@ -1,4 +1,4 @@
-// Build app/ui/static/vendor, and axe-core for tests/browser, from what package-lock.json names.
+// Build static/vendor of explorer/ and toolkit/, and axe-core for tests/browser, from what package-lock.json names.
 // Usage: node build.mjs [ROOT]   (the repository by default)
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -83,15 +83,17 @@ function write(folder, files) {
   return target;
 }
 
+const shared = { "htmx.js": await bundled("htmx.js", "iife"), ...pico() };
 const served = {
-  "editor.js": await bundled("editor.js", "esm"),
-  "htmx.js": await bundled("htmx.js", "iife"),
-  ...pico(),
+  "explorer/static/vendor": shared,
+  "toolkit/static/vendor": { "editor.js": await bundled("editor.js", "esm"), ...shared },
 };
-const target = write("app/ui/static/vendor", served);
-// Browsers get these: the files themselves are beyond what a page may weigh.
-for (const [name, { bytes }] of Object.entries(served).filter(([name]) => /\.(js|css)$/.test(name))) {
-  writeFileSync(join(target, `${name}.gz`), gzipSync(bytes, { level: 9 }));
+for (const [folder, files] of Object.entries(served)) {
+  const target = write(folder, files);
+  // Browsers get these: the files themselves are beyond what a page may weigh.
+  for (const [name, { bytes }] of Object.entries(files).filter(([name]) => /\.(js|css)$/.test(name))) {
+    writeFileSync(join(target, `${name}.gz`), gzipSync(bytes, { level: 9 }));
+  }
 }
 write("tests/browser/axe", {
   "axe.min.js": { bytes: readFileSync(inPackage("axe-core/axe.min.js")), packages: ["axe-core"] },

@@ -28,8 +28,6 @@ from adapters.contract import (
 from adapters.http import client
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token
-from adapters.testing.hospital import EDGES
 from tests.adapters.http_cases import (
     ROWS,
     SECRET,
@@ -42,6 +40,8 @@ from tests.adapters.http_cases import (
 )
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token
+from toolkit.contract.hospital import EDGES
 
 LIST, ONE = f"{URL}/sejours", f"{URL}/sejours/1"
 

@@ -18,10 +18,10 @@ from werkzeug.wrappers import Request, Response
 from adapters.contract import SourceDataError, SourceUnavailableError
 from adapters.http import client
 from adapters.http.client import Credentials
-from adapters.testing.harness import STAY, ask
-from adapters.testing.hospital import EDGES
 from tests.adapters.http_cases import STAY_1, URL, WORD, fails, opened_at
 from tests.hospital_http import SECRETS, Api, serving
+from toolkit.contract.harness import STAY, ask
+from toolkit.contract.hospital import EDGES
 
 ONE = f"{URL}/sejours/1"
 PATIENCE = 60.0

@@ -10,10 +10,10 @@ import responses
 from responses import matchers
 
 from adapters.contract import SourceDataError
-from adapters.testing.harness import STAY, ask, patient, token, walk
-from adapters.testing.hospital import EDGES
 from tests.adapters.http_cases import ROWS, URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import answer
+from toolkit.contract.harness import STAY, ask, patient, token, walk
+from toolkit.contract.hospital import EDGES
 
 MODEL = EDGES.model()
 LIST = f"{URL}/sejours"

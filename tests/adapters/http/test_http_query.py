@@ -8,7 +8,9 @@ import responses
 from werkzeug import Response
 
 from adapters.contract import Limit, NotAskableError, Token, TokenCriterion
-from adapters.testing.harness import (
+from tests.adapters.http_cases import URL, api_and_adapter, opened_at, rows_of
+from tests.hospital_http import answer
+from toolkit.contract.harness import (
     PATIENT,
     ask,
     dates,
@@ -17,9 +19,7 @@ from adapters.testing.harness import (
     text,
     token,
 )
-from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
-from tests.adapters.http_cases import URL, api_and_adapter, opened_at, rows_of
-from tests.hospital_http import answer
+from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
 MODEL = EDGES.model()
 BOTH = ("entreeDu", "entreeAvant")

@@ -20,17 +20,6 @@ from adapters.contract import (
 )
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from adapters.testing.harness import (
-    NEWEST_FIRST,
-    STAY,
-    ask,
-    dates,
-    ids_of,
-    patient,
-    rows_of,
-    token,
-    walk,
-)
 from tests.adapters import http_cases
 from tests.hospital_http import serving
 from tests.plain_api import (
@@ -42,6 +31,17 @@ from tests.plain_api import (
     Plain,
     plain_mapping_text,
     plain_rows,
+)
+from toolkit.contract.harness import (
+    NEWEST_FIRST,
+    STAY,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    rows_of,
+    token,
+    walk,
 )
 
 MODEL = PLAIN.model()

@@ -12,9 +12,9 @@ from adapters.contract import (
 )
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from adapters.sql.query import LONGEST_LIST
-from adapters.testing.harness import PATIENT, STAY, ask, dates, ids_of, text, token
 from tests.adapters.emptied import NUMBERED, Opened, listed
 from tests.databases import writing
+from toolkit.contract.harness import PATIENT, STAY, ask, dates, ids_of, text, token
 
 STAYS = """\
 encounter:

@@ -7,8 +7,8 @@ import pytest
 
 from adapters.contract import EncounterRecord, ResourceType
 from adapters.sql.dialects import dialect_named
-from adapters.testing.harness import ask, ids_of, token
 from tests.adapters.emptied import Opened
+from toolkit.contract.harness import ask, ids_of, token
 
 PARIS = ZoneInfo("Europe/Paris")
 

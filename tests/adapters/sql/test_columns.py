@@ -22,7 +22,7 @@ from adapters.sql.columns import (
     instant_of,
     time_bound,
 )
-from adapters.testing.hospital import PARIS
+from toolkit.contract.hospital import PARIS
 
 A_UUID = "2d1c2b1e-0000-4000-8000-00000000000a"
 MIDNIGHT = datetime(2024, 3, 14)  # noqa: DTZ001 - as the column is

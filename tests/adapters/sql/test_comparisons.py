@@ -13,7 +13,10 @@ from adapters.contract import (
     SortKey,
     StringMatch,
 )
-from adapters.testing.harness import (
+from tests.adapters.emptied import NUMBERED, Opened
+from tests.databases import writing
+from tests.sets import SERVERS
+from toolkit.contract.harness import (
     PATIENT,
     STAY,
     ask,
@@ -23,9 +26,6 @@ from adapters.testing.harness import (
     token,
     walk,
 )
-from tests.adapters.emptied import NUMBERED, Opened
-from tests.databases import writing
-from tests.sets import SERVERS
 
 CAPITALS = """\
 codes:

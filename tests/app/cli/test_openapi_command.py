@@ -9,12 +9,12 @@ import pytest
 from openapi_spec_validator import validate
 
 from adapters.mapping.profile import PROFILES
-from adapters.testing.hospital import EDGES
 from app.cli import main
 from tests.hospital_sql import mapping_text
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, serve
+from toolkit.contract.hospital import EDGES
 
 TOKEN_URL = "https://login.example.org/oauth/token"
 GROUP_A = ROOT / "mappings/group-a/group-a.yaml"

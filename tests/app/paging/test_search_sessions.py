@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 import pytest
 import responses
 
-from adapters.testing.hospital import EDGES
 from tests.app.answers import body, messages, pages, parameters, raw, refused
 from tests.app.changing import NEWEST_FIRST, Changing
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, link, relations, serve
+from toolkit.contract.hospital import EDGES
 
 UNKNOWN = "There is no such page of a search."
 

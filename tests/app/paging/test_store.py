@@ -20,7 +20,6 @@ from prometheus_client import REGISTRY
 import app.paging as stored_format
 from adapters.contract import Group, Position, ResourceType
 from adapters.mapping.load import load_mapping
-from adapters.testing.hospital import EDGES
 from app.crypto import DecryptionError, Encryption
 from app.paging import (
     READ,
@@ -41,6 +40,7 @@ from tests.docs.pages import OPERATORS, section, table
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, relations, serve
+from toolkit.contract.hospital import EDGES
 
 OLD, NEW = SEAL_KEYS
 SEARCH = StoredSearch("client-1", ResourceType.ENCOUNTER, (), False, 9, "f", 0)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapters.memory import FaultyRow
-from adapters.testing import Hospital, Ids, StayRow
+from toolkit.contract import Hospital, Ids, StayRow
 
 COLUMNS = {
     "visit": "stay_id",

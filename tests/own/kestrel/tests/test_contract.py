@@ -8,8 +8,8 @@ from filled import COLUMNS, MAPPING, fill, holdable
 from adapters import open_adapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading
-from adapters.testing import Hospital, Open, Opened
-from adapters.testing.suite import *  # noqa: F403
+from toolkit.contract import Hospital, Open, Opened
+from toolkit.contract.suite import *  # noqa: F403
 
 
 @pytest.fixture(scope="module")

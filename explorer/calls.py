@@ -1,0 +1,88 @@
+"""Calls of the explorer to the service: as its clients make them, without a network.
+
+A call goes through all of the service: token, scopes, rate limit, audit. What comes back is
+what a client would get, to the byte.
+"""
+
+from contextvars import copy_context
+from dataclasses import dataclass
+from http import HTTPStatus
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlencode
+from wsgiref.types import WSGIApplication
+
+import orjson
+from flask import request
+from werkzeug.test import Client
+
+from app import PATH
+from app.call import request_id
+from app.in_process import PERSON, REASON
+from app.middleware import REQUEST_ID_HEADER
+from explorer.failures import RefusedError
+from explorer.sessions import Pairs, Session
+
+_PASSED_ON = (
+    "REMOTE_ADDR",
+    "wsgi.url_scheme",
+    "HTTP_X_FORWARDED_FOR",
+    "HTTP_X_FORWARDED_PROTO",
+)
+"""The address of the person, and that they came over HTTPS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the service answered, and how long it took."""
+
+    body: bytes
+    milliseconds: float
+
+    @property
+    def resource(self) -> dict[str, Any]:
+        """The resource that the body is."""
+        resource: dict[str, Any] = orjson.loads(self.body)
+        return resource
+
+
+def call(
+    service: WSGIApplication,
+    session: Session,
+    path: str,
+    *,
+    query: Pairs = (),
+    form: Pairs | None = None,
+) -> Reply:
+    """Read what is at a path below the base of the service; a form is posted.
+
+    Raises RefusedError.
+    """
+    overrides: dict[str, Any] = {
+        name: request.environ[name] for name in _PASSED_ON if name in request.environ
+    }
+    overrides |= {PERSON: session.person, REASON: session.reason or None}
+    sent: dict[str, Any] = {"query_string": urlencode(query)}
+    if form is not None:
+        content_type = "application/x-www-form-urlencoded"
+        sent = {"method": "POST", "data": urlencode(form), "content_type": content_type}
+    started = perf_counter()
+    # In a context of its own: the service has a request of its own.
+    response = copy_context().run(
+        Client(service).open,
+        f"{PATH}/{path}",
+        headers=[
+            ("Authorization", f"Bearer {session.token}"),
+            (REQUEST_ID_HEADER, request_id() or ""),
+        ],
+        environ_overrides=overrides,
+        buffered=True,
+        **sent,
+    )
+    took = (perf_counter() - started) * 1000
+    reply = Reply(response.get_data(), took)
+    if response.status_code != HTTPStatus.OK:
+        text = reply.resource["issue"][0].get("diagnostics", "")
+        id = response.headers.get(REQUEST_ID_HEADER, "")
+        raise RefusedError(response.status_code, text, id)
+    return reply

@@ -1,0 +1,195 @@
+"""Fixtures for the explorer: a service, its explorer, and a browser without a network."""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import responses
+from flask import Flask
+from werkzeug.test import Client, TestResponse
+
+from tests.app import provider
+from tests.redis_server import RedisServer
+from tests.serving import Served, explorer_of, publish_keys, serve
+from toolkit.contract.hospital import EDGES, Hospital
+
+URL = "https://explorer.example.org"
+CLIENT_ID = "explorer"
+AUTHORIZE = f"{provider.ISSUER}authorize"
+TOKEN = f"{provider.ISSUER}token"
+SETTINGS = {
+    "EXPLORER_BIND": "127.0.0.1:8003",
+    "EXPLORER_URL": URL,
+    "EXPLORER_CLIENT_ID": CLIENT_ID,
+}
+
+
+_NUMBERS = count()
+"""Each browser has an address of its own: logins are limited by address."""
+
+
+@dataclass
+class Browser:
+    """A person's browser: it keeps cookies, follows no redirect, and sends forms."""
+
+    app: Flask
+    provider: responses.RequestsMock
+    url: str = URL
+    address: str = field(default_factory=lambda: f"10.{next(_NUMBERS)}.0.1")
+    http: Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.http = Client(self.app, TestResponse)
+
+    def get(self, path: str) -> TestResponse:
+        """GET a page."""
+        return self._open(path, "GET")
+
+    def post(self, path: str, csrf: str | None = None, **form: Any) -> TestResponse:
+        """POST a form of a page, with the token of this session."""
+        token = self.csrf() if csrf is None else csrf
+        data = {"csrf": token, **{k.replace("__", "."): v for k, v in form.items()}}
+        return self._open(path, "POST", data=data)
+
+    def _open(self, path: str, method: str, **more: Any) -> TestResponse:
+        peer = {"REMOTE_ADDR": self.address}
+        return self.http.open(
+            path,
+            method=method,
+            base_url=self.url,
+            environ_base=peer,
+            buffered=True,
+            **more,
+        )
+
+    def csrf(self) -> str:
+        """Return what the forms of this session carry."""
+        match = re.search(
+            r'name="csrf" value="(\w+)"', self.get("/search/Encounter").text
+        )
+        return match[1] if match else ""
+
+    def cookie(self) -> str:
+        """Return the id of the session."""
+        cookie = self.http.get_cookie("__Host-explorer", urlsplit(URL).hostname or "")
+        return cookie.value if cookie else ""
+
+    def begin_login(self) -> dict[str, str]:
+        """Begin a login; return what the provider is told."""
+        response = self.get("/login/start")
+        assert response.status_code == 302, response.text
+        assert response.headers["Location"].startswith(AUTHORIZE)
+        query = parse_qs(urlsplit(response.headers["Location"]).query)
+        return {name: values[0] for name, values in query.items()}
+
+    def log_in(
+        self,
+        name: str = "camille",
+        scope: str = "openid PATIENT_GAM_SEARCH",
+        **claims: Any,
+    ) -> TestResponse:
+        """Log in, the provider accepting whoever it is."""
+        asked = self.begin_login()
+        self.answer(name, scope, **{"nonce": asked["nonce"], **claims})
+        return self.get(f"/login/done?code=right&state={asked['state']}")
+
+    def answer(
+        self, name: str, scope: str, *, id_token: str | None = None, **claims: Any
+    ) -> None:
+        """Let the provider answer a code with tokens for a person."""
+        about = {"sub": name, "name": name.title(), "aud": CLIENT_ID, **claims}
+        body = {
+            "access_token": provider.sign(client_id=CLIENT_ID, sub=name, scope=scope),
+            "id_token": id_token or provider.sign(**about),
+            "token_type": "Bearer",
+            "expires_in": 600,
+        }
+        self.provider.upsert(responses.POST, TOKEN, json=body)
+
+    def place(self, kind: str = "Encounter", tab: str = "table", **form: Any) -> str:
+        """Search and return the address of a tab of the result."""
+        response = self.post(f"/search/{kind}", **form)
+        assert response.status_code == 303, response.text
+        return response.headers["Location"].replace("tab=table", f"tab={tab}")
+
+    def search(self, kind: str = "Encounter", **form: Any) -> str:
+        """Search and return the page that it leads to."""
+        return self.get(self.place(kind, **form)).text
+
+    def follow(self, address: str) -> str:
+        """Return the page that a step of a result leads to."""
+        response = self.get(html.unescape(address))
+        assert response.status_code == 303, response.text
+        return self.get(response.headers["Location"]).text
+
+    def steal(self, cookie: str) -> None:
+        """Use the session of somebody."""
+        self.http.set_cookie("__Host-explorer", cookie, domain=urlsplit(URL).hostname)
+
+    def is_logged_in(self) -> bool:
+        """Whether a page is shown instead of the login."""
+        return self.get("/search/Encounter").status_code == 200
+
+
+@pytest.fixture
+def identity_provider() -> Iterator[responses.RequestsMock]:
+    """Publish metadata and keys of an identity provider."""
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        publish_keys(mock)
+        metadata = {
+            "issuer": provider.ISSUER,
+            "authorization_endpoint": AUTHORIZE,
+            "token_endpoint": TOKEN,
+            "jwks_uri": provider.KEY_SET_URL,
+        }
+        mock.get(f"{provider.ISSUER}.well-known/openid-configuration", json=metadata)
+        yield mock
+
+
+@pytest.fixture(scope="module")
+def service(
+    redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Served:
+    """Return a service on the edge-case hospital with an audit file."""
+    folder = tmp_path_factory.mktemp("explored")
+    audit = {
+        "AUDIT": str(folder / "audit.jsonl"),
+        "AUDIT_KEY": "k" * 32,
+        "AUDIT_PATIENTS": "clear",
+    }
+    return serve(EDGES, folder, redis_server.url, **SETTINGS, **audit)
+
+
+@pytest.fixture
+def visitor(service: Served, identity_provider: responses.RequestsMock) -> Browser:
+    """Return a browser that is not logged in."""
+    return Browser(explorer_of(service), identity_provider)
+
+
+@pytest.fixture
+def camille(visitor: Browser) -> Browser:
+    """Return the browser of a person who has logged in."""
+    assert visitor.log_in().status_code == 303
+    return visitor
+
+
+@pytest.fixture
+def explore(
+    tmp_path: Path,
+    redis_server: RedisServer,
+    identity_provider: responses.RequestsMock,
+) -> Callable[..., Browser]:
+    """Return a function that serves a hospital with other settings, and opens a browser."""
+
+    def made(hospital: Hospital = EDGES, **settings: str) -> Browser:
+        chosen = {**SETTINGS, **settings}
+        served = serve(hospital, tmp_path, redis_server.url, **chosen)
+        return Browser(explorer_of(served), identity_provider)
+
+    return made

@@ -1,0 +1,83 @@
+"""Commands and databases for the tests of the tools."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from app.cli import main
+from tests.databases import NewDatabase
+from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
+from tests.toolkit.live_hospital import fill
+
+
+class Said(NamedTuple):
+    """What a command printed, and its status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> Any:
+        """What it printed as JSON."""
+        return json.loads(self.out)
+
+
+Mapping = Callable[..., Said]
+NewUrl = Callable[[str], str]
+
+
+@pytest.fixture
+def mapping(capsys: pytest.CaptureFixture[str]) -> Mapping:
+    """Return what runs `encounters mapping`."""
+
+    def run(*arguments: object) -> Said:
+        status = main(["mapping", *map(str, arguments)])
+        return Said(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(params=["sqlite", "postgresql", *SERVERS])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Return each kind of database."""
+    return str(request.param)
+
+
+@pytest.fixture
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """Return what makes an empty database of a kind."""
+    numbers = iter(range(1_000))
+
+    def make(kind: str) -> str:
+        if kind == "sqlite":
+            return f"sqlite:///{tmp_path}/pas{next(numbers)}.sqlite"
+        if kind == "postgresql":
+            new: NewDatabase = request.getfixturevalue("new_postgresql")
+            return new("unicode")
+        server: MariaServer = request.getfixturevalue(f"{kind}_server")
+        return server.new_database()
+
+    return make
+
+
+@pytest.fixture
+def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of a hospital of 120 stays in each kind of database."""
+    url = new_url(kind)
+    fill(url, kind)
+    monkeypatch.setenv("PAS_URL", url)
+    return url
+
+
+@pytest.fixture
+def sqlite(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of the same hospital in SQLite."""
+    url = new_url("sqlite")
+    fill(url, "sqlite")
+    monkeypatch.setenv("PAS_URL", url)
+    return url

@@ -1,0 +1,532 @@
+"""`encounters mapping check --live` on databases: each planted defect is found."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from app.cli import main
+from demo import hospital as demo
+from tests.databases import writing
+from tests.demo.conftest import MAPPING as DEMO
+from tests.mariadb_server import MariaServer
+from tests.sets import SERVERS
+from tests.toolkit.live_hospital import (
+    MAPPING,
+    Findings,
+    checked,
+    defects,
+    fill,
+    findings_of,
+    run,
+    written,
+)
+from toolkit.check import WIDTH, check_live
+
+DEFECTS = defects("sql")
+RIGHT = defects("right")
+PARTS = 6
+"""How many tests try all defects in a database: none takes minutes."""
+LONG = ("visit", "unit", "kind", "state") * 12
+"""The columns of an expression that is longer than two lines."""
+SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
+"""Ahead of the clock by less than the zone is from UTC."""
+
+Capture = pytest.CaptureFixture[str]
+NewUrl = Callable[[str], str]
+Check = Callable[..., Findings]
+Read = Callable[..., list[str]]
+
+
+@pytest.fixture
+def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = new_url(kind)
+    monkeypatch.setenv("PAS_URL", url)
+    return url
+
+
+@pytest.fixture
+def check(tmp_path: Path, capsys: Capture) -> Check:
+    """Return what changes the mapping file and returns the findings."""
+    return lambda *changes: checked(written(tmp_path, *changes), capsys)
+
+
+sqlite = pytest.mark.parametrize("kind", ["sqlite"])
+postgresql = pytest.mark.parametrize("kind", ["postgresql"])
+
+
+def severities(found: Findings) -> set[str]:
+    return {one["severity"] for one in found}
+
+
+def unhurried(found: Findings) -> Findings:
+    """Return findings but for slow searches: the machine may be busy."""
+    return [one for one in found if " slow: " not in one["text"]]
+
+
+def test_nothing_is_wrong_with_a_sound_hospital(
+    kind: str, url: str, tmp_path: Path, check: Check
+) -> None:
+    fill(url, kind)
+    assert severities(check()) <= {"note"}
+    # What is left is what the hospital's own screens have to confirm.
+    assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 1
+
+
+def is_found(
+    defect: dict[str, Any], kind: str, url: str, folder: Path, capsys: Capture
+) -> bool:
+    """Whether a defect is reported, and gone once a proposed index is there."""
+    fill(url, kind, [sql.replace("SOON", SOON) for sql in defect.get("sql", ())])
+    file = written(folder, *defect.get("changes", ()))
+    findings = findings_of(defect, file, checked(file, capsys))
+    if not findings or not findings[0]["remedy"].startswith("CREATE INDEX"):
+        return bool(findings)
+    run(url, findings[0]["remedy"])
+    return findings[0] not in checked(file, capsys)
+
+
+@sqlite
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_found_in_sqlite(
+    name: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    if "sqlite" in DEFECTS[name].get("databases", ("sqlite",)):
+        assert is_found(DEFECTS[name], "sqlite", url, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("kind", ["postgresql", *SERVERS])
+def test_defects_are_found_in_other_databases(
+    kind: str,
+    part: int,
+    new_url: NewUrl,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    missed = []
+    for name, defect in [*DEFECTS.items()][part::PARTS]:
+        if kind in defect.get("databases", (kind,)):
+            monkeypatch.setenv("PAS_URL", url := new_url(kind))
+            if not is_found(defect, kind, url, tmp_path, capsys):
+                missed.append(name)
+    assert missed == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", *SERVERS])
+def test_what_only_resembles_a_defect_is_no_finding(
+    kind: str,
+    new_url: NewUrl,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, right in RIGHT.items():
+        if kind in right.get("databases", (kind,)):
+            monkeypatch.setenv("PAS_URL", url := new_url(kind))
+            fill(url, kind, right["sql"])
+            found = checked(written(tmp_path, *right.get("changes", ())), capsys)
+            assert severities(unhurried(found)) <= {"note"}, (name, found)
+            assert not any("not measured" in one["text"] for one in found), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("postgresql", "ALTER COLUMN visit TYPE"),
+        *((server, "MODIFY visit") for server in SERVERS),
+    ],
+)
+def test_blanks_that_a_database_does_not_count_are_no_finding(
+    kind: str, url: str, check: Check, change: str
+) -> None:
+    """A CHAR of PostgreSQL, and all texts of MariaDB as it is made."""
+    fill(url, kind, (f"ALTER TABLE stays {change} CHAR(20)",))
+    assert severities(check()) <= {"note"}
+
+
+def test_a_far_day_that_the_file_declares_absent_is_no_finding(
+    kind: str, url: str, check: Check
+) -> None:
+    far = "UPDATE stays SET ended = '2999-12-31 00:00:00' WHERE stay_id > 60"
+    fill(url, kind, (far,))
+    (remedy,) = [f["remedy"] for f in check() if "absent:" in f["remedy"]]
+    found = check(("{from: ended}", f"{{from: ended, {remedy}}}"))
+    assert not any("absent:" in f["remedy"] for f in found)
+
+
+def test_codes_and_counts_alone_are_quoted(kind: str, url: str, check: Check) -> None:
+    fill(url, kind, ("UPDATE patients SET sex = substr(family, 1, 4)",))
+    found = check(("M: male", "M: male, F2: female"))
+    assert any("'Ljun' (120 rows)" in f["text"] for f in found)
+
+
+@sqlite
+def test_a_name_that_is_a_word_of_codes_is_not_quoted(
+    kind: str, url: str, check: Check
+) -> None:
+    names = "UPDATE patients SET sex = 'N' || patient_id"
+    fill(url, kind, (names, "UPDATE patients SET sex = 'Mann' WHERE patient_id = 1"))
+    found = check(("{F: female, M: male}}", "{F: female, M: male}, otherwise: female}"))
+    assert found
+    assert not any("Mann" in one["text"] for one in found)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////none/such.sqlite",
+        "postgresql://eve:hush@127.0.0.1:9/secret_pas",
+        "mysql://eve:hush@127.0.0.1:9/secret_pas",
+        None,
+    ],
+    ids=["sqlite", "postgresql", "mariadb", "unset"],
+)
+def test_a_source_that_is_away_cannot_be_checked(
+    url: str | None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PAS_URL", raising=False)
+    if url:
+        monkeypatch.setenv("PAS_URL", url)
+    assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert ("PAS_URL" in printed.err) is (url is None)
+    assert printed.err.count("\n") == 1
+    assert not any(word in printed.err for word in ("eve", "hush", "secret_pas"))
+
+
+def test_an_account_that_is_refused_cannot_check(
+    mariadb_server: MariaServer,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    database = mariadb_server.new_database().rpartition("/")[2].partition("?")[0]
+    monkeypatch.setenv("PAS_URL", mariadb_server.url(database, account="eve:hush"))
+    assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 2
+    printed = capsys.readouterr().err
+    assert "account" in printed
+    assert not any(secret in printed for secret in ("eve", "hush", database))
+
+
+@postgresql
+def test_an_account_that_may_write_is_an_error_of_the_source(
+    kind: str, url: str, tmp_path: Path, check: Check
+) -> None:
+    fill(url, kind)
+    (one,) = [o for o in check((", may_write: true", "")) if o["severity"] == "error"]
+    lines = (tmp_path / "hospital.yaml").read_text().splitlines()
+    assert lines[int(one["line"]) - 1].startswith("source:")
+
+
+@postgresql
+def test_an_account_that_may_read_views_alone_is_enough(
+    kind: str, url: str, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = [
+        f"CREATE VIEW {name}_ AS SELECT * FROM {name}" for name in ("stays", "patients")
+    ]
+    role = f"reader_{sa.make_url(url).database}"
+    account = (
+        f"CREATE ROLE {role} LOGIN PASSWORD 'hush'",
+        f"GRANT SELECT ON stays_, patients_ TO {role}",
+    )
+    fill(url, kind, (*views, *account))
+    reader = sa.make_url(url).set(username=role, password="hush")
+    monkeypatch.setenv("PAS_URL", reader.render_as_string(hide_password=False))
+    changes = ("FROM stays", "FROM stays_"), ("FROM patients", "FROM patients_")
+    assert unhurried(check(*changes, (", may_write: true", ""))) == []
+
+
+def test_each_table_of_several_is_checked(kind: str, url: str, check: Check) -> None:
+    fill(url, kind, ("CREATE TABLE more AS SELECT * FROM stays",))
+    fields = MAPPING.partition("  fields:")[2].partition("  search:")[0]
+    entry = "    - prefix: {0}-\n      rows: SELECT * FROM {1}\n      fields:{2}"
+    entries = "".join(
+        entry.format(prefix, table, fields.replace("\n", "\n    ").rstrip(" "))
+        for prefix, table in (("a", "stays"), ("b", "more"))
+    )
+    own = f"  rows: SELECT * FROM stays\n  fields:{fields}"
+    found = unhurried(check((own, f"  sources:\n{entries}")))
+    wrong = [one for one in found if one["severity"] == "warning"]
+    assert {one["part"] for one in wrong} == {"b"}, wrong
+    assert {one["source"] for one in wrong} == {
+        f"more.{column}"
+        for column in ("stay_id", "patient_id", "began", "visit", "unit", "changed")
+    }
+
+
+@pytest.fixture
+def read(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Read:
+    """Return what changes the mapping file and returns the lines that people read."""
+    monkeypatch.chdir(tmp_path)
+
+    def lines(*options: str, changes: Sequence[tuple[str, str]] = ()) -> list[str]:
+        file = written(tmp_path, *changes)
+        main(["mapping", "check", "--live", *options, file.name])
+        return capsys.readouterr().out.splitlines()
+
+    return lines
+
+
+@postgresql
+def test_one_cause_is_one_finding(kind: str, url: str, check: Check) -> None:
+    more = (
+        "CREATE TABLE more AS SELECT s.stay_id + 1000 * p.patient_id AS stay_id, s.patient_id,"
+        " s.state, s.kind, s.began, s.ended, s.visit, s.unit, s.changed"
+        " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 100"
+    )
+    day = "ALTER TABLE stays ADD COLUMN day DATE", "UPDATE stays SET day = began"
+    fill(url, kind, (more, *day))
+    table = "stay_id, patient_id, state, kind, began, ended, visit, unit, changed"
+    union = f"SELECT {table} FROM stays UNION ALL SELECT * FROM more"
+    (slow,) = [
+        o for o in check(("SELECT * FROM stays", union)) if o["source"] == "began"
+    ]
+    assert slow["text"].startswith("'date', '_sort=date' are slow")
+    found = check(("start: {from: began}", "start: {from: day}"))
+    assert [o["remedy"] for o in found if o["severity"] == "error"] == ['at: "00:00"']
+
+
+@sqlite
+def test_people_read_two_lines_a_finding_and_how_many_there_are(
+    kind: str, url: str, read: Read
+) -> None:
+    codes = ("UPDATE stays SET state = 'Z' || stay_id WHERE stay_id < 20",)
+    fill(url, kind, codes)
+    lines = read()
+    assert lines[0].startswith("hospital.yaml:10:3: Encounter.status ← stays.state: ")
+    assert lines[1].startswith("    ")
+    assert [line for line in lines if "'Z" in line] == lines[:2]
+    assert lines[-1] == "hospital.yaml: 1 error"
+    assert max(map(len, lines)) <= WIDTH
+
+
+@sqlite
+def test_notes_of_one_kind_are_one_line(kind: str, url: str, read: Read) -> None:
+    few = ("DROP INDEX stays_state", "DROP INDEX stays_kind", "DROP INDEX patients_sex")
+    fill(url, kind, few)
+    (note,) = [line for line in read() if ": note: " in line]
+    assert "3 fields" in note
+    assert "Encounter.status, Encounter.class, Patient.gender" in note
+    assert sum(": note: " in line for line in read("--verbose")) == 3
+
+
+@sqlite
+def test_errors_come_first_and_an_index_is_proposed_once(
+    kind: str, url: str, check: Check, read: Read
+) -> None:
+    dropped = ("stays_began", "stays_changed", "patients_changed", "patients_born")
+    faulty = "UPDATE patients SET sex = 'Z' WHERE patient_id = 1"
+    fill(url, kind, [*(f"DROP INDEX {name}" for name in dropped), faulty])
+    found = check()
+    order = ["error", "warning", "note"]
+
+    def rank(one: dict[str, str]) -> tuple[int, bool]:
+        return order.index(one["severity"]), one["remedy"].startswith("CREATE INDEX")
+
+    assert [rank(one) for one in found] == sorted(map(rank, found))
+    indexes = [one["remedy"] for one in found if "CREATE INDEX" in one["remedy"]]
+    assert len(indexes) == len(set(indexes)) == len(dropped)
+    # A parameter and a sort that lack the same index are one finding.
+    (began,) = [one["text"] for one in found if one["source"] == "stays.began"]
+    assert "'date', '_sort=date'" in began
+    printed = "\n".join(read())
+    assert all(printed.count(index) == 1 for index in indexes)
+
+
+@postgresql
+def test_an_index_of_an_expression_is_printed_in_full(
+    kind: str, url: str, read: Read
+) -> None:
+    fill(url, kind)
+    columns = ", ".join(f"s.{column}" for column in LONG)
+    rows = f"SELECT s.*, COALESCE({columns}) AS number FROM stays s"
+    changes = (("SELECT * FROM stays", rows), ("{from: visit}", "{from: number}"))
+    (index,) = suggested(read(changes=changes))
+    assert index.endswith(f" ON stays ((COALESCE({', '.join(LONG)})));")
+    assert len(index) > 2 * WIDTH
+    # As it is printed, it is what the database takes, and the finding is gone.
+    run(url, index)
+    assert suggested(read(changes=changes)) == []
+
+
+def suggested(lines: list[str]) -> list[str]:
+    """Return the indexes of stays that are suggested below the table."""
+    printed = " ".join(" ".join(lines).split())
+    return re.findall(r"\[\d+\] (CREATE INDEX stays_.*?;)", printed)
+
+
+def measured(file: Path, capsys: Capture) -> dict[str, dict[str, Any]]:
+    main(["mapping", "check", "--live", "--json", str(file)])
+    costs = json.loads(capsys.readouterr().out)["measurements"]
+    return {cost["search"]: cost for cost in costs}
+
+
+def test_each_parameter_and_sort_and_count_is_measured(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    # With statistics PostgreSQL reads so small a table whole, whatever is looked for.
+    unknown = ("ALTER TABLE stays SET (autovacuum_enabled = off)",)
+    fill(
+        url,
+        kind,
+        ("DROP INDEX stays_patient", *(unknown if kind == "postgresql" else ())),
+    )
+    costs = measured(written(tmp_path), capsys)
+    stay = ("_id", "patient", "date", "identifier", "status", "class")
+    assert {f"Encounter?{name}" for name in stay} < {*costs}
+    assert {f"Encounter?{name}, count" for name in stay} < {*costs}
+    assert {"Encounter?_sort=date", "Patient?_sort=_lastUpdated"} < {*costs}
+    patient = costs["Encounter?patient"]
+    assert patient["rows"] == costs["Encounter?patient, count"]["rows"] == 1
+    assert "(patient_id, began, stay_id)" in patient["indexes"][0]
+    assert costs["Encounter?_id"]["indexes"] == []
+    if kind == "sqlite":
+        assert {cost["read"] for cost in costs.values()} == {None}
+    else:
+        # All stays, for want of an index, and the one that is found by its key.
+        assert costs["Encounter?patient, count"]["read"] >= 120
+        assert costs["Encounter?_id, count"]["read"] <= 3
+
+
+def test_suggested_indexes_of_the_demo_make_their_findings_disappear(
+    kind: str, url: str, capsys: Capture
+) -> None:
+    demo.fill(url, stays=demo.LEAST_STAYS)
+    engine = writing(url)
+    with engine.connect() as connection:
+        names = [
+            (index["name"], table)
+            for table in ("sejour", "patient")
+            for index in sa.inspect(connection).get_indexes(table)
+            if not index["unique"]
+        ]
+    engine.dispose()
+    on = " ON {1}" if kind in SERVERS else ""
+    run(url, *(f"DROP INDEX {{0}}{on}".format(*name) for name in names))
+    lacking = [one for one in checked(DEMO, capsys) if is_index(one)]
+    assert {"sejour.patient_id", "sejour.date_entree"} < {o["source"] for o in lacking}
+    # MariaDB may say only once a table has its indexes of which table a column is; an index
+    # that is suggested twice cannot be made.
+    while lacking:
+        run(url, *(one["remedy"] for one in lacking))
+        lacking = [one for one in checked(DEMO, capsys) if is_index(one)]
+
+
+def is_index(one: dict[str, str]) -> bool:
+    return one["remedy"].startswith("CREATE INDEX")
+
+
+NUMBERS = (
+    "CREATE TABLE numbers (of_type VARCHAR(9), of_id BIGINT, tag VARCHAR(9), value VARCHAR(9))",
+    "INSERT INTO numbers SELECT 'stay', s.stay_id, 'VN' || p.patient_id, 'V' || s.stay_id"
+    " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 20",
+)
+NUMBER = (
+    "SELECT s.*, n.value FROM stays s LEFT JOIN numbers n"
+    " ON n.of_type = 'stay' AND n.of_id = s.stay_id AND n.tag = 'VN1'"
+)
+
+
+@postgresql
+@pytest.mark.parametrize(
+    ("columns", "misses"), [("of_type, of_id, tag", False), ("value, of_id", True)]
+)
+def test_a_column_of_a_join_may_stand_behind_one_that_a_constant_fixes(
+    columns: str, misses: bool, kind: str, url: str, check: Check
+) -> None:
+    fill(url, kind, (*NUMBERS, f"CREATE INDEX numbers_ ON numbers ({columns})"))
+    changes = ("SELECT * FROM stays", NUMBER), ("{from: visit}", "{from: value}")
+    joined = [one for one in check(*changes) if "numbers.of_id" in one["source"]]
+    assert bool(joined) is misses
+
+
+@sqlite
+def test_rows_between_the_newest_and_the_oldest_are_examined(
+    kind: str, url: str, check: Check
+) -> None:
+    fill(url, kind)
+    run(
+        url,
+        "INSERT INTO stays WITH RECURSIVE n(i) AS"
+        " (SELECT 121 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)"
+        " SELECT i, 1, 'S', 'HC', datetime('2020-06-10', '+' || i || ' hours'), NULL,"
+        " 'V' || i, 'U1', '2021-06-01 00:00:00' FROM n",
+        "UPDATE stays SET ended = '2001-01-01 00:00:00' WHERE stay_id > 2500"
+        " AND stay_id < 3500",
+    )
+    found = check()
+    assert [o["severity"] for o in found if o["source"] == "stays.ended"] == ["error"]
+
+
+SEARCHES = (
+    "[_id, patient, date, identifier, status, class, service-provider._extension]"
+)
+ENDLESS = (
+    "CASE WHEN stay_id > 1100 THEN (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
+    " SELECT i + 1 FROM n) SELECT max(i) FROM n WHERE stay_id > 0) ELSE {0} END AS {0}_"
+)
+"""A column that takes forever where the id is large."""
+
+
+def endless(column: str, searches: str) -> tuple[tuple[str, str], ...]:
+    """Return the changes of the mapping file whose SELECT computes such a column."""
+    rows = f"rows: SELECT s.*, {ENDLESS.format(column)} FROM stays s"
+    limits = "timeout_seconds: 2, count_timeout_seconds: 1"
+    return (
+        ("may_write: true", f"may_write: true, {limits}"),
+        ("rows: SELECT * FROM stays", rows),
+        (f"from: {column}", f"from: {column}_"),
+        (f"search: {SEARCHES}", f"search: {searches}"),
+        ("sort: [date, _lastUpdated]", "sort: [date]"),
+    )
+
+
+def more_stays(url: str, began: str) -> None:
+    """Add stays with the ids from 121 to 1,200."""
+    run(
+        url,
+        "INSERT INTO stays WITH RECURSIVE n(i) AS"
+        " (SELECT 121 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)"
+        f" SELECT i, i, 'S', 'HC', '{began}', NULL, 'V' || i, 'U1',"
+        " '2021-06-01 00:00:00' FROM n",
+    )
+
+
+@sqlite
+def test_searches_are_measured_where_no_index_has_the_order_of_the_sample(
+    kind: str, url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    fill(url, kind, ("DROP INDEX stays_patient",))
+    more_stays(url, "2020-06-10 08:00:00")
+    file = written(tmp_path, *endless("began", "[_id, patient]"))
+    costs = measured(file, capsys)
+    assert costs["Encounter?_id"]["rows"] == 1
+    assert "(patient_id" in costs["Encounter?patient"]["indexes"][0]
+
+
+@sqlite
+def test_a_search_that_cannot_be_counted_in_time_is_found(
+    kind: str, url: str, check: Check
+) -> None:
+    """The oldest stays take forever: the newest are a page, and no count ends."""
+    fill(url, kind)
+    more_stays(url, "2001-06-10 08:00:00")
+    found = check(*endless("kind", "[_id, class]"))
+    (refused,) = [one for one in found if "(422)" in one["text"]]
+    assert (refused["element"], refused["severity"]) == ("Encounter.class", "warning")
+
+
+@sqlite
+def test_a_check_ends_in_time(kind: str, url: str, tmp_path: Path) -> None:
+    fill(url, kind)
+    (finding,) = check_live(written(tmp_path), seconds=0)
+    assert (finding.line, finding.severity) == (0, "warning")

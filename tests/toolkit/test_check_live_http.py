@@ -1,0 +1,396 @@
+"""`encounters mapping check --live` on an HTTP API: each planted defect is found."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from werkzeug import Request, Response
+
+from app.cli import main
+from tests.hospital_http import SECRETS, Api, answer, serving
+from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http_rows import stay
+from tests.plain_api import (
+    BOUNDS,
+    LINKED,
+    OFFSET,
+    Plain,
+    plain_mapping_text,
+    plain_rows,
+)
+from tests.toolkit.live_hospital import (
+    Findings,
+    checked,
+    defects,
+    findings_of,
+    written,
+)
+from toolkit.confirm import beside
+from toolkit.contract.hospital import Hospital, OrganizationRow, PatientRow, StayRow
+
+DEFECTS = defects("http")
+TIME = "2024-06-01 10:00:00"
+Check = Callable[..., Findings]
+Capture = pytest.CaptureFixture[str]
+
+SOUND = Hospital(
+    stays=tuple(
+        StayRow(
+            n,
+            patient=n,
+            kind=("HC", "URG")[n % 2],
+            began=f"2024-05-{n % 28 + 1:02} 08:{n:02}:00",
+            ended=f"2024-06-{n % 28 + 1:02} 09:00:00",
+            visit=f"V{n}",
+            unit=f"U{n % 3}",
+            changed=f"2024-06-{n % 28 + 1:02} 10:00:00",
+        )
+        for n in range(1, 31)
+    ),
+    patients=tuple(
+        PatientRow(
+            n,
+            used_name=f"Ljungqvist{n}",
+            birth_name=f"Ljungqvist{n}",
+            given=f"Siri{n}",
+            sex="2",
+            born=f"19{n + 30}-01-02",
+            changed="2024-06-01 10:00:00",
+            numbers=((f"N{n}", "urn:oid:1.2"),),
+        )
+        for n in range(1, 31)
+    ),
+    organizations=(
+        OrganizationRow("H1", "General", "750000001", "2024-06-01 10:00:00"),
+    ),
+)
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    served = Api(SOUND)
+    with serving(served) as url:
+        for name, value in {"PAS_URL": url, **SECRETS}.items():
+            monkeypatch.setenv(name, value)
+        yield served
+
+
+@pytest.fixture
+def check(tmp_path: Path, capsys: Capture) -> Check:
+    """Return what changes the mapping file and returns the findings."""
+    text = http_mapping_text(SOUND, source=", timeout_seconds: 60")
+
+    def run(*changes: tuple[str, str]) -> Findings:
+        findings = checked(written(tmp_path, *changes, text=text), capsys)
+        # Of the file as a whole: its identifiers are those of examples.
+        return [one for one in findings if one["element"]]
+
+    return run
+
+
+def line_of(one: dict[str, str], folder: Path) -> str:
+    return (folder / "hospital.yaml").read_text().splitlines()[int(one["line"]) - 1]
+
+
+@pytest.mark.usefixtures("api")
+def test_nothing_is_wrong_with_a_sound_api(check: Check) -> None:
+    findings = check()
+    assert {one["severity"] for one in findings} == {"note"}
+    assert any("30 rows" in one["text"] for one in findings)
+
+
+@pytest.mark.usefixtures("api")
+def test_screens_confirm_an_api_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, text=http_mapping_text(SOUND))
+    assert main(["mapping", "confirm", str(file)]) == 0
+    questions = yaml.safe_load(beside(file).read_text("utf-8"))
+    stay = questions["stays"][0]
+    beside(file).write_text(f"stays: [{{id: {stay['id']}, start: 1999-01-01 10:00}}]\n")
+    capsys.readouterr()
+    main(["mapping", "check", "--live", "--json", str(file)])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (one,) = [one for one in found if one["severity"] == "error"]
+    assert one["element"] == "Encounter.period.start"
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_found(name: str, tmp_path: Path, check: Check) -> None:
+    findings = check(*DEFECTS[name]["changes"])
+    assert findings_of(DEFECTS[name], tmp_path / "hospital.yaml", findings)
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize("system", ["urn:oid:1.9", "urn:oid:1.2"])
+def test_codes_count_only_in_items_that_count(system: str, check: Check) -> None:
+    item = (
+        "value: {from: valeur}\n",
+        "value: {from: valeur}\n"
+        "        use: {from: domaine, codes: uses}\n"
+        f"        only_if: {{from: domaine, in: [{system}]}}\n",
+    )
+    findings = check(item, ("codes:\n", "codes:\n  uses: {table: {X: usual}}\n"))
+    is_counted = any("'urn:oid:1.2' (30 rows)" in one["text"] for one in findings)
+    assert is_counted is (system == "urn:oid:1.2")
+
+
+def test_a_filter_is_tried_with_a_value_that_can_be_searched(
+    check: Check, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The newest stays have no class: they become what no code of the API stands for.
+    stays = tuple(
+        stay._replace(kind=None) if stay.id in (27, 26) else stay
+        for stay in SOUND.stays
+    )
+    with serving(Api(replace(SOUND, stays=stays))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        findings = check(("class: {send: types,", "class: {send: typ,"))
+    assert [o["severity"] for o in findings if "'class'" in o["text"]] == ["error"]
+
+
+@pytest.mark.usefixtures("api")
+def test_the_rows_of_a_measured_order_are_those_of_its_page(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(Api(replace(SOUND, stays=SOUND.stays[:5]))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        file = written(tmp_path, text=http_mapping_text(SOUND))
+        main(["mapping", "check", "--live", "--json", str(file)])
+    costs = json.loads(capsys.readouterr().out)["measurements"]
+    rows = [each["rows"] for each in costs if "Encounter?_sort=" in each["search"]]
+    assert rows == [5] * 4
+
+
+@pytest.mark.usefixtures("api")
+def test_ends_that_stand_for_none(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays = tuple(s._replace(ended="2999-12-31 00:00:00") for s in SOUND.stays)
+    with serving(Api(replace(SOUND, stays=stays))) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        (one,) = [one for one in check() if "absent:" in one["remedy"]]
+    assert "30 rows end on 31/12/2999" in one["text"]
+    assert '"31/12/2999 00:00' in one["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("first", "nulls"), [("high", "high"), ("high", "last"), ("last", "high")]
+)
+@pytest.mark.parametrize("paging", [OFFSET, LINKED])
+def test_rows_without_the_key_where_the_file_does_not_say(
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    first: str,
+    nulls: str,
+    paging: str,
+) -> None:
+    """Merged with other sources, such an order would be a wrong page or a 502."""
+    if paging == LINKED and nulls == "high":
+        pytest.skip("only numbered pages can be put into another order")
+    stays = list(SOUND.stays)
+    stays += [StayRow(n, state="P", changed=TIME) for n in range(31, 61)]
+    first_rows = {"asc": False, "desc": first == "high"}
+    with serving(Plain(plain_rows(stays), first_rows)) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        text = plain_mapping_text(paging=paging, nulls=nulls)
+        findings = checked(written(tmp_path, text=text), capsys)
+    errors = [one for one in findings if one["severity"] == "error"]
+    expected = set() if first == nulls else {"Encounter.sort"}
+    assert {one["element"] for one in errors} == expected
+    assert all("'-date'" in one["text"] for one in errors)
+
+
+@pytest.mark.parametrize("prefix", ["", "s-"])
+@pytest.mark.parametrize(("lacking", "bounds"), [(1, ""), (0, ""), (1, BOUNDS)])
+def test_an_order_that_nothing_shows_beside_other_sources(
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    prefix: str,
+    lacking: int,
+    bounds: str,
+) -> None:
+    """Where a first page has no key, there is no later one and no bound to look further."""
+    stays = [s._replace(began=s.began if s.id > lacking else None) for s in SOUND.stays]
+    (tmp_path / "stays.yaml").write_text(UNPAGED_STAYS)
+    text = plain_mapping_text(
+        paging="", nulls="last", bounds=bounds, profile="stays.yaml"
+    )
+    if prefix:
+        text = as_one_of_several(text, prefix)
+    with serving(Plain(plain_rows(stays), {"asc": False, "desc": False})) as url:
+        monkeypatch.setenv("PAS_URL", url)
+        findings = checked(written(tmp_path, text=text), capsys)
+    orders = [one for one in findings if one["element"] == "Encounter.sort"]
+    expected = {"error" if lacking else "note"} if prefix and not bounds else set()
+    assert {one["severity"] for one in orders} == expected
+
+
+UNPAGED_STAYS = """\
+profile: stays
+paging: false
+encounter: {patient: {}, _sort: {}, _id: {}, _count: {}}
+"""
+
+
+def as_one_of_several(text: str, prefix: str) -> str:
+    """Return a mapping file with its sections as entries of `sources`."""
+    whole = yaml.load(text, yaml.BaseLoader)
+    whole["sources"] = {"south": whole.pop("source")}
+    section = whole["encounter"]
+    del section["fields"]["organization_id"]
+    section["fields"]["patient_id"]["source"] = "south"
+    people = {"read": {"path": "/people/{id}"}, "fields": {"id": {"from": "id"}}}
+    whole["patient"] = {"sources": [{"source": "south", "prefix": prefix, **people}]}
+    listed = {"search": [*section["search"]], "sort": ["date"]}
+    entry = {"source": "south", "prefix": prefix, **section}
+    whole["encounter"] = {"sources": [entry], **listed}
+    return yaml.safe_dump(whole, sort_keys=False)
+
+
+def test_a_filter_that_fails_on_a_later_page_is_found(api: Api, check: Check) -> None:
+    """As of an API that compares a bound with the end of a stay."""
+
+    def overlapping(request: Request) -> Response | None:
+        bound = request.args.get("entreeDu")
+        if request.path != "/sejours" or not bound or int(request.args["nb"]) < 100:
+            return None
+        rows = [stay(SOUND, row) for row in SOUND.stays]
+        return answer({"resultats": rows, "nombre": len(rows)})
+
+    api.strange = overlapping
+    errors = [one for one in check() if one["severity"] == "error"]
+    assert {one["element"] for one in errors} == {"Encounter.period.start"}
+    assert all("page 1" in one["text"] for one in errors)
+
+
+def test_a_refused_page_size_is_one_error_at_its_line(
+    api: Api, tmp_path: Path, check: Check
+) -> None:
+    api.strange = lambda request: (
+        None
+        if "nb" in request.args or request.path.count("/") > 1
+        else answer({"erreur": "nb"}, 400)
+    )
+    old = "path: /sejours, rows: resultats, count: nb,"
+    findings = check((old, old.replace("nb,", "nbr,")))
+    (one,) = [one for one in findings if one["severity"] == "error"]
+    assert one["element"] == "Encounter.list"
+    assert "list: {path: /sejours" in line_of(one, tmp_path)
+
+
+@pytest.mark.parametrize("most", [20, 100])
+def test_an_api_that_keeps_rows_back_is_found(
+    api: Api, check: Check, most: int
+) -> None:
+    api.most = most
+    counted = "counting: {path: /sejours/nombre, total: nombre}"
+    changes = ("total: nombre", counted), ("{offset: debut}", "{page: page}")
+    findings = [o for o in check(*changes) if o["element"] == "Encounter.list"]
+    assert bool(findings) is (most < 30)
+
+
+def test_a_list_that_cannot_be_counted_in_time_is_a_warning(
+    api: Api, check: Check
+) -> None:
+    over = threading.Event()
+
+    def slow(request: Request) -> Response | None:
+        return answer({}) if request.path.endswith("/nombre") and over.wait() else None
+
+    api.strange = slow
+    counted = "counting: {path: /sejours/nombre, total: nombre}"
+    limits = "timeout_seconds: 60, count_timeout_seconds: 0.5"
+    try:
+        findings = check(
+            ("total: nombre", counted),
+            ("{offset: debut}", "{page: page}"),
+            ("timeout_seconds: 60", limits),
+        )
+    finally:
+        over.set()
+    severities = [o["severity"] for o in findings if o["element"] == "Encounter.list"]
+    assert severities == ["warning"]
+
+
+@pytest.mark.parametrize("paging", ["page: page", "offset: debut", "next: suite.lien"])
+def test_pages_that_are_smaller_than_asked_matter_where_they_are_counted(
+    api: Api, check: Check, paging: str
+) -> None:
+    api.most = 20
+    findings = check(("{offset: debut}", f"{{{paging}}}"))
+    severities = [o["severity"] for o in findings if o["element"] == "Encounter.list"]
+    assert severities == (["warning"] if paging == "page: page" else [])
+
+
+def test_an_api_that_refuses_so_many_rows_is_asked_for_fewer(
+    api: Api, check: Check
+) -> None:
+    api.strange = lambda request: (
+        answer({"erreur": "nb"}, 400) if request.args.get("nb") == "2000" else None
+    )
+    findings = check()
+    assert {one["severity"] for one in findings} == {"note"}
+    assert any("30 rows" in one["text"] for one in findings)
+
+
+def test_a_read_that_is_refused_is_an_error_at_its_line(
+    api: Api, tmp_path: Path, check: Check
+) -> None:
+    api.strange = lambda request: (
+        answer({}, 418) if request.path.startswith("/sejours/") else None
+    )
+    (one,) = [one for one in check() if one["severity"] == "error"]
+    assert one["element"] == "Encounter.read"
+    assert 'read: {path: "/sejours/{id}"}' in line_of(one, tmp_path)
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_row_of_the_list_that_cannot_be_read_is_an_error(
+    api: Api, check: Check, status: int
+) -> None:
+    api.strange = lambda request: (
+        answer({}, status) if request.path.startswith("/sejours/") else None
+    )
+    (one,) = [one for one in check() if one["severity"] == "error"]
+    assert one["element"] == "Encounter.id"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_file_without_credentials_is_one_error_at_its_source(
+    status: int, api: Api, tmp_path: Path, check: Check
+) -> None:
+    api.strange = lambda _: answer({}, status)
+    (one,) = check()
+    assert one["element"] == "source"
+    assert line_of(one, tmp_path).startswith("source:")
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        "headers: {X-Key: {env: PAS_KEY}}",
+        "auth: {oauth2: {token_url: 'URL/token', client_id: c,"
+        " client_secret: {env: PAS_PASSWORD}}}",
+        "auth: {session: {path: /session, form: {u: {env: PAS_USER}}, token: t,"
+        " header: X-Session}}",
+    ],
+    ids=["headers", "oauth2", "session"],
+)
+def test_credentials_that_are_refused_cannot_check(
+    credentials: str, api: Api, tmp_path: Path, capsys: Capture
+) -> None:
+    api.strange = lambda _: answer({"error": "invalid_client"}, 401)
+    file = tmp_path / "hospital.yaml"
+    source = f", {credentials.replace('URL', os.environ['PAS_URL'])}"
+    file.write_text(http_mapping_text(SOUND, source=source))
+    assert main(["mapping", "check", "--live", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"{file}: ")

@@ -1,0 +1,153 @@
+"""What the text of a SELECT shows of the columns that it compares."""
+
+import pytest
+
+from toolkit.checks.joins import (
+    arguments_behind,
+    between,
+    comparisons,
+    table_behind,
+    with_outer_joins,
+)
+
+OUTER = "SELECT s.id, {} AS x FROM stays s"
+
+
+def found(rows: str) -> list[tuple[str, str, bool]]:
+    return [
+        (str(c.inner.origin), str(c.outer.origin), c.is_nested)
+        for c in comparisons(rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    "subquery",
+    [
+        "(SELECT MAX(m.bed) FROM moves m WHERE m.stay = s.id)",
+        "(SELECT MAX(m.bed) FROM moves AS m WHERE (s.id = m.stay AND m.bed = 'a = b)'))",
+        "(SELECT bed FROM moves WHERE stay = s.id)",
+        "(SELECT m.bed FROM moves m -- m.bed = s.unit\n WHERE m.stay = s.id)",
+    ],
+)
+def test_a_column_of_a_subquery_is_compared_with_one_outside(subquery: str) -> None:
+    assert found(OUTER.format(subquery)) == [("moves.stay", "stays.id", True)]
+
+
+def test_an_alias_means_the_table_of_its_own_subquery() -> None:
+    one, other = (
+        f"(SELECT 1 FROM {table} x WHERE x.stay = s.id)" for table in ("moves", "notes")
+    )
+    assert found(OUTER.format(f"COALESCE({one}, {other})")) == [
+        ("moves.stay", "stays.id", True),
+        ("notes.stay", "stays.id", True),
+    ]
+
+
+def test_the_later_table_of_one_select_is_looked_up() -> None:
+    rows = (
+        "SELECT s.id FROM stays s LEFT JOIN units u ON s.unit = u.code WHERE s.id = 5"
+    )
+    assert found(rows) == [("units.code", "stays.unit", False)]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "m.stay = 5",
+        "m.stay = lower(s.id)",
+        "stay = bed",
+        "q.stay = s.id",
+        "m.stay = m.bed",
+    ],
+)
+def test_what_is_no_comparison_of_two_tables_is_none(condition: str) -> None:
+    assert found(OUTER.format(f"(SELECT 1 FROM moves m WHERE {condition})")) == []
+
+
+def test_the_way_between_two_columns_leads_over_joins_of_one_table_with_itself() -> (
+    None
+):
+    rows = (
+        "SELECT p.id, s.id AS survivor FROM patient p JOIN party a ON a.id = p.party"
+        " LEFT JOIN patient s ON s.party = a.replaced_by"
+    )
+    assert {str(origin) for origin in between(rows, "id", "survivor")} == {
+        *("patient.id", "patient.party", "party.id", "party.replaced_by")
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "arguments"),
+    [
+        ("SELECT a, DATE(s.b) AS day FROM stays s", [("s.b", "stays s")]),
+        ("SELECT CAST(b AS DATE) AS day FROM stays", [("b", "stays")]),
+        ("SELECT s.b::date AS day FROM stays s WHERE 1 = 1", [("s.b", "stays s")]),
+        (
+            "SELECT (SELECT MIN(TRUNC(m.b)) FROM moves m WHERE m.s = s.id) AS day FROM s",
+            [("m.b", "moves m")],
+        ),
+        (
+            "WITH q AS (SELECT f(x, y), SUBSTR(s.b, 1, 10) AS day FROM s) SELECT * FROM q",
+            [("s.b", "s")],
+        ),
+        ("SELECT s.b AS day FROM stays s", []),
+        ("SELECT DATE(s.b) AS other, day FROM stays s", []),
+    ],
+)
+def test_the_columns_of_which_a_column_is_made(
+    rows: str, arguments: list[tuple[str, str]]
+) -> None:
+    found = arguments_behind(rows, "day")
+    assert [(column, tables.strip()) for column, tables in found] == arguments
+
+
+@pytest.mark.parametrize(
+    ("rows", "table", "select"),
+    [
+        (
+            "SELECT REPLACE(s.no, '/', '-') AS id FROM wards w JOIN stays s ON s.w = w.id",
+            "stays",
+            "SELECT s.*, REPLACE(s.no, '/', '-') AS computed_id FROM stays s",
+        ),
+        (
+            "SELECT 'a-' || id AS id FROM stays",
+            "stays",
+            "SELECT stays.*, 'a-' || id AS computed_id FROM stays stays",
+        ),
+        ("SELECT x.id FROM stays x WHERE x.id > 1", "stays", ""),
+        ("SELECT 'a-' || id AS id FROM (SELECT * FROM stays) x", "", ""),
+        ("SELECT 'a' || id AS id FROM a UNION ALL SELECT 'b' || id FROM b", "", ""),
+        ("SELECT CONCAT('a', id) AS id FROM moves GROUP BY id", "", ""),
+        ("SELECT DISTINCT CONCAT('a', id) AS id FROM moves", "", ""),
+    ],
+)
+def test_the_table_of_a_computed_id(rows: str, table: str, select: str) -> None:
+    assert table_behind(rows, "id") == (table, select)
+
+
+@pytest.mark.parametrize(
+    ("rows", "outer"),
+    [
+        ("s JOIN a ON a.x = s.x", "s LEFT JOIN a ON a.x = s.x"),
+        (
+            "s INNER JOIN a ON a.x = s.x WHERE s.y = 1",
+            "s LEFT JOIN a ON a.x = s.x WHERE s.y = 1",
+        ),
+        ("s LEFT JOIN a ON a.x = s.x", "s LEFT JOIN a ON a.x = s.x"),
+        ("s CROSS JOIN a", "s CROSS JOIN a"),
+        (
+            "s JOIN a ON a.x = s.x AND a.kind = 'N'",
+            "s JOIN a ON a.x = s.x AND a.kind = 'N'",
+        ),
+        (
+            "s JOIN a ON a.x = s.x AND a.gone = 0",
+            "s JOIN a ON a.x = s.x AND a.gone = 0",
+        ),
+        (
+            "s WHERE s.a IN (SELECT t.a FROM t JOIN a)",
+            "s WHERE s.a IN (SELECT t.a FROM t JOIN a)",
+        ),
+    ],
+)
+def test_a_join_of_columns_alone_may_keep_all_rows(rows: str, outer: str) -> None:
+    assert with_outer_joins(f"SELECT * FROM {rows}") == f"SELECT * FROM {outer}"

@@ -1,0 +1,306 @@
+"""`encounters mapping test`: what passes, what fails and where, what no test touches."""
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+from tests.toolkit.places import DEMO, MAPPINGS, located
+
+GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
+GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
+SHIPPED = sorted(
+    file
+    for file in MAPPINGS.glob("*/*.yaml")
+    if file.parent.name != "profiles" and not file.name.endswith(".test.yaml")
+)
+
+PAGE = (MAPPINGS / "README.md").read_text("utf-8")
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_shipped_mappings_pass_tests_that_touch_everything(
+    file: Path, capsys: Capture
+) -> None:
+    status = main(["mapping", "test", "--complete", str(file)])
+    assert status == 0, capsys.readouterr().out
+
+
+class Beside:
+    """A copy of a mapping file with tests of its own."""
+
+    def __init__(self, folder: Path, mapping: Path) -> None:
+        self.file = folder / mapping.name
+        self.file.write_text(mapping.read_text("utf-8"), "utf-8")
+        self.tests = self.file.with_suffix(".test.yaml")
+
+    def reported(
+        self, capsys: Capture, tests: str, *options: str
+    ) -> tuple[int, list[str]]:
+        """Return the exit status and the lines that are no notes, without the folder."""
+        self.tests.write_text("tests:\n" + tests, "utf-8")
+        status = main(["mapping", "test", *options, str(self.file)])
+        lines = capsys.readouterr().out.replace(f"{self.file.parent}/", "").splitlines()
+        return status, [line for line in lines if ": note: " not in line]
+
+    def replace(self, old: str, new: str) -> None:
+        """Change the mapping."""
+        text = self.file.read_text("utf-8")
+        assert old in text
+        self.file.write_text(text.replace(old, new, 1), "utf-8")
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Beside:
+    return Beside(tmp_path, DEMO)
+
+
+# --------------------------------------------------------------- what tests report
+
+ROW = "  - name: a stay\n    given: {sejour_id: 1, patient_id: 42, etat: S, "
+SEARCH = (
+    "  - name: a search\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
+    " date_entree: 2024-01-01 00:00:00}, {sejour_id: 2, patient_id: 42, etat: P}]\n"
+    "    search: "
+)
+REQUEST = (
+    "  - name: t\n    of: encounter\n    search:\n      {patient: 42, date: 2024-03-30}\n"
+    "    expect_request: "
+)
+AT = "\n    expect"
+
+REPORTS = {
+    # Rows: each difference at the line of what was expected, with what made the value.
+    "code": (DEMO, f"{ROW}type_sejour: SEA}}{AT}: {{class: {{code: IMP}}}}", "4:28",
+             "Encounter.class.code ← type_sejour|'IMP'|'REC'|SEA → REC, demo.yaml:@SEA: REC@"),
+    "time": (DEMO, f"{ROW}maj_utc: 2024-07-01 10:00:00}}{AT}: {{meta: {{lastUpdated: x}}}}", "4:34",
+             "'2024-07-01T12:00:00+02:00'|in UTC, written in Europe/Paris"),
+    "nothing there": (DEMO, f"{ROW}uf_courante: 1}}{AT}: {{period: {{start: 2024-01-01}}}}", "4:30",
+                      "← date_entree|none|in Europe/Paris, demo.yaml:@date_entree}@"),
+    "misspelt": (DEMO, f"{ROW}uf_courante: 1}}{AT}: {{clas: {{code: IMP}}}}", "4:27",
+                 "Encounter.clas.code: |none"),
+    "something there": (DEMO, f"{ROW}uf_courante: 0123}}{AT}_absent: [serviceProvider.extension]",
+                        "4:21", "← uf_courante|demo.yaml:@uf_courante}@"),
+    "list": (DEMO, f"{ROW}num_venue: 1, etab_id: 2}}{AT}: {{identifier: {{value: 1}}}}", "4:26",
+             "← num_venue|a list of 1"),
+    "number of items": (DEMO, f"{ROW}num_venue: 1, etab_id: 2}}{AT}: {{identifier: []}}", "4:26",
+                        "0 items|are 1"),
+    "fault": (DEMO, f"{ROW}etab_id: 9, num_venue: 1}}{AT}: {{id: 1}}", "4:13",
+              "Encounter.identifier.system ← etab_id|'9'|demo.yaml:@etab_id, codes@"),
+    "no fault": (DEMO, f"{ROW}etab_id: 2}}{AT}_error: no entry", "4:19", "'no entry'"),
+    "zeros and words of YAML": (
+        DEMO, f"{ROW}uf_courante: 0123, num_venue: NO, etab_id: 2}}{AT}:\n"
+        "      identifier: [{value: NO}]\n"
+        "      serviceProvider: {extension: [{valueString: 0123}]}", "", ""),
+    "cases": (DEMO, "  - name: state\n    given: {sejour_id: 1, patient_id: 42, etat: S}\n"
+              "    cases:\n      - {expect: {status: finished}}\n"
+              "      - {name: planned, given: {etat: P}, expect: {status: finished}}",
+              "6:60", "FAILED state: planned (demo.test.yaml:6:9)|1 of 2"),
+    # Searches.
+    "found": (DEMO, f"{SEARCH}{{patient: 42}}{AT}_found: [1, 3]", "5:23 5:5", "'3'|found: 2"),
+    "bound": (DEMO, f"{SEARCH}{{date: gt2024-01-01}}{AT}_found: [1]", "5:20", "'1'|none"),
+    "order": (DEMO, f"{SEARCH}{{_sort: -date}}{AT}_found: [2, 1]", "5:5", "1, 2"),
+    "refused": (DEMO, f"{SEARCH}{{status: done}}{AT}_found: []", "4:5", "'done'"),
+    "not refused": (DEMO, f"{SEARCH}{{status: planned}}{AT}_refused: sorry", "5:5", "answered"),
+    "an invalid row": (DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 4 2, etat: S}]\n"
+                       f"    search: {{}}{AT}_found: []", "3:5", "Encounter.subject ← patient_id"),
+    "several sources": (
+        GNU_HEALTH, "  - name: t\n    given:\n"
+        "      inp-: [{id: 1, patient: 42, state: finished}]\n"
+        "      eva-: [{id: 1, patient: 42, state: done}]\n    cases:\n"
+        "      - {search: {patient: 42}, expect_found: [inp-1, eva-1]}\n"
+        "      - {search: {_id: eva-1}, expect_found: [eva-1]}\n"
+        "      - {search: {patient: 42}, expect_found: [inp-1]}", "9:33",
+        "FAILED t: 3|found: eva-1|1 of 3"),
+    # Requests to an HTTP system.
+    "values of a request": (
+        GROUP_A, f"{REQUEST}{{path: /stays, parameters: {{ipp: 43, entreeDu: 30/03/2024}}}}",
+        "6:28 6:54 6:48", "'/sejours'|'42'|'entreeAvant'"),
+    "name in a request": (
+        GROUP_A,
+        f"{REQUEST}{{parameters: {{ip: 42, entreeDu: 30/03/2024, entreeAvant: 31/03/2024}}}}",
+        "6:39 6:34", "parameters.ip: |'ipp'"),
+    "no request at all": (GROUP_A, f"{REQUEST}none", "6:21", "GET /sejours|ipp=?|nb=?"),
+    # Tests that are wrong themselves.
+    "rows of an HTTP system": (
+        GROUP_A, f"  - name: t\n    given: [{{id: 1}}]\n    search: {{_id: 1}}{AT}_found: [1]",
+        "5:5", "expect_request"),
+    "many faults at once": (
+        DEMO, "  - name: a\n    givn: {}\n    expect: {id: 1}\n"
+        "  - name: b\n    given: {sejour: 1, patient_id: [42]}\n    expect: {id: 1}\n"
+        "  - name: c\n    given: {sejour_id: 1}\n"
+        "  - name: d\n    given: {sejour_id: 1}\n    expect_found: [1]\n"
+        "  - name: e\n    source: north\n    given: {sejour_id: 1}\n    expect: {id: 1}\n"
+        "  - name: f\n    of: patient\n    given: {patient_id: 1}\n"
+        "    given_items: {telecom: [{valeur: 1}], addresses: [{villle: Lyon}]}\n"
+        "    expect: {id: 1}\n  - name: g\n    search: {}\n    expect_found: [1]",
+        "3:5 6:13 6:36 8:5 12:5 14:5 20:19 24:20",
+        "'given'|'sejour_id'|'patient_id'|telecoms"),
+    "nothing expected": (DEMO, f"{ROW}}}{AT}: {{}}", "4:5", ""),
+    "an unknown source": (
+        GNU_HEALTH, f"  - name: t\n    source: ipn-\n    given: {{id: 1}}{AT}: {{id: 1}}", "3:5",
+        "'ipn-'|'inp-'"),
+    "refused otherwise": (DEMO, f"{SEARCH}{{status: done}}{AT}_refused: sorry", "5:5",
+                          "'done'"),
+    "no request": (DEMO, f"{SEARCH}{{}}{AT}_request: {{path: /x}}", "5:5", "expect_found"),
+    "one row for a search": (
+        DEMO, f"  - name: t\n    given: {{sejour_id: 1}}\n    search: {{}}{AT}_found: []", "3:12",
+        "a list of rows"),
+    "no source": (GNU_HEALTH, f"  - name: t\n    given: {{id: 1}}{AT}: {{id: 1}}", "2:5",
+                  "inp- or app- or eva-"),
+    "list in an HTTP row": (
+        GROUP_A, f"  - name: t\n    given: {{id: 1, patient: [{{ipp: 42}}]}}{AT}: {{id: 1}}",
+        "3:12", "'ipp'"),
+}  # fmt: skip
+
+
+def test_each_difference_is_reported_at_its_line(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    for name, (mapping, tests, places, says) in REPORTS.items():
+        status, lines = Beside(tmp_path, mapping).reported(capsys, f"{tests}\n")
+        text = "\n".join(lines)
+        reported = re.findall(r"^ *\S+\.test\.yaml:(\d+:\d+): ", text, re.M)
+        assert (status, reported) == (bool(places), places.split()), name
+        assert [word for word in says.split("|") if located(word) not in text] == []
+
+
+def test_items_are_numbered_where_several_have_rows(
+    demo: Beside, capsys: Capture
+) -> None:
+    first = (
+        "      - {rows: 'SELECT patient_id, ipp FROM ipps', key: patient_id, type: PI,"
+        " system: 'urn:oid:1.2', value: {from: ipp}}\n"
+    )
+    demo.replace("    identifiers:\n", f"    identifiers:\n{first}")
+    tests = (
+        "  - name: a\n    of: patient\n    given: {patient_id: 1}\n"
+        "    given_items: {NAME: [{ipp: 1}]}\n    expect: {id: 1}\n"
+    )
+    status, lines = demo.reported(capsys, tests.replace("NAME", "identifiers"))
+    assert status == 1
+    assert "identifiers.1, identifiers.2" in "\n".join(lines)
+    assert demo.reported(capsys, tests.replace("NAME", "identifiers.1"))[0] == 0
+
+
+def test_what_has_no_tests_fails(tmp_path: Path, capsys: Capture) -> None:
+    file = Beside(tmp_path, DEMO).file
+    assert main(["mapping", "test", str(file)]) == 1
+    assert "demo.test.yaml" in capsys.readouterr().out
+    assert main(["mapping", "test", str(tmp_path / "none.yaml")]) == 1
+    # A custom adapter has no rows to try.
+    custom = Beside(tmp_path, DEMO)
+    custom.file.write_text(
+        "mapping: 1\nname: Own\nprofile: full\ntime_zone: Europe/Paris\n"
+        "source: {kind: 'own.package:Adapter'}\nencounter: {search: [_id]}\n",
+        "utf-8",
+    )
+    status, lines = custom.reported(capsys, ROW + "}\n    expect: {id: 1}")
+    assert status == 1
+    assert any(line.startswith("demo.yaml:5:16: source: ") for line in lines)
+
+
+# ------------------------------------------------------------------------ coverage
+
+NARROW = ROW + "type_sejour: HC}\n    expect: {id: 1, class: {code: IMP}}\n"
+
+
+def test_what_no_test_touches_is_told_and_fails_where_all_is_wanted(
+    demo: Beside, capsys: Capture
+) -> None:
+    demo.tests.write_text("tests:\n" + NARROW, "utf-8")
+    assert main(["mapping", "test", str(demo.file)]) == 0
+    notes = capsys.readouterr().out.replace(f"{demo.file.parent}/", "").splitlines()
+    for there in (
+        "demo.yaml:@num_venue}@: Encounter: note: no test touches the fields "
+        "identifier.value, identifier.system, subject, status, period.start, ",
+        "demo.yaml:@URG: EMER@: codes.class: note: no test touches the codes URG, HP, ",
+        "demo.yaml:@_id, _lastUpdated, patient@: Encounter: note: no test touches the search "
+        "parameters _id, _lastUpdated, patient, date, ",
+        "demo.yaml:@date, _lastUpdated]@: Encounter: note: no test touches the sort keys "
+        "date, _lastUpdated",
+    ):
+        assert any(note.startswith(located(there)) for note in notes), there
+    assert main(["mapping", "test", "--complete", str(demo.file)]) == 1
+    capsys.readouterr()
+    assert main(["mapping", "test", "--json", str(demo.file)]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["mappings"]
+    passed = {"name": "a stay", "line": 2, "passed": True, "findings": []}
+    assert told["tests"] == [passed]
+    coverage: dict[str, Any] = told["coverage"]
+    assert (coverage["field"]["touched"], coverage["code"]["touched"]) == (2, 1)
+    untouched = sum(count["of"] - count["touched"] for count in coverage.values())
+    assert len(told["untouched"]) == untouched
+    assert {gap["severity"] for gap in told["untouched"]} == {"note"}
+
+
+SYSTEM = "urn:oid:1.2.250.1.999.1.2"
+UNIT = "https://example.org/fhir/StructureDefinition/functional-unit"
+
+
+def test_codes_are_touched_by_a_search_that_names_them(
+    demo: Beside, capsys: Capture
+) -> None:
+    demo.replace("codes:\n", "codes:\n  unit: {table: {A1: U1, A2: U2}}\n")
+    demo.replace("{from: uf_courante}", "{from: uf_courante, codes: unit}")
+    for search, found, left in (
+        (f"service-provider._extension: '{UNIT}|U1'", "[1]", "unit: A2"),
+        (f"identifier: '{SYSTEM}|0001'", "[1]", "visit_number_system: 3"),
+        ("identifier: '0001'", "[1]", "visit_number_system: 2, 3"),
+        ("identifier: '|0001'", "[]", "visit_number_system: 2, 3"),
+    ):
+        demo.tests.write_text(
+            "tests:\n  - name: t\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
+            f" etab_id: 2, num_venue: 0001, uf_courante: A1}}]\n    search: {{{search}}}\n"
+            f"    expect_found: {found}\n"
+        )
+        assert main(["mapping", "test", str(demo.file)]) == 0
+        notes = re.findall(
+            r"codes\.(\w+): note: no test touches the codes? (.*)",
+            capsys.readouterr().out,
+        )
+        assert left in [": ".join(note) for note in notes]
+
+
+def test_what_a_base_says_is_for_the_tests_of_the_base(
+    demo: Beside, capsys: Capture
+) -> None:
+    own = demo.file.with_name("own.yaml")
+    own.write_text(
+        "mapping: 1\nextend: demo.yaml\nname: Own\n"
+        "codes: {class: {table: {NEW: AMB}}}\n"
+    )
+    own.with_suffix(".test.yaml").write_text("tests:\n" + NARROW, "utf-8")
+    assert main(["mapping", "test", str(own)]) == 0
+    lines = capsys.readouterr().out.replace(f"{own.parent}/", "").splitlines()
+    assert lines == [
+        "own.yaml:4:25: codes.class: note: no test touches the code NEW",
+        "own.yaml: 1 test passed; touched 0 of 1 codes",
+    ]
+
+
+# ------------------------------------------------------------------------- the page
+
+
+def test_the_examples_of_the_page_pass(demo: Beside, capsys: Capture) -> None:
+    (block,) = re.findall(r"```yaml\n(tests:\n.*?)```", PAGE, re.DOTALL)
+    status, lines = demo.reported(capsys, block.removeprefix("tests:\n"))
+    assert status == 0
+    assert "5 tests passed" in lines[-1]
+
+
+def test_the_page_has_every_key_of_a_test() -> None:
+    start = PAGE.index("| key of a test | holds |")
+    table = PAGE[start:].partition("\n\n")[0]
+    told = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+    schema = files("adapters.mapping") / "schema.json"
+    definitions = json.loads(schema.read_text("utf-8"))["definitions"]
+    assert set(told) == {
+        key for name in ("Test", "TestCase") for key in definitions[name]["properties"]
+    }

@@ -1,0 +1,303 @@
+"""`encounters mapping preview`: what a row becomes, from what, and what a ticket may hold."""
+
+import json
+import lzma
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from demo.hospital import fill
+from tests.hospital_http import SECRETS, Api, serving
+from tests.hospital_http_mapping import http_mapping_text
+from tests.toolkit.conftest import Mapping, Said
+from tests.toolkit.places import DEMO, MAPPINGS, located
+from toolkit.contract.hospital import EDGES
+
+GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
+GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
+SAMPLE = Path(__file__).parents[1] / "gnuhealth" / "sample.sqlite.xz"
+
+STAY = """\
+sejour_id: 900001
+etab_id: 2
+num_venue: 000123456
+patient_id: 42
+etat: S
+type_sejour: NEW
+date_entree: 2024-03-30 08:15:00
+date_sortie: 2999-12-31 00:00:00
+"""
+PATIENT = """\
+patient_id: 42
+sexe: F
+date_naissance: 1950-01-02
+date_deces: 2024-02-03
+heure_deces: "04:05"
+nom_naissance: SAINT-EXUPÉRY
+prenoms: ANNE Αλέξης
+given_items:
+  identifiers:
+    - {domaine: IPP-CHU, valeur: 0000042, etab_id: 2, statut: QUAL}
+    - {domaine: INS-NIR, valeur: 250017500000042, statut: PROV}
+  telecoms: [{type_contact: ML, valeur: anne.dupont@example.org}]
+  addresses: [{type_adresse: DOM, ligne1: 1 rue de la Paix, code_postal: "75002",
+               commune: PARIS, pays: France}]
+"""
+IDENTIFYING = (
+    "'42'", '"42"', "Patient/42", "1950-01-02", "2024-02-03", "SAINT", "EXUP", "ANNE",
+    "Αλέξης", "0000042", "250017500000042", "dupont", "rue de la Paix", "75002", "PARIS",
+)  # fmt: skip
+NOT_THERE = "the source has no such encounter"
+
+Preview = Callable[..., Said]
+
+
+@pytest.fixture
+def preview(tmp_path: Path, mapping: Mapping) -> Preview:
+    """Return what shows a row."""
+
+    def run(row: str, *options: str, file: Path = DEMO) -> Said:
+        rows = tmp_path / "row.yaml"
+        rows.write_text(row, "utf-8")
+        return mapping("preview", file, "--row", rows, *options)
+
+    return run
+
+
+@pytest.fixture
+def live(mapping: Mapping) -> Preview:
+    """Return what shows a row of a source."""
+
+    def run(*options: object, file: Path = DEMO) -> Said:
+        return mapping("preview", file, "--live", *options)
+
+    return run
+
+
+def test_each_element_has_the_cell_and_the_rule_it_came_from(preview: Preview) -> None:
+    status, out, _ = preview(STAY)
+    assert status == 0
+    resource, _, rest = out.partition("\nWhere each element is from:\n")
+    assert json.loads(resource)["period"] == {"start": "2024-03-30T08:15:00+01:00"}
+    lines = rest.replace(f"{DEMO}:", "").splitlines()
+    pairs = dict(zip(lines[::2], lines[1::2], strict=False))
+    for element, origin in {
+        "id = 900001": "sejour_id = '900001'   @sejour_id}@",
+        "status = finished": "etat = 'S'; codes.status: S → finished   @S: finished@",
+        "class.code = UNK": (
+            "type_sejour = 'NEW'; codes.class: otherwise → UNK   @otherwise: UNK@"
+        ),
+        "period.start = 2024-03-30T08:15:00+01:00": (
+            "date_entree = '2024-03-30 08:15:00'; in Europe/Paris   @date_entree}@"
+        ),
+        "identifier[0].assigner.reference = Organization/2": (
+            "etab_id = '2'   @etab_id}@"
+        ),
+        "class.display = unknown": "the label of the code",
+    }.items():
+        assert pairs[f"  Encounter.{element}"] == f"      ← {located(origin)}"
+    _, _, empty = rest.partition("\nFields that give nothing:\n")
+    end = "Encounter.period.end\n      ← date_sortie = '2999-12-31 00:00:00'; "
+    assert end in empty
+    assert "Encounter.meta.lastUpdated\n      ← maj_utc = NULL" in empty
+
+
+OFFSET = "by its own offset, written in Europe/Paris"
+
+
+@pytest.mark.parametrize(
+    ("begun", "changed", "begin", "change"),
+    [
+        (
+            *("2024-03-30 08:15:00", "2024-03-30 08:15:00"),
+            *("in Europe/Paris", "in UTC, written in Europe/Paris"),
+        ),
+        ("2024-03-30T12:15:00+05:00", "2024-03-30T08:15:00Z", OFFSET, OFFSET),
+    ],
+)
+def test_the_zone_of_a_time_is_shown(
+    preview: Preview, begun: str, changed: str, begin: str, change: str
+) -> None:
+    row = STAY.replace("2024-03-30 08:15:00", begun) + f"maj_utc: {changed}\n"
+    elements = preview(row, "--json").told["elements"]
+    found = {each["element"]: (each["value"], each["rule"]) for each in elements}
+    assert found["Encounter.period.start"] == ("2024-03-30T08:15:00+01:00", begin)
+    assert found["Encounter.meta.lastUpdated"] == ("2024-03-30T09:15:00+01:00", change)
+
+
+def test_every_element_of_a_patient_is_explained(preview: Preview) -> None:
+    told = preview(PATIENT, "--of", "patient", "--json").told
+    assert all(line["rule"] or line["cells"] for line in told["elements"])
+    cells = {line["element"]: line["cells"] for line in told["elements"]}
+    assert cells["Patient.name[0].given[1]"] == {"prenoms": "ANNE Αλέξης"}
+    assert cells["Patient.identifier[0].value"] == {"valeur": "0000042"}
+    assert list(cells["Patient.deceasedDateTime"]) == ["date_deces", "heure_deces"]
+    empty = [e for e in told["empty"] if e["element"].startswith("Patient.identifier.")]
+    (rule,) = {each["rule"] for each in empty}
+    assert rule.endswith(": only_if statut")
+
+
+@pytest.mark.parametrize(
+    ("changes", "faults"),
+    [
+        (
+            {"patient_id: 42": "patient_id: 4 2", "etat: S": "etat: Z"},
+            ["Encounter.subject", "Encounter.status"],
+        ),
+        ({"2999-12-31": "2024-01-01"}, ["Encounter.period.end"]),
+    ],
+)
+def test_an_invalid_row_shows_its_faults_at_their_lines(
+    preview: Preview, changes: dict[str, str], faults: list[str]
+) -> None:
+    row = STAY
+    for old, new in changes.items():
+        row = row.replace(old, new)
+    said = preview(row, "--json")
+    assert (said.status, said.told["resource"]) == (1, None)
+    found = said.told["faults"]
+    assert [fault["element"] for fault in found][: len(faults)] == faults
+    lines = DEMO.read_text("utf-8").splitlines()
+    assert found[0]["source"] in lines[found[0]["line"] - 1]
+
+
+def test_an_item_that_is_left_out_has_no_faults(preview: Preview) -> None:
+    row = PATIENT.replace("sexe: F", "sexe: Q\ndecede: O")
+    row = row.replace("domaine: INS-NIR", "domaine: QQ")
+    said = preview(row, "--of", "patient", "--json")
+    assert said.status == 1
+    assert [f["element"] for f in said.told["faults"]] == ["Patient.gender"]
+    values = {line["element"]: line["value"] for line in said.told["elements"]}
+    assert values["Patient.deceasedDateTime"] == "2024-02-03T04:05:00+01:00"
+    assert values["Patient.deceasedBoolean"] == "true"
+    assert values["Patient.name[0].given"] == ["ANNE", "Αλέξης"]
+
+
+def test_removed_stays_and_rows_of_an_api(preview: Preview) -> None:
+    said = preview(STAY.replace("etat: S", "etat: X"), "--json")
+    assert (said.status, said.told["unserved"]) == (0, "removed")
+    row = "{id: 1, patient: {ipp: 42}, etat: S, uf: {code: 0123}}"
+    said = preview(row, file=GROUP_A)
+    assert (said.status, "← uf.code = '0123'" in said.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "says"),
+    [
+        ("sejour: 1", (), "row.yaml:1:1: "),
+        ("a: [", (), "row.yaml:"),
+        ("id: 1", ("--source", "x"), "'source'"),
+    ],
+)
+def test_what_cannot_be_previewed_is_an_error(
+    preview: Preview, row: str, options: tuple[str, ...], says: str
+) -> None:
+    said = preview(row, *options)
+    assert (said.status, says in said.err) == (2, True)
+
+
+# -------------------------------------------------------------------------- live rows
+
+
+def test_a_live_row_is_read_by_its_id(
+    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "pas.sqlite"
+    fill(f"sqlite:///{database}", stays=1000)
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
+    query = (
+        "SELECT patient_id, valeur FROM identifiant_patient WHERE domaine = 'IPP-CHU'"
+    )
+    with closing(sqlite3.connect(database)) as connection:
+        patient, number = connection.execute(query).fetchone()
+    said = live("--id", patient, "--of", "patient", "--json")
+    assert (said.status, said.told["resource"]["id"]) == (0, str(patient))
+    assert {"valeur": number} in [line["cells"] for line in said.told["elements"]]
+    said = live("--id", patient, "--of", "patient", "--redact")
+    assert (said.status, number in said.out) == (0, False)
+    for url, options, says in (
+        (f"sqlite:///{database}", ("--id", "nobody"), NOT_THERE),
+        ("sqlite:////nowhere.sqlite", ("--id", "1"), "the source cannot be read: "),
+        (None, ("--id", "1"), "the environment variable PAS_URL is not set"),
+    ):
+        monkeypatch.delenv("PAS_URL")
+        if url:
+            monkeypatch.setenv("PAS_URL", url)
+        said = live(*options)
+        assert (said.status, says in said.err) == (2, True)
+        assert "nowhere" not in said.err
+
+
+def test_a_live_row_of_an_http_api(
+    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mapping.yaml"
+    file.write_text(http_mapping_text(EDGES, source=", timeout_seconds: 60"), "utf-8")
+    stay = next(stay for stay in EDGES.stays if stay.state == "S")
+    with serving(Api(EDGES)) as url:
+        for name, value in {"PAS_URL": url, **SECRETS}.items():
+            monkeypatch.setenv(name, value)
+        said = live("--id", stay.id, "--json", file=file)
+        assert (said.status, said.told["resource"]["id"]) == (0, str(stay.id))
+        cells = {line["element"]: line["cells"] for line in said.told["elements"]}
+        assert list(cells["Encounter.id"].values()) == [str(stay.id)]
+        assert live("--id", "999999", file=file).status == 2
+        assert live("--id", "..", file=file).status == 2
+    said = live("--id", "1", file=file)
+    assert (said.status, "the source cannot be read" in said.err) == (2, True)
+
+
+def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
+    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "gh.sqlite"
+    database.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
+    said = live("--id", "inp-1", file=GNU_HEALTH)
+    assert said.status == 0
+    assert "Encounter.id = inp-1\n      ← id = '1'; after the prefix inp-" in said.out
+    for id in ("1", "app-999999"):
+        said = live("--id", id, file=GNU_HEALTH)
+        assert (said.status, said.err) == (2, f"{NOT_THERE}\n")
+
+
+# -------------------------------------------------------------------------- redaction
+
+
+def test_redaction_leaves_what_a_ticket_is_about_and_nothing_of_a_person(
+    preview: Preview,
+) -> None:
+    for options in ((), ("--json",)):
+        status, out, _ = preview(PATIENT, "--of", "patient", "--redact", *options)
+        assert status == 0
+        assert [secret for secret in IDENTIFYING if secret in out] == []
+        assert "female" in out
+        assert "France" in out
+    told = preview(STAY, "--redact", "--json").told
+    resource = told["resource"]
+    assert resource["period"] == {"start": "2024-03-30T08:15:00+01:00"}
+    assert (resource["status"], resource["id"]) == ("finished", "***")
+    assert resource["subject"] == {"reference": "***"}
+    (identifier,) = resource["identifier"]
+    assert identifier["value"] == "***"
+    assert identifier["assigner"] == {"reference": "Organization/2"}
+    cells = {line["element"]: line["cells"] for line in told["elements"]}
+    assert cells["Encounter.id"] == {"sejour_id": "***"}
+    assert cells["Encounter.status"] == {"etat": "S"}
+
+
+def test_a_fault_stays_a_fault_and_shows_no_cell(preview: Preview) -> None:
+    bad = (
+        STAY.replace("id: 42", "id: 4 2")
+        .replace("etat: S", "etat: Madame Anne Dupont-Martin")
+        .replace("date_entree: 2024-03-30 08:15:00", "date_entree: Anne Dupont")
+    )
+    status, out, _ = preview(bad, "--redact")
+    assert (status, out.count("a fault: ")) == (1, 3)
+    assert "Dupont" not in out
+    assert "4 2" not in out
+    status, out, _ = preview(STAY.replace("etat: S", "etat: Q7"), "--redact")
+    assert (status, "etat = 'Q7'" in out) == (1, True)

@@ -1,0 +1,313 @@
+"""The workbench: the draft, saving, panels beside the source, and who may open it."""
+
+import html
+import re
+import shutil
+from pathlib import Path
+from threading import Event
+
+import pytest
+from werkzeug.test import Client, TestResponse
+
+from tests.hospital_sql import Tables, mapping_text
+from toolkit import workbench
+from toolkit.contract.hospital import EDGES, Hospital
+from toolkit.workbench import Workbench, create_workbench, digest
+
+BASE = "http://127.0.0.1:8700"
+STAY = EDGES.stays[0]
+
+
+class Page:
+    """The page as a browser has it: one cookie, and the header of its script."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self.http = Client(create_workbench(bench), TestResponse)
+
+    def open(self) -> TestResponse:
+        return self.get(f"/?token={self.bench.token}")
+
+    def get(self, path: str) -> TestResponse:
+        return self.http.get(path, base_url=BASE, buffered=True)
+
+    def post(self, path: str, text: str, **headers: str) -> TestResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        headers = {"X-Workbench": "1", **named}
+        return self.http.post(path, base_url=BASE, data=text, headers=headers)
+
+    def panel(self, name: str, **query: str) -> str:
+        """Return what a panel shows in the end."""
+        pairs = "&".join(f"{key}={value}" for key, value in query.items())
+        text = self.get(f"/panel/{name}?{pairs}").text
+        while "Give up" in text:
+            text = self.get(f"/panel/{name}?wait=1").text
+        return text
+
+    def write_tests(self, **form: str) -> TestResponse:
+        """Send a form of tests."""
+        headers = {"X-Workbench": "1"}
+        return self.http.post("/tests", base_url=BASE, data=form, headers=headers)
+
+    def draft(self, text: str) -> dict[str, object]:
+        """Send a draft, as 400 ms after a keystroke."""
+        answer: dict[str, object] = self.post("/draft", text).get_json()
+        return answer
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a mapping file beside a hospital in SQLite."""
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    Tables(url, Hospital((STAY,), EDGES.patients, EDGES.organizations)).close()
+    path = tmp_path / "mapping.yaml"
+    path.write_text(mapping_text(EDGES, url), "utf-8")
+    return path
+
+
+@pytest.fixture
+def page(file: Path) -> Page:
+    """Return the open page of a mapping file."""
+    opened = Page(Workbench(file, {}))
+    assert opened.open().status_code == 302
+    return opened
+
+
+# --------------------------------------------------------------------------- who may
+
+
+def test_the_token_works_once(file: Path) -> None:
+    page = Page(Workbench(file, {}))
+    token = page.bench.token
+    assert page.get("/").status_code == 403
+    for guess in ("guess", "gué"):
+        assert page.get(f"/?token={guess}").status_code == 403
+    assert page.open().status_code == 302
+    assert page.get("/").status_code == 200
+    other = Page(page.bench)
+    assert other.get(f"/?token={token}").status_code == 403
+
+
+def test_nobody_else_learns_the_session(page: Page) -> None:
+    """The nonce of the policy is of one response, and tells nothing of the cookie."""
+    refused = Page(page.bench).get("/")
+    assert refused.status_code == 403
+    shown = [page.get("/") for _ in range(2)]
+    for response in (refused, *shown):
+        assert page.bench.session not in f"{response.headers} {response.text}"
+    first, second = (r.headers["Content-Security-Policy"] for r in shown)
+    assert "'nonce-" in first
+    assert first != second
+
+
+def test_a_form_of_another_site_changes_nothing(page: Page, file: Path) -> None:
+    before = file.read_text()
+    for path in ("/save", "/draft", "/tests"):
+        response = page.http.post(path, base_url=BASE, data="mapping: 2")
+        assert response.status_code == 403
+    assert file.read_text() == before
+
+
+def test_another_host_is_not_served(page: Page) -> None:
+    """And the page loads from here alone."""
+    response = page.http.get("/", base_url="http://attacker.example:8700")
+    assert response.status_code == 400
+    response = page.get("/")
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not re.findall(r'(?:src|href)="(?!/static/)', response.text)
+
+
+# ------------------------------------------------------------------------- the draft
+
+
+def test_a_draft_is_checked_and_not_written(page: Page, file: Path) -> None:
+    before = file.read_text()
+    answer = page.draft(before.replace("time_zone: Europe/Paris", "time_zone: Paris"))
+    (problem,) = answer["problems"]
+    line = before.splitlines().index("time_zone: Europe/Paris") + 1
+    assert (problem["line"], problem["severity"]) == (line, "error")
+    schema = page.get("/schema.json").get_json()
+    assert "time_zone" in schema["definitions"]["File"]["properties"]
+    # Open questions are listed with their lines.
+    text = before.replace("profile: full", "profile: full  # ? or group-a")
+    (question,) = page.draft(text)["questions"]
+    assert "group-a" in question["text"]
+    assert text.splitlines()[question["line"] - 1].strip() == question["text"]
+    assert file.read_text() == before
+
+
+def test_a_broken_draft_keeps_the_last_good_result(page: Page, file: Path) -> None:
+    good = page.panel("resource", kind="encounter", id="1", unmask="1")
+    answer = page.draft(file.read_text().replace("profile: full", "profile: none"))
+    assert answer["stale"] is True
+    stale = page.panel("resource", kind="encounter", id="1", unmask="1")
+    assert "last version" in stale
+    assert "last version" not in good
+    assert "finished" in stale
+
+
+def test_a_draft_changes_what_a_row_becomes(page: Page, file: Path) -> None:
+    page.draft(file.read_text().replace("'S': 'finished'", "'S': 'in-progress'"))
+    assert "in-progress" in page.panel("resource", kind="encounter", id="1", unmask="1")
+
+
+# --------------------------------------------------------------------------- the file
+
+
+def test_saving_writes_the_file(page: Page, file: Path) -> None:
+    text = file.read_text() + "# checked\n"
+    response = page.post("/save", text, If_Match=digest(file.read_text()))
+    assert response.status_code == 200
+    assert file.read_text() == text
+    opened = response.get_json()["digest"]
+    assert opened == page.get("/version").get_json()["digest"]
+    # An edit made elsewhere is not overwritten.
+    file.write_text(file.read_text() + "# by somebody else\n")
+    assert page.post("/save", "mapping: 1\n", If_Match=opened).status_code == 409
+    assert "somebody else" in file.read_text()
+
+
+# ------------------------------------------------------------------------- the panels
+
+
+def test_values_are_masked_until_they_are_unmasked(page: Page) -> None:
+    for panel, query in (("rows", {}), ("resource", {"id": "1"})):
+        masked = page.panel(panel, kind="encounter", **query)
+        shown = page.panel(panel, kind="encounter", unmask="1", **query)
+        assert "V1" not in masked
+        assert "V1" in shown
+        assert "<textarea" not in masked, "no test is made of masked values"
+
+
+def test_an_element_names_its_column_and_its_line(page: Page, file: Path) -> None:
+    shown = page.panel("resource", kind="encounter", id="1")
+    line, columns = re.findall(r'data-line="(\d+)" data-columns="([^"]*)"', shown)[0]
+    assert columns == "stay_id"
+    assert "stay_id" in file.read_text().splitlines()[int(line) - 1]
+
+
+def test_an_id_that_is_typed_leads_to_its_resource(page: Page) -> None:
+    """With the blanks of a pasted one; an unknown one is told."""
+    assert "stay_id" in page.panel("resource", kind="encounter", id="%201%20")
+    assert "notice" in page.panel("resource", kind="encounter", id="nobody")
+
+
+def test_findings_can_be_accepted(page: Page, file: Path) -> None:
+    file.write_text(file.read_text().replace("'S': 'finished', ", ""), "utf-8")
+    shown = page.panel("findings")
+    accepted = re.findall(r'data-accept="([^"]*)"', shown, re.DOTALL)
+    assert accepted
+    entries = "".join(html.unescape(each) for each in accepted)
+    page.post(
+        "/save",
+        f"{file.read_text()}\nknown:\n{entries}",
+        If_Match=digest(file.read_text()),
+    )
+    assert "data-accept" not in page.panel("findings")
+
+
+def test_a_test_from_a_row_passes(page: Page, file: Path) -> None:
+    shown = page.panel("resource", kind="encounter", id="1", unmask="1")
+    (text,) = re.findall(r"<textarea[^>]*>(.*?)</textarea>", shown, re.DOTALL)
+    assert page.write_tests(text=html.unescape(text)).status_code == 200
+    assert "1 test passed" in page.panel("tests")
+    assert file.with_suffix(".test.yaml").exists()
+
+
+def test_tests_are_edited_unless_they_were_changed_elsewhere(
+    page: Page, file: Path
+) -> None:
+    beside = file.with_suffix(".test.yaml")
+    beside.write_text("tests:\n  - nam: a slip\n", "utf-8")
+    shown = page.panel("tests")
+    assert "- nam: a slip" in shown, "a broken file can be mended"
+    (opened,) = re.findall(r'name="digest" value="(\w+)"', shown)
+    mended = "tests:\r\n  - name: kept\r\n    given: {}\r\n"
+    assert page.write_tests(text=mended, digest=opened).status_code == 200
+    assert beside.read_text("utf-8") == mended.replace("\r\n", "\n")
+    assert page.write_tests(text="tests: []", digest=opened).status_code == 409
+    assert "name: kept" in beside.read_text("utf-8")
+
+
+def test_a_test_of_a_guess_is_warned_about(page: Page, file: Path) -> None:
+    text = file.read_text()
+    for mark in ("", "  # ? or the visit"):
+        changed = text.replace("id: {from: stay_id}", f"id: {{from: stay_id}}{mark}")
+        page.post("/save", changed, If_Match=digest(file.read_text()))
+        row = page.panel("resource", kind="encounter", id="1", unmask="1")
+        assert ("# ?" in row) is bool(mark)
+
+
+def test_a_search_shows_what_is_sent_and_found(page: Page) -> None:
+    shown = page.panel("try", search="Encounter?patient=1")
+    assert "SELECT" in shown
+    assert "1 rows" in shown
+    assert "1 in all" in shown
+    for stage in (
+        "parameters",
+        "source: a page of rows",
+        "source: count",
+        "rows to FHIR",
+    ):
+        assert f"<td>{stage}</td>" in shown
+    assert "V1" not in shown
+    assert "V1" in page.panel("try", search="Encounter?patient=1", unmask="1")
+    for refused in ("Encounter?length=3", "Observation", "Encounter?date=13"):
+        assert "notice" in page.panel("try", search=refused)
+
+
+def test_a_source_that_is_away_is_told(page: Page, tmp_path: Path) -> None:
+    shutil.move(tmp_path / "pas.db", tmp_path / "gone.db")
+    assert "notice" in page.panel("rows", kind="encounter")
+
+
+def test_a_slow_source_blocks_no_draft(
+    page: Page, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A panel waits in a thread of its own; it can be asked again, and given up."""
+    monkeypatch.setattr(workbench, "WAIT_SECONDS", 0.01)
+    going_on = Event()
+    with create_workbench(page.bench).app_context():
+        shown = page.bench.panel("rows", lambda: str(going_on.wait()), start=True)
+    assert "Give up" in shown
+    assert page.draft(file.read_text())["problems"] == []
+    going_on.set()
+
+
+def test_nothing_is_written_but_the_file_and_its_tests(page: Page, file: Path) -> None:
+    before = {path.name for path in file.parent.iterdir()}
+    page.draft(file.read_text())
+    page.panel("rows", kind="encounter")
+    page.panel("findings")
+    assert {path.name for path in file.parent.iterdir()} == before
+
+
+def test_a_column_cannot_write_into_the_page(tmp_path: Path) -> None:
+    """XSS through a column of the hospital, in each panel that shows values."""
+    hostile = "<script>alert(1)</script>"
+    url = f"sqlite:///{tmp_path / 'pas.db'}"
+    stay = STAY._replace(visit=hostile, unit=hostile)
+    Tables(url, Hospital((stay,), EDGES.patients, EDGES.organizations)).close()
+    file = tmp_path / "mapping.yaml"
+    file.write_text(mapping_text(EDGES, url), "utf-8")
+    page = Page(Workbench(file, {}))
+    page.open()
+    for panel, query in (
+        ("rows", {"kind": "encounter"}),
+        ("resource", {"kind": "encounter", "id": "1"}),
+        ("try", {"search": "Encounter?_id=1"}),
+    ):
+        shown = page.panel(panel, unmask="1", **query)
+        assert "&lt;script&gt;" in shown, panel
+        assert hostile not in shown, panel
+
+
+def test_a_flag_held_as_a_byte_makes_a_test(page: Page, file: Path) -> None:
+    changed = file.read_text().replace(
+        "replaced_by IS NULL AS active", "x'01' AS active"
+    )
+    assert page.post("/save", changed, If_Match=digest(file.read_text())).is_json
+    row = page.panel("resource", kind="patient", id="1", unmask="1")
+    assert re.search(r"active: '1'|active: &#39;1&#39;", row)

@@ -1,0 +1,1 @@
+"""What integrators run: the tools for mapping files."""

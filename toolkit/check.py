@@ -1,0 +1,416 @@
+"""`encounters mapping check`: everything that is wrong with mapping files."""
+
+import os
+import re
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+
+from adapters.contract import (
+    AdapterError,
+    ResourceType,
+)
+from adapters.encryption import WITHOUT_TLS, exposed_sources
+from adapters.mapping.examples import example_lines, lines_of
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import (
+    KnownFinding,
+    Mark,
+    SourceMapping,
+)
+from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import profile_of
+from adapters.mapping.slots import REFERS, places_of
+from adapters.mapping.slots import element as element_of
+from app.console import CANNOT_RUN, FINDINGS, FINE, CannotRunError, aligned, print_json
+from toolkit.checks.engine import (
+    Measurement,
+    Result,
+    run_in_turn,
+    selects,
+)
+from toolkit.checks.sources import open_sources
+from toolkit.confirm import confirm
+from toolkit.console import Finding, Severity, findings_of, marked_lines, show_progress
+
+LONGEST = 300.0
+"""How many seconds the checks of the source of one file may take."""
+
+_INDEX = "CREATE INDEX"
+
+
+def run(*, files: Sequence[Path], live: bool, verbose: bool, as_json: bool) -> int:
+    """Check each file and print the findings, and what searches cost."""
+    checked = [check_file(file, is_live=live) for file in files]
+    results = [result for of_file, _ in checked for result in of_file]
+    unavailable = [error for _, error in checked if error]
+    findings = [each for each in results if isinstance(each, Finding)]
+    costs = [each for each in results if isinstance(each, Measurement)]
+    is_wrong = any(finding.is_wrong for finding in findings)
+    if as_json:
+        print_json(
+            {
+                "findings": [asdict(finding) for finding in findings],
+                "measurements": [asdict(cost) for cost in costs],
+            }
+        )
+    else:
+        shown = map(str, findings) if verbose else _brief(findings)
+        names = ", ".join(map(str, files))
+        state = f"{names}: {_summary(findings)}" if is_wrong and live else ""
+        if not (is_wrong or unavailable):
+            state = f"{names}: nothing to mend"
+        for line in (*shown, *_table(costs, findings), *filter(None, [state])):
+            print(line)
+    for refusal in unavailable:
+        print(refusal, file=sys.stderr)
+    return CANNOT_RUN if unavailable else (FINDINGS if is_wrong else FINE)
+
+
+def check_file(
+    file: Path, *, is_live: bool
+) -> tuple[list[Result], CannotRunError | None]:
+    """Return the results for a file, and why its source could not be checked."""
+    of_file, error = list(check(file, is_live=is_live)), None
+    if any(map(_is_error, of_file)):
+        return [*_ranked(of_file)], None
+    results: list[Result] = [*of_file]
+    if is_live:
+        try:
+            results += check_live(file)
+            results += confirm(file, is_wrong=any(map(_is_error, results)))
+        except CannotRunError as unavailable:
+            error = unavailable
+        except MappingError as changed:
+            # Somebody saved the file meanwhile.
+            error = CannotRunError(str(changed))
+    findings = [each for each in results if isinstance(each, Finding)]
+    accepted: Sequence[KnownFinding] = ()
+    # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.
+    with suppress(MappingError):
+        accepted = load_mapping(file, None).known
+    settled = list(settle(findings, accepted))
+    # An index that is accepted as missing is not suggested.
+    remedies = {finding.remedy for finding in settled}
+    suggested = [
+        replace(cost, indexes=tuple(i for i in cost.indexes if i in remedies))
+        for cost in results
+        if isinstance(cost, Measurement)
+    ]
+    return [*_ranked(settled), *suggested], error
+
+
+def _is_error(result: Result) -> bool:
+    return isinstance(result, Finding) and result.severity is Severity.ERROR
+
+
+# How findings are printed
+
+
+WIDTH = 120
+"""How many characters a line has at most."""
+
+
+def _brief(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield errors and warnings in up to two lines each, and a line for each kind of note."""
+    notes: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.severity is Severity.NOTE:
+            notes.setdefault((finding.file, finding.topic or finding.text), []).append(
+                finding
+            )
+        else:
+            yield _two_lines(finding)
+    for (file, topic), alike in notes.items():
+        if len(alike) == 1:
+            yield _cut(alike[0].headline)
+        else:
+            about = ", ".join(dict.fromkeys(f.element or f.source for f in alike))
+            yield _cut(f"{file}: note: {len(alike)} {topic}: {about} (--verbose)")
+
+
+def _two_lines(finding: Finding) -> str:
+    remedy = "" if finding.remedy.startswith(_INDEX) else finding.remedy
+    first, *more = remedy.splitlines() or [""]
+    first += " …" if more else ""
+    if first and len(finding.headline) <= WIDTH:
+        return f"{finding.headline}\n{_cut(f'    {first}')}"
+    body = f"{finding.headline} → {first}" if first else finding.headline
+    return textwrap.fill(
+        body,
+        WIDTH,
+        subsequent_indent="    ",
+        max_lines=2,
+        placeholder=" …",
+        break_on_hyphens=False,
+    )
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 2].rstrip()} …"
+
+
+_HEADINGS = ("search", "ms", "rows", "rows read", "index")
+
+
+def _table(costs: Sequence[Measurement], findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield what each search cost, and the indexes that searches lack, in full."""
+    lacking = [index for cost in costs for index in cost.indexes]
+    # Searches that take too long for want of an index have no cost.
+    lacking += [each.remedy for each in findings if each.remedy.startswith(_INDEX)]
+    indexes = list(dict.fromkeys(lacking))
+    rows = [
+        (
+            f"{cost.part}: {cost.search}" if cost.part else cost.search,
+            f"{cost.milliseconds:,.1f}",
+            f"{cost.rows:,}",
+            "–" if cost.read is None else f"{cost.read:,}",
+            "".join(f"[{indexes.index(index) + 1}]" for index in cost.indexes),
+        )
+        for cost in costs
+    ]
+    if rows:
+        yield from (
+            f"  {line}" for line in aligned([_HEADINGS, *rows], has_figures=True)
+        )
+    for number, index in enumerate(indexes, 1):
+        statement = index.replace("\n", "\n      ")
+        if len(statement) > WIDTH - len("  [1] "):
+            statement = statement.replace(" ON ", "\n        ON ", 1)
+        yield f"  [{number}] {statement}"
+
+
+def _summary(findings: Iterable[Finding]) -> str:
+    counts = Counter(finding.severity for finding in findings)
+    return ", ".join(f"{n} {s}{'s' * (n > 1)}" for s in Severity if (n := counts[s]))
+
+
+def _ranked(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Return errors first, missing indexes last in each severity."""
+    ranks = list(Severity)
+
+    def rank(finding: Finding) -> tuple[int, bool]:
+        return ranks.index(finding.severity), finding.remedy.startswith(_INDEX)
+
+    return sorted(findings, key=rank)
+
+
+# What a file says by itself
+
+
+def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with a file by itself, without its source or environment.
+
+    What a file leaves open is a note, and a warning where it is held against its source.
+    """
+    try:
+        mapping = load_mapping(file, None)
+        # Its profile may be faulty, too.
+        profile_of(mapping)
+        severity = Severity.WARNING if is_live else Severity.NOTE
+        yield from _clocks(mapping)
+        yield from _contradictions(mapping)
+        yield from _left_open(file, severity)
+        yield from _dangling(mapping) if is_live else ()
+    except MappingError as error:
+        yield from findings_of(error)
+
+
+_QUOTED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?!now')(?:[^']|'')*'|"[^"]*"|`[^`]*`""", re.DOTALL | re.I
+)
+"""Comments, texts and quoted names of a SELECT."""
+
+_CLOCK = re.compile(
+    r"""(?<![.\w:])(?:
+      (?P<day>CURRENT_DATE\b|(?:CURDATE|UTC_DATE)\s*\(|DATE\s*\(\s*'now')
+      |(?:CURRENT_TIMESTAMP|CURRENT_TIME|LOCALTIMESTAMP|LOCALTIME|SYSDATE|SYSTIMESTAMP)\b
+      |(?:NOW|GETDATE|GETUTCDATE|SYSDATETIME|SYSUTCDATETIME|SYSDATETIMEOFFSET|CURTIME)\s*\(
+      |(?:UTC_TIMESTAMP|UTC_TIME)\b|(?:CLOCK|STATEMENT|TRANSACTION)_TIMESTAMP\s*\(
+      |(?:TIME|DATETIME|JULIANDAY|STRFTIME|UNIXEPOCH)\s*\([^()]*'now'
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def _clocks(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield each clock of the database in a SELECT: its zone is that of a session."""
+    for section in mapping.sections:
+        for rows, mark in selects(section):
+            bare = _QUOTED.sub(" ", rows)
+            for match in {m[0].upper(): m for m in _CLOCK.finditer(bare)}.values():
+                word = match[0].partition("(")[0].strip()
+                bound = ":today" if match["day"] else ":now"
+                text = (
+                    f"{word} is the database's clock, whose zone differs from session to"
+                    f" session. Write {bound}, which the service binds"
+                )
+                element = f"{section.resource_type}.rows"
+                place = _line_of(mark, match[0])
+                yield Finding.at(place, text, element, severity=Severity.WARNING)
+
+
+_DIFFERENT = (
+    ("visit_number", "patient_id"),
+    ("start", "end"),
+    ("end", "last_updated"),
+)
+"""Fields of a stay that no hospital has in one column."""
+
+
+def _contradictions(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield what a section says of a field that cannot be so."""
+    for section in mapping.sections:
+        fields, element = section.fields, section.resource_type
+        for name, other in _DIFFERENT:
+            field, same = fields.get(name), fields.get(other)
+            if field and same and field.columns and field.columns == same.columns:
+                column = ", ".join(field.columns)
+                text = f"{other} is read from the same column: which of both is it?"
+                place = element_of((element.lower(), "fields", name))
+                yield Finding.at(field.mark, text, place, column, Severity.WARNING)
+        changed = fields.get("last_updated")
+        if changed and changed.covers_all and _BOUND.search(section.rows):
+            text = (
+                "covers: all is wrong: what follows from :now or :today changes without a"
+                " newer last change, and clients miss it. Remove covers"
+            )
+            column, place = ", ".join(changed.columns), f"{element}.meta.lastUpdated"
+            yield Finding.at(changed.mark, text, place, column, Severity.WARNING)
+
+
+def _dangling(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield the first reference to each type of resource that the file has no section for."""
+    sections = mapping.sections
+    lacking = {*ResourceType} - {section.resource_type for section in sections}
+    for one in (one for section in sections for one in places_of(section)):
+        kind = REFERS.get(one.slot.rpartition(".")[2])
+        if kind and kind in lacking:
+            lacking.remove(kind)
+            text = f"the file has no section '{kind.lower()}', to which this refers"
+            column = ", ".join(one.field.columns)
+            yield Finding.of_field(one, column, text, Severity.WARNING)
+
+
+_BOUND = re.compile(r"(?<![\w:]):(?:now|today)\b")
+
+
+def _line_of(mark: Mark, words: str) -> Mark:
+    """Return the first place at or after a mark that has these words."""
+    lines = Path(mark.file).read_text(encoding="utf-8-sig").splitlines()
+    for number, line in enumerate(lines[mark.line - 1 :], mark.line):
+        if words in line:
+            return Mark(mark.file, number, line.index(words) + 1)
+    return mark
+
+
+_EXAMPLE_SYSTEM = (
+    "an identifier of examples (urn:oid:1.2.250.1.999…, example.org): "
+    "write the hospital's"
+)
+
+
+def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
+    """Yield findings of whole files: for the marked lines, and for identifiers of examples."""
+    text = file.read_text(encoding="utf-8-sig")
+    marked = [number for number, _ in marked_lines(text)]
+    several = "questions are" if len(marked) > 1 else "question is"
+    if marked:
+        message = f"{len(marked)} {several} marked '# ?': {lines_of(marked)}"
+        yield Finding(str(file), marked[0], 1, message, severity=severity)
+    with suppress(MappingError):
+        for mark, lines in example_lines(file):
+            message = f"{_EXAMPLE_SYSTEM}: {lines}"
+            yield Finding(mark.file, mark.line, 1, message, severity=Severity.WARNING)
+
+
+# The source
+
+
+def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
+    """Yield what is wrong with a file for its source, each thing once, then its searches.
+
+    Raises CannotRunError where the environment lacks a variable or the source is away.
+    """
+    try:
+        mapping = load_mapping(file, os.environ)
+    except MappingError as error:
+        raise CannotRunError(str(error)) from error
+    results: list[Result] = []
+    try:
+        with open_sources(mapping) as sources:
+            checks = chain.from_iterable(source.checks() for source in sources)
+            for outcome in run_in_turn(checks, seconds, show_progress):
+                results += outcome.results
+                if not outcome.is_complete:
+                    text = f"the check is not complete: it took longer than {seconds:g} seconds"
+                    results.append(
+                        Finding(str(file), 0, 0, text, severity=Severity.WARNING)
+                    )
+    except MappingError as error:
+        results += findings_of(error)
+    except AdapterError as error:
+        text = f"{file}: the source cannot be checked: {error}"
+        question = "is it up, and are address and account right?"
+        raise CannotRunError(f"{text}; {question}") from error
+    for source in exposed_sources(mapping):
+        details = (WITHOUT_TLS, "source.url", "", Severity.WARNING, source.remedy)
+        results.append(Finding.at(source.mark, *details))
+    findings = {each: None for each in results if isinstance(each, Finding)}
+    yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
+    yield from (each for each in results if isinstance(each, Measurement))
+
+
+_COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
+_GROWN = 10
+"""A finding that counts so many times as much as its entry is not accepted any more."""
+
+
+def settle(
+    findings: Iterable[Finding], accepted: Sequence[KnownFinding]
+) -> Iterator[Finding]:
+    """Yield the findings, those that are accepted as notes."""
+    for finding in findings:
+        entry = next((entry for entry in accepted if _fits(entry, finding)), None)
+        if entry is None:
+            yield finding
+        elif _has_grown(entry, finding):
+            yield replace(finding, text=f"{finding.text} (known: {entry.says})")
+        else:
+            text = f"{finding.text} (known: {entry.because})"
+            note = replace(finding, text=text, severity=Severity.NOTE, remedy="")
+            yield replace(note, topic="findings that the file accepts")
+
+
+def _fits(entry: KnownFinding, finding: Finding) -> bool:
+    """Tell whether an entry means a finding: its place and its text, whatever it counts.
+
+    The whole text has to fit: a code that is new beside an accepted one is a new finding.
+    What is said of lines of a file, without an element, cannot be accepted.
+    """
+    both = f"{finding.element} ← {finding.source}"
+    places = (finding.source, finding.element, both)
+    is_of_file = bool(finding.line) and not (finding.element or finding.source)
+    words, text = (
+        _COUNT.sub("#", " ".join(text.split())) for text in (entry.says, finding.text)
+    )
+    is_here = any(_matches(entry.at, place) for place in places)
+    return is_here and not is_of_file and _matches(words, text)
+
+
+def _has_grown(entry: KnownFinding, finding: Finding) -> bool:
+    """Tell whether a finding counts many times as many rows as when it was accepted."""
+    counts = map(_COUNT.search, (entry.says.partition("…")[0], finding.text))
+    before, now = (int(each[0].replace(",", "")) if each else 0 for each in counts)
+    return 0 < _GROWN * before <= now
+
+
+def _matches(words: str, text: str) -> bool:
+    """Tell whether a text is these words, "…" standing for anything."""
+    pattern = ".*".join(map(re.escape, words.split("…")))
+    return re.fullmatch(pattern, text) is not None

@@ -1,0 +1,1 @@
+"""What `mapping check --live` examines, and the results of its checks."""

@@ -1,0 +1,447 @@
+"""What `mapping check --live` measures in a database: each search parameter, sort and count.
+
+Each runs as the service runs it, for a value of a sampled row. An index is suggested where
+searches compare a column of one table that no index begins with, so that a small copy of a
+hospital shows what the large one needs. What reads far too many rows, or takes too long, is
+reported as slow.
+"""
+
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import sqlalchemy as sa
+
+from adapters.contract import (
+    Adapter,
+    Criterion,
+    DateCriterion,
+    NotAskableError,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    SourceDataError,
+    SourceTimedOutError,
+    StringCriterion,
+    TooCostlyError,
+)
+from adapters.mapping.slots import Place
+from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.sql.columns import FOLDS, Kind
+from adapters.sql.dialects.base import Origin
+from adapters.sql.query import NEVER, are_comparable
+from toolkit.catalogue import parts_of
+from toolkit.checks.engine import (
+    SAMPLE,
+    Finding,
+    Measurement,
+    Result,
+    Severity,
+    criterion_of,
+    timed,
+)
+from toolkit.checks.joins import Comparison, between, comparisons, names_compared
+from toolkit.checks.sql import Findings, Inspection
+
+PAGE = 20
+"""How many rows a measured page has."""
+
+FAR = 50
+"""A search is slow that reads more rows than this for each row of its page, or counted."""
+
+TINY = 20
+"""No index helps a table of so few rows."""
+
+SLOW = 1000.0
+"""A search is slow that takes more milliseconds than this, twice."""
+
+FAST, SMALL = 20.0, 10_000
+"""A search that reads fewer rows is a note, in so few milliseconds none: how long it takes
+depends on who else is there."""
+
+_MERGES = ", merges"
+"""How the name of the first step along merges ends."""
+
+_NONE = "no index begins with"
+
+
+class Measuring:
+    """The searches of a section, measured one after the other."""
+
+    def __init__(self, inspection: Inspection, adapter: Adapter) -> None:
+        self._of, self._adapter = inspection, adapter
+        self._section, self._kind = inspection.section, inspection.kind
+        self._database = inspection.database
+        self._lacks: dict[str, tuple[Finding, list[str]]] = {}
+        """The indexes that are missed by their statements, and the searches that do."""
+        self._slow: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
+        """What is wrong with the searches of a column, by its kind, and these searches."""
+        self._inner: list[Finding] = []
+        """Those that every search misses."""
+
+    def results(self) -> Iterator[Result]:
+        """Yield what each search costs, then the indexes that searches lack."""
+        sorts = self._section.mapping.sorts
+        # First: without these indexes nothing else may end in time.
+        self._inner = list(self._lacking_inside())
+        yield from self._inner
+        for parameter in self._section.mapping.parameters:
+            slots = SEARCH_PARAMETERS[self._kind][parameter].slots
+            places = [p for p in self._of.places if p.slot in slots and p.field.columns]
+            if not places:
+                # A constant costs nothing.
+                continue
+            if (criterion := self._criterion(parameter)) is None:
+                text = (
+                    f"'{parameter}' is not measured: no row of the sample has a value"
+                )
+                topic = "types with searches that are not measured"
+                yield self._of.finding(text, Severity.NOTE, topic)
+                continue
+            is_dated = SortKey.DATE in sorts
+            sort = Sort(SortKey.DATE if is_dated else SortKey.ID, descending=is_dated)
+            query = SearchQuery(self._kind, (criterion,), sort, PAGE)
+            yield from self._measured(parameter, query, places)
+        for key in dict.fromkeys((*sorts, SortKey.ID)):
+            sort = Sort(key, descending=key is not SortKey.ID)
+            place = self._of.place(SORTS[self._kind].get(key, "id"))
+            query = SearchQuery(self._kind, (), sort, PAGE)
+            yield from self._measured(f"_sort={key}", query, [place])
+        for lack, words in self._lacks.values():
+            yield replace(lack, text=f"{lack.text}: {', '.join(map(repr, words))}")
+        for finding, words in self._slow.values():
+            are = "is" if len(words) == 1 else "are"
+            text = f"{', '.join(map(repr, words))} {are} {finding.text}"
+            yield replace(finding, text=text)
+
+    def _criterion(self, parameter: str) -> Criterion | None:
+        """Return a criterion that a row of the sample meets."""
+        records = (row for row in self._of.sample if not isinstance(row, RowFault))
+        for criterion in (criterion_of(parameter, record) for record in records):
+            if criterion is None:
+                continue
+            query = SearchQuery(self._kind, (criterion,), Sort(SortKey.ID), 1)
+            with suppress(NotAskableError):
+                if self._section.filters.of_query(query) is not NEVER:
+                    return criterion
+        return None
+
+    def _measured(
+        self, word: str, query: SearchQuery, places: list[Place]
+    ) -> Iterator[Result]:
+        """Yield what a page and a count cost, and where they are slow for another reason."""
+        inner = [lack.remedy for lack in self._inner]
+        lacks = [lack for place in places for lack in self._lacking(place, query)]
+        lacks += self._lacking_of_merges(places[0], query)
+        name = f"{self._kind}?{word}"
+        costs: list[Measurement] = []
+        try:
+            # What was measured before an error stays.
+            costs.extend(self._costs(name, query))
+        except TooCostlyError:
+            text = (
+                "refused (422) where more than one page matches: counting takes longer"
+            )
+            self._keep(word, places[0], f"{text} than source.count_timeout_seconds")
+        except SourceTimedOutError:
+            text = "answered with an error: it takes longer than source.timeout_seconds"
+            self._keep(word, places[0], text)
+        except SourceDataError as error:
+            text = f"answered with an error: {error}"
+            self._keep(word, places[0], text, Severity.ERROR)
+            return
+        slow = next(filter(_is_slow, costs), None)
+        if slow or not costs:
+            compared = comparisons(self._section.mapping.rows)
+            columns = (each.inner.origin for each in compared)
+            lacks += self._lacking_joins(places[0], columns)
+        for lack in (each for each in lacks if each.remedy not in inner):
+            self._lacks.setdefault(lack.remedy, (lack, []))[1].append(word)
+        indexes = dict.fromkeys([*(lack.remedy for lack in lacks), *inner])
+        if slow and not indexes:
+            self._keep_slow(word, query, places[0], slow)
+        for cost in costs[:1]:
+            yield replace(cost, indexes=tuple(indexes))
+        yield from costs[1:]
+
+    def _costs(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
+        """Yield what a page, the first step along merges and a count cost.
+
+        Raises TooCostlyError as the service does.
+        """
+        meant, _ = self._section.meant(self._database, query)
+        search = partial(self._adapter.search, query)
+        page, milliseconds = timed(search)
+        if milliseconds > SLOW:
+            milliseconds = min(milliseconds, timed(search)[1])
+        yield Measurement(name, milliseconds, len(page.rows), self._read(meant))
+        if not query.criteria:
+            return
+        merges, fetch = self._section.merges, self._database.fetch
+        for statement in merges.first_steps(query) if merges else ():
+            ids, milliseconds = timed(partial(fetch, statement))
+            rows = self._database.rows_read(statement)
+            read = rows and rows.read
+            yield Measurement(f"{name}{_MERGES}", milliseconds, len(ids), read)
+        total, milliseconds = timed(partial(self._adapter.count, query))
+        condition = self._section.filters.of_query(meant)
+        rows = self._database.rows_read(self._section.columns.count(condition))
+        yield Measurement(f"{name}, count", milliseconds, total, rows and rows.read)
+
+    def _read(self, query: SearchQuery) -> int | None:
+        """Return how many rows a page reads by all its statements, if the database says it."""
+        read, missing = 0, query.count + 1
+        for segment, condition in self._section.segments(query):
+            statement = self._section.page(segment, condition, missing)
+            if (rows := self._database.rows_read(statement)) is None:
+                return None
+            read, missing = read + rows.read, missing - rows.returned
+            if missing <= 0:
+                break
+        return read
+
+    def _keep_slow(
+        self, word: str, query: SearchQuery, place: Place, cost: Measurement
+    ) -> None:
+        column = str(self._of.origin(place) or "")
+        if cost.search.endswith(_MERGES):
+            place, column = self._of.survivor
+        is_computed = not column
+        is_small = (cost.read or SMALL) < SMALL and cost.milliseconds <= SLOW
+        if is_small and cost.milliseconds <= FAST:
+            return
+        severity = Severity.NOTE if is_small else self._severity
+        read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
+        text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
+        if any(isinstance(each, StringCriterion) for each in query.criteria):
+            text += ". A column of folded texts, named by search:, makes it faster"
+            severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
+        elif is_computed:
+            text += ": the SELECT computes the column, of which no table has an index"
+        self._keep(word, place, text, severity, column)
+
+    def _keep(
+        self,
+        word: str,
+        place: Place,
+        text: str,
+        severity: Severity = Severity.WARNING,
+        column: str = "",
+    ) -> None:
+        """Keep what is wrong with a search: a parameter and a sort are one finding."""
+        finding = self._of_index(place, text, severity, column=column)
+        key = finding.source, text.partition(":")[0]
+        self._slow.setdefault(key, (finding, []))[1].append(word)
+
+    @property
+    def _severity(self) -> Severity:
+        """How much a slow search matters: organizations are few, stays only in a copy."""
+        is_of_few = self._kind is ResourceType.ORGANIZATION
+        is_few = is_of_few and len(self._of.sample) < SAMPLE
+        return Severity.NOTE if is_few else Severity.WARNING
+
+    # Indexes
+
+    def _lacking(self, place: Place, query: SearchQuery) -> Findings:
+        """Yield the index that a filter, or a sort without a criterion, lacks."""
+        origin = self._indexable(place)
+        if origin is None or (begins := self._begins(origin.table)) is None:
+            return
+        (criterion,) = query.criteria or (None,)
+        plain = _plain(origin.column)
+        column = self._of.columns_of(place).column(place.field.filter_column)
+        kind = column.kind
+        is_ordered = criterion is None or isinstance(criterion, DateCriterion)
+        # Some kinds are compared by an expression, which no index of the column has.
+        is_computed = kind in FOLDS and is_ordered
+        is_computed |= kind is Kind.OTHER and not column.enumeration
+        if is_computed or plain in begins or isinstance(criterion, StringCriterion):
+            return
+        origins = [origin, *self._order_columns(place, criterion, origin)]
+        text, severity = f"{_NONE} this column", self._severity
+        if place.field.codes is not None:
+            text += " (of few different values: an index helps with rare ones only)"
+            severity = Severity.NOTE
+        yield self._of_index(place, text, severity, self._index(*origins))
+
+    def _lacking_of_merges(self, place: Place, query: SearchQuery) -> Findings:
+        """Yield the indexes that are missed where merges are followed in both directions."""
+        merges = self._section.merges
+        if merges is None or not place.field.follows_merges or not query.criteria:
+            return
+        rows = self._of.mapping.resources[ResourceType.PATIENT].rows
+        names = merges.id.name, merges.survivor.column.name
+        origins = self._of.origins_of(rows)
+        plain = (origins[name] for name in names if name in origins)
+        yield from self._lacking_joins(place, (*plain, *between(rows, *names)))
+
+    def _lacking_inside(self) -> Findings:
+        """Yield the indexes that subqueries and lateral joins of `rows` lack.
+
+        Without one they read a table whole for each row, as the plan of a page shows. A
+        subquery that has an index for another comparison needs none.
+        """
+        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE)
+        scanned: set[str] = set()
+        for segment, condition in self._section.segments(query):
+            statement = self._section.page(segment, condition, PAGE)
+            scanned.update(self._database.scanned(statement))
+        inside: dict[tuple[str, str], list[Comparison]] = {}
+        for each in comparisons(self._section.mapping.rows):
+            alias, (table, _) = each.inner
+            if each.is_nested and {alias, table.rpartition(".")[2]} & scanned:
+                inside.setdefault((alias, table), []).append(each)
+        place = self._of.place("id")
+        compared = names_compared(self._section.mapping.rows)
+        for (_, table), group in inside.items():
+            begins = self._begins(table, compared)
+            columns = [each.inner.origin for each in group if self._is_indexable(each)]
+            if begins is None or any(_plain(each.column) in begins for each in columns):
+                continue
+            for origin in columns[:1]:
+                text = f"{_NONE} a column that a subquery of rows compares: each search"
+                text += f" reads all of {table}, for each of its rows at worst"
+                details = self._severity, self._index(origin), str(origin)
+                yield self._of_index(place, text, *details)
+
+    def _is_indexable(self, comparison: Comparison) -> bool:
+        """Whether an index of the inner column finds values of the outer one."""
+        one, other = (
+            self._of.kind_of(each.origin.column, each.origin.table)
+            for each in comparison[:2]
+        )
+        return Kind.OTHER not in (one, other) and are_comparable(one, other)
+
+    def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Findings:
+        """Yield the indexes of columns of tables that no index begins with.
+
+        Columns before it that `rows` compares too, as with a constant, are no obstacle.
+        """
+        compared = names_compared(self._section.mapping.rows)
+        for origin in dict.fromkeys(columns):
+            begins = self._begins(origin.table, compared)
+            if begins is not None and _plain(origin.column) not in begins:
+                text = f"{_NONE} a column that joins tables"
+                details = self._severity, self._index(origin), str(origin)
+                yield self._of_index(place, text, *details)
+
+    def _indexable(self, place: Place) -> Origin | None:
+        """Return the column that is compared, or its expression on the table of the id."""
+        if origin := self._of.origin(place):
+            return origin
+        of_id = self._of.origin(self._of.place("id"))
+        if place.rows or of_id is None:
+            return None
+        computed = self._database.computed(self._section.mapping.rows)
+        origin = computed.get(place.field.filter_column or "")
+        return origin if origin and origin.table == of_id.table else None
+
+    def _order_columns(
+        self, place: Place, criterion: Criterion | None, origin: Origin
+    ) -> list[Origin]:
+        """Return the columns with which an index also has the order of pages."""
+        slots = ["id"]
+        if criterion is not None:
+            row = SEARCH_PARAMETERS[self._kind][criterion.parameter]
+            # One value leaves so few rows of these that sorting them costs nothing.
+            if row.is_id or row.system_slot or "birth_date" in row.slots or place.rows:
+                return []
+            slots = ["id"] if "start" in row.slots else ["start", "id"]
+        places = [p for p in self._of.places if p.slot in slots and not p.rows]
+        origins = [self._indexable(p) for p in places if p.field.columns][::-1]
+        if any(each is None or each.table != origin.table for each in origins):
+            return []
+        return [each for each in origins if each and each != origin]
+
+    def _index(self, *origins: Origin) -> str:
+        """Return the statement that creates an index of columns of one table."""
+        columns = ", ".join(map(self._written, origins))
+        return f"CREATE INDEX {_name(*origins)} ON {origins[0].table} ({columns});"
+
+    def _written(self, origin: Origin) -> str:
+        """Return a column, or an expression, as a statement has to write it."""
+        if not re.fullmatch(r"\w+", origin.column):
+            return f"({origin.column})"
+        quote = self._database.run(lambda c: c.dialect.identifier_preparer.quote)
+        return str(quote(origin.column))
+
+    def _begins(
+        self, table: str, passed: Collection[str] = ()
+    ) -> frozenset[str] | None:
+        """Return what the indexes of a table begin with, None where none would help.
+
+        Nor is it known of a table that cannot be read.
+        """
+        some: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
+        try:
+            few = self._database.dialect.first(some, TINY + 1)
+            if len(self._database.fetch(few)) <= TINY:
+                return None
+            return self._database.run(partial(_begins, table=table, passed=passed))
+        except SourceDataError:
+            return None
+
+    def _of_index(
+        self,
+        place: Place,
+        text: str,
+        severity: Severity,
+        remedy: str = "",
+        column: str = "",
+    ) -> Finding:
+        """Return the finding of a field with the column that is compared, or another one."""
+        column = column or str(
+            self._of.origin(place) or place.field.filter_column or ""
+        )
+        topic = "fields that an index may help"
+        return Finding.of_field(place, column, text, severity, remedy, topic)
+
+
+def _is_slow(cost: Measurement) -> bool:
+    is_far = cost.read is not None and cost.read > FAR * max(cost.rows, PAGE)
+    return is_far or cost.milliseconds > SLOW
+
+
+def _begins(
+    connection: sa.Connection, table: str, passed: Collection[str]
+) -> frozenset[str] | None:
+    """Return the first column or expression of each index of a table, None for a view.
+
+    Those behind columns that are passed over are first ones, too.
+    """
+    *schemas, name = parts_of(table)
+    schema, inspector = schemas[-1] if schemas else None, sa.inspect(connection)
+    if name in inspector.get_view_names(schema):
+        return None
+    with warnings.catch_warnings():
+        # An index of an expression that SQLAlchemy does not read.
+        warnings.simplefilter("ignore", sa.exc.SAWarning)
+        indexes = inspector.get_indexes(name, schema, include_auto_indexes=True)
+        key = inspector.get_pk_constraint(name, schema)["constrained_columns"]
+    every = [index.get("expressions") or index["column_names"] for index in indexes]
+    firsts: set[str] = set()
+    for columns in (*every, key):
+        for column in (_plain(each or "") for each in columns):
+            firsts.add(column)
+            if column not in passed:
+                break
+    return frozenset(firsts)
+
+
+def _plain(expression: str) -> str:
+    """Return a column or an expression in the form in which two of them compare."""
+    return re.sub(r"[\s()]+", "", expression).lower()
+
+
+def _name(*origins: Origin) -> str:
+    """Return a name for an index, short enough for every database."""
+    table = origins[0].table.rpartition(".")[2]
+    columns = (each.column for each in origins)
+    words = re.findall(r"\w+", " ".join((table, *columns)))
+    return "_".join(words)[:60].rstrip("_")

@@ -1,0 +1,189 @@
+"""The commands of `encounters` for mapping files, and their options."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from app.console import PATH, STATUSES, as_json, run_tool
+
+Command = TypeVar("Command", bound=Callable[..., int])
+
+
+@click.group()
+def mapping() -> None:
+    """Tools for the authors of mapping files."""
+
+
+_file = click.argument("file", type=PATH)
+_files = click.argument("files", nargs=-1, metavar="FILE...", required=True, type=PATH)
+
+
+@mapping.command("check", epilog=STATUSES)
+@_files
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Check the source as well: columns, codes, rows, times; measure searches.",
+)
+@click.option("--verbose", is_flag=True, help="Print each note, and all texts in full.")
+@as_json
+def mapping_check(**options: Any) -> int:
+    """Report everything that is wrong with mapping files."""
+    return run_tool("toolkit.check", **options)
+
+
+@mapping.command("explain", epilog=STATUSES)
+@_file
+@click.argument("search", required=False)
+@as_json
+def mapping_explain(**options: Any) -> int:
+    """Print what is offered and why, or what a search would send to the source.
+
+    SEARCH is a search such as 'Encounter?patient=42&date=ge2024'.
+    """
+    return run_tool("toolkit.explain", **options)
+
+
+@mapping.command("test", epilog=STATUSES)
+@_files
+@click.option("--complete", is_flag=True, help="Fail if coverage is incomplete.")
+@as_json
+def mapping_test(**options: Any) -> int:
+    """Run the tests next to mapping files."""
+    return run_tool("toolkit.mapping_tests", **options)
+
+
+@mapping.command("confirm", epilog=STATUSES)
+@_file
+@click.option(
+    "--out",
+    type=PATH,
+    help="The file to write. Default: NAME.confirmed.yaml beside FILE.",
+)
+def mapping_confirm(**options: Any) -> int:
+    """Write which stays to compare with the hospital's own screens.
+
+    'mapping check --live' compares the answers with what clients get, and names what no
+    screen has confirmed yet.
+    """
+    return run_tool("toolkit.confirm", **options)
+
+
+@mapping.command("preview", epilog=STATUSES)
+@_file
+@click.option("--row", type=PATH, help="A file of columns and values.")
+@click.option("--live", is_flag=True, help="Read the row from the source.")
+@click.option("--id", default="", help="With --live: the id, as clients see it.")
+@click.option(
+    "--of",
+    type=click.Choice(["encounter", "patient", "organization"]),
+    default="encounter",
+    show_default=True,
+    help="The resource that the row becomes.",
+)
+@click.option(
+    "--source", default="", help="With --row: the source, if there are several."
+)
+@click.option("--redact", is_flag=True, help="Hide what identifies a person.")
+@as_json
+def mapping_preview(live: bool, **options: Any) -> int:
+    """Print what a row becomes, and the origin of each value."""
+    row, id, source = (options[name] for name in ("row", "id", "source"))
+    if bool(row) is live or live is not bool(id) or (live and source):
+        raise click.UsageError("--row FILE or --live --id ID is required.")
+    return run_tool("toolkit.preview", **options)
+
+
+_live = click.option(
+    "--live",
+    flag_value="live",
+    required=True,
+    expose_value=False,
+    help="Required: every stay is read from the source.",
+)
+
+
+@mapping.command(
+    "diff", epilog="Exit status: 0 no stay differs, 1 stays differ, 2 it could not run."
+)
+@click.argument("old", type=PATH)
+@click.argument("new", type=PATH)
+@_live
+@click.option("--ids", is_flag=True, help="Print the id of each stay that differs.")
+@as_json
+def mapping_diff(**options: Any) -> int:
+    """Print what a mapping change does to the stays of the hospital.
+
+    Reads all stays with OLD and with NEW, and counts those that appear, disappear, become
+    valid or invalid, move to another patient or change an element, by source code and
+    month of start.
+    """
+    return run_tool("toolkit.diff", **options)
+
+
+@mapping.command("schema", epilog=STATUSES)
+def mapping_schema() -> int:
+    """Print the JSON Schema of mapping files, for editors."""
+    return run_tool("toolkit.schema")
+
+
+def _tables(command: Command) -> Command:
+    """Add the options that say where a database holds what."""
+    for name, metavar, text in (
+        ("--schema", "NAME", "A schema to inspect, in place of the default one."),
+        ("--organization", "TABLE", "The table of hospitals."),
+        ("--patient", "TABLE", "A table of patients."),
+        ("--stay", "TABLE", "A table of stays."),
+    ):
+        text = f"{text} Repeatable."
+        click.option(name, multiple=True, metavar=metavar, help=text)(command)
+    return command
+
+
+@mapping.command("new", epilog=STATUSES)
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    metavar="URL",
+    help="The address of the database, or env:NAME for the variable that contains it, "
+    "which hides its password; of a FHIR R4 server its base address.",
+)
+@_tables
+@click.option("--out", type=PATH, help="The file to write. Default: standard output.")
+@as_json
+def mapping_new(**options: Any) -> int:
+    """Write a first mapping of a database or a FHIR R4 server.
+
+    Reads tables, columns and keys, and how often codes occur; never names, birth dates,
+    numbers and addresses of people. Declared keys come first, then words in names. Every
+    guess and every open question is marked '# ?'.
+    """
+    return run_tool("toolkit.new", **options)
+
+
+@click.command("workbench", epilog=STATUSES)
+@_file
+@click.option(
+    "--from",
+    "source",
+    metavar="URL",
+    help="Write a first mapping to FILE if there is none, as 'mapping new' does.",
+)
+@_tables
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Where it listens on this machine. Default: a free port.",
+)
+@click.option(
+    "--browser/--no-browser", default=True, help="Whether a browser is opened."
+)
+def workbench_command(**options: Any) -> int:
+    """Write a mapping file in the browser, beside rows of its source.
+
+    The page is for this machine only. It edits FILE, and adds tests beside it.
+    """
+    return run_tool("toolkit.workbench", **options)

@@ -1,0 +1,148 @@
+"""What the tools for mapping files share: findings, output, and a file with its places."""
+
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from adapters.contract import ResourceType
+from adapters.mapping.document import read_layers
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import Mark, ResourceMapping, SourceMapping, is_own
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.profile import profile_of
+from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
+from app.console import CannotRunError
+from toolkit.checks.engine import Finding as Finding
+from toolkit.checks.engine import Severity as Severity
+
+MARK = "# ? "
+"""Stands before a question of `mapping new`."""
+
+
+class NoSectionError(CannotRunError):
+    """There is no such section; the text says which there are."""
+
+
+def findings_of(error: MappingError) -> list[Finding]:
+    """Return a finding for each problem of a file."""
+    return [Finding.of(problem) for problem in error.problems]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file and the directories above it. Raises CannotRunError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise CannotRunError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def show_progress(text: str) -> None:
+    """Show what is being done in place of the line before, to a person who waits."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+_CUSTOM = (
+    "a custom adapter makes the resources: the file names no fields, and no row can be"
+    " tried here; its author tests it (docs/own-adapter.md)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MappingFile:
+    """A mapping and its nodes."""
+
+    mapping: SourceMapping
+    root: Table
+
+    @classmethod
+    def open(cls, path: Path, environ: Mapping[str, str] | None = None) -> Self:
+        """Read a file, without its environment if none is given.
+
+        Raises MappingError, also where a custom adapter reads the rows.
+        """
+        mapping = load_mapping(path, environ)
+        if is_own(mapping.source.kind):
+            mark = mapping.source.mark
+            raise MappingError([MappingProblem(mark, "source", _CUSTOM)])
+        return cls.of(mapping)
+
+    @classmethod
+    def of(cls, mapping: SourceMapping) -> Self:
+        """Return a mapping with the nodes of its file."""
+        return cls(mapping, read_layers(mapping.file, mapping.read))
+
+    def sections(self, kind: ResourceType) -> tuple[ResourceMapping, ...]:
+        """Return the sections of a resource type, one for each source."""
+        return tuple(s for s in self.mapping.sections if s.resource_type is kind)
+
+    def names(self, section: ResourceMapping) -> tuple[str, ...]:
+        """Return what a section of several is called: its prefix, and its source."""
+        sources = [p.name for p in self.mapping.parts if p.section is section]
+        names = (section.fields["id"].prefix, *sources)
+        return tuple(dict.fromkeys(filter(None, names)))
+
+    def section(self, kind: ResourceType, source: str = "") -> ResourceMapping:
+        """Return the one section of a type, or that of the source; raises NoSectionError."""
+        sections, key = self.sections(kind), kind.lower()
+        if not sections:
+            raise NoSectionError(f"the mapping has no section '{key}'")
+        named = [s for s in sections if not source or source in self.names(s)]
+        if len(named) == 1:
+            return named[0]
+        names = list(dict.fromkeys(n for s in sections for n in self.names(s)))
+        if not names:
+            raise NoSectionError(f"'{key}' has one source: leave 'source' out")
+        if source and not named:
+            near = did_you_mean(source, names) or f": use {', '.join(names)}"
+            raise NoSectionError(f"'{key}' has no source '{source}'{near}")
+        choice = f"source: {' or '.join(names)}"
+        raise NoSectionError(f"'{key}' has several sources: say {choice}")
+
+    def source_of(self, section: ResourceMapping) -> SourceMapping:
+        """Return the mapping of the source that a section reads."""
+        parts = (p.mapping for p in self.mapping.parts if p.section is section)
+        return next(parts, self.mapping)
+
+    def of_source(self, section: ResourceMapping) -> str:
+        """Return which one of several sections it is, in words, "" for the only one."""
+        several = len(self.sections(section.resource_type)) > 1
+        return f" of {self.names(section)[0]}" if several else ""
+
+    def offered(self, kind: ResourceType) -> Collection[str]:
+        """Return the search parameters that the profile has for a resource type."""
+        resource = profile_of(self.mapping).resources.get(kind)
+        return resource.parameters if resource else ()
+
+    def code_mark(self, table: str, code: str | None) -> Mark:
+        """Return the place of an entry of a code table; None is for `otherwise`."""
+        entry = ("otherwise",) if code is None else ("table", code)
+        return place(self.root, ("codes", table, *entry), at_key=True)
+
+    def listed_mark(self, section: ResourceMapping, key: str, word: str) -> Mark:
+        """Return the place of a word under `search` or `sort` of a section, or of all."""
+        own: KeyPath = (section.resource_type.lower(),)
+        listed = find(self.root, (*own, "sources"))
+        for at in range(len(listed.items) if isinstance(listed, Items) else 0):
+            path = (*own, "sources", at)
+            if place(self.root, path, True) == section.mark:
+                own = path
+                break
+        for path in (own, own[:1]):
+            node = find(self.root, (*path, key))
+            if isinstance(node, Table) and word in node.keys:
+                return node.keys[word]
+            for item in node.items if isinstance(node, Items) else ():
+                if isinstance(item, Scalar) and item.text == word:
+                    return item.mark
+        return section.mark
+
+
+def marked_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the number, from 1, and the text of each line with an open question."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if MARK in f"{line} ":
+            yield number, line

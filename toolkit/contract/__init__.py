@@ -1,0 +1,50 @@
+"""The contract suite of adapters, for whoever writes one (docs/own-adapter.md).
+
+It needs pytest, which the service itself does without.
+"""
+
+import pytest
+
+# Before they are imported, so that a failed assertion shows its values.
+pytest.register_assert_rewrite(f"{__name__}.harness", f"{__name__}.suite")
+
+from toolkit.contract.harness import Open, Opened  # noqa: E402
+from toolkit.contract.hospital import (  # noqa: E402
+    EDGES,
+    FINESS_SYSTEM,
+    IPP_SYSTEM,
+    KINDS,
+    NO_END,
+    NO_START,
+    PARIS,
+    SEXES,
+    STATES,
+    UNIT_URL,
+    VISIT_SYSTEMS,
+    Hospital,
+    Ids,
+    OrganizationRow,
+    PatientRow,
+    StayRow,
+)
+
+__all__ = [
+    "EDGES",
+    "FINESS_SYSTEM",
+    "IPP_SYSTEM",
+    "KINDS",
+    "NO_END",
+    "NO_START",
+    "PARIS",
+    "SEXES",
+    "STATES",
+    "UNIT_URL",
+    "VISIT_SYSTEMS",
+    "Hospital",
+    "Ids",
+    "Open",
+    "Opened",
+    "OrganizationRow",
+    "PatientRow",
+    "StayRow",
+]

@@ -1,0 +1,683 @@
+"""`encounters mapping test`: the tests beside a mapping file, without its hospital.
+
+A file of tests holds cases: a row and what is expected of the resource that it becomes,
+or a search and what it finds. Rows go through the service's own mapping and schemas.
+Searches go through its own parser and its own SQL, in SQLite, over the written rows as the
+results of the SELECTs: codes and search columns are tried as the service filters by them.
+Of an HTTP system the request is compared.
+What no test touches is reported.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import orjson
+
+from adapters.contract import (
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    TokenCriterion,
+)
+from adapters.http.adapter import Question, open_section, questions_of
+from adapters.mapping.model import (
+    FieldMapping,
+    ItemMapping,
+    Mark,
+    ResourceMapping,
+    SourceMapping,
+)
+from adapters.mapping.problems import MappingError
+from adapters.mapping.row_mapper import known_columns
+from adapters.mapping.schema import problems_of
+from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
+from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
+from app.console import FINDINGS, FINE, print_json
+from app.search.parser import Parameters
+from toolkit.console import Finding, MappingFile, NoSectionError, Severity, findings_of
+from toolkit.lineage import TracedField
+from toolkit.rows import (
+    Cells,
+    known_item_columns,
+    read_cells,
+    read_items,
+    read_row,
+    rows_of,
+)
+from toolkit.trial import (
+    RefusedError,
+    TriedRow,
+    element_of,
+    entry_of,
+    is_below,
+    leaves,
+    searching,
+    unnumbered,
+    written,
+)
+
+KINDS = ("field", "code", "search parameter", "sort key")
+"""What can be covered."""
+
+Rows: TypeAlias = dict[Mark, Sequence[Cells]]
+"""Rows by the place of the section or the item that they are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of the tests of one mapping file.
+
+    `faults` are of the files. `tests` are the cases, each with how it differs from what is
+    expected. `targets` is all that could be touched, `gaps` what was not, by place.
+    """
+
+    file: Path
+    faults: Sequence[Finding] = ()
+    tests: Sequence[tuple["Case", Sequence[Finding]]] = ()
+    targets: Sequence["Target"] = ()
+    gaps: Sequence["Target"] = ()
+
+    @property
+    def failed(self) -> int:
+        """How many cases did not pass."""
+        return sum(bool(findings) for _, findings in self.tests)
+
+    @property
+    def verdict(self) -> str:
+        """How many tests failed or passed."""
+        tests = f"{len(self.tests)} test{'s' * (len(self.tests) != 1)}"
+        return f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
+
+    @property
+    def touched(self) -> str:
+        """How many targets of each kind were touched, in words."""
+        return ", ".join(
+            f"{touched} of {every} {kind}s"
+            for kind, (touched, every) in self.coverage.items()
+            if every
+        )
+
+    @property
+    def coverage(self) -> Mapping[str, tuple[int, int]]:
+        """How many targets of each kind were touched, and how many there are."""
+        every = Counter(target.kind for target in self.targets)
+        left = Counter(gap.kind for gap in self.gaps)
+        return {kind: (every[kind] - left[kind], every[kind]) for kind in KINDS}
+
+    def as_text(self, severity: Severity) -> Iterator[str]:
+        """Yield the lines for people; `severity` is that of the gaps."""
+        yield from map(str, self.faults)
+        for case, findings in self.tests:
+            if findings:
+                yield f"FAILED {case.name} ({case.mark})"
+                yield from (f"  {finding}" for finding in findings)
+        if self.faults:
+            return
+        groups: dict[tuple[str, str], list[Target]] = {}
+        for gap in self.gaps:
+            groups.setdefault((gap.kind, gap.group), []).append(gap)
+        for (kind, _), gaps in groups.items():
+            names = ", ".join(dict.fromkeys(gap.name for gap in gaps))
+            what = f"{kind}{'s' * (len(gaps) > 1)} {names}"
+            yield str(gaps[0].finding(severity, what))
+        yield f"{self.file}: {self.verdict}; touched {self.touched}"
+
+    def as_json(self, severity: Severity) -> dict[str, object]:
+        """Return the same for machines."""
+        return {
+            "file": str(self.file),
+            "faults": [asdict(fault) for fault in self.faults],
+            "tests": [
+                {
+                    "name": case.name,
+                    "line": case.mark.line,
+                    "passed": not findings,
+                    "findings": [asdict(finding) for finding in findings],
+                }
+                for case, findings in self.tests
+            ],
+            "coverage": {
+                kind.replace(" ", "_"): {"touched": touched, "of": every}
+                for kind, (touched, every) in self.coverage.items()
+            },
+            "untouched": [
+                asdict(gap.finding(severity, f"{gap.kind} {gap.name}"))
+                for gap in self.gaps
+            ],
+        }
+
+
+def run(*, files: Sequence[Path], complete: bool, as_json: bool) -> int:
+    """Run the tests beside each file and print their results."""
+    results = [try_file(file) for file in files]
+    severity = Severity.ERROR if complete else Severity.NOTE
+    if as_json:
+        print_json({"mappings": [result.as_json(severity) for result in results]})
+    else:
+        for result in results:
+            print(*result.as_text(severity), sep="\n")
+    wrong = any(r.faults or r.failed or (complete and r.gaps) for r in results)
+    return FINDINGS if wrong else FINE
+
+
+def try_file(path: Path) -> Result:
+    """Run the tests beside a mapping file."""
+    try:
+        file = MappingFile.open(path)
+        cases, faults = read_cases(tests_beside(path))
+    except MappingError as error:
+        return Result(path, findings_of(error))
+    coverage = Coverage(file)
+    tests = [(case, _differences(file, case, coverage)) for case in cases]
+    return Result(path, faults, tests, coverage.targets, coverage.gaps)
+
+
+def tests_beside(mapping: Path) -> Path:
+    """Return the file of tests of a mapping file."""
+    return mapping.with_suffix(".test.yaml")
+
+
+# ------------------------------------------------------------------------------- cases
+
+OF_ROWS = ("expect", "expect_absent", "expect_error")
+OF_SEARCHES = ("expect_found", "expect_request", "expect_refused")
+_SECONDS = 60.0
+LAID_OVER = ("given", "given_items", "search")
+"""The keys of which a case adds to those of its test; its other keys replace them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to try; `parts` are its keys, those of the test that it is of too.
+
+    They are kept as nodes, so that every difference is reported at its line.
+    """
+
+    name: str
+    mark: Mark
+    parts: Mapping[str, Node]
+    keys: Mapping[str, Mark]
+
+    @property
+    def kind(self) -> ResourceType:
+        """The type of the resource that is tried."""
+        return SECTIONS[self.text("of") or "encounter"]
+
+    @property
+    def is_search(self) -> bool:
+        """Whether it searches, rather than maps one row."""
+        return "search" in self.parts
+
+    def text(self, key: str) -> str:
+        """Return the text behind a key, "" when there is none."""
+        node = self.parts.get(key)
+        return node.text if isinstance(node, Scalar) else ""
+
+    def texts(self, key: str) -> tuple[Scalar, ...]:
+        """Return the texts of a list behind a key."""
+        node = self.parts.get(key, Items(self.mark, ()))
+        assert isinstance(node, Items), "the shape of a file says so"
+        return tuple(item for item in node.items if isinstance(item, Scalar))
+
+    def finding(self, key: str, text: str) -> Finding:
+        """Return a finding at one of the keys."""
+        return Finding.at(self.keys.get(key, self.mark), text)
+
+
+def read_cases(path: Path) -> tuple[list[Case], list[Finding]]:
+    """Return the cases of the tests that have the right shape, and what is wrong with others.
+
+    Raises MappingError for a file that cannot be read at all.
+    """
+    root = parse_file(path)
+    of_shape = problems_of(root, "TestFile")
+    refused = {at[1] for _, at in of_shape if len(at) > 1}
+    node = root.entries.get("tests")
+    cases = [
+        case
+        for number, test in enumerate(node.items if isinstance(node, Items) else ())
+        if number not in refused and isinstance(test, Table)
+        for case in _cases(test)
+    ]
+    return cases, [Finding.of(problem) for problem, _ in of_shape]
+
+
+def _cases(test: Table) -> Iterator[Case]:
+    """Yield the cases of a test, each laid over it: cells over cells, other keys whole."""
+    name, cases = plain(test.entries["name"]), test.entries.get("cases")
+    if not isinstance(cases, Items):
+        yield Case(name, test.mark, test.entries, test.keys)
+        return
+    for number, own in enumerate(cases.items, 1):
+        assert isinstance(own, Table), "the shape of a file says so"
+        parts = {**test.entries, **own.entries}
+        for key in LAID_OVER:
+            below, above = test.entries.get(key), own.entries.get(key)
+            if isinstance(below, Table) and isinstance(above, Table):
+                entries = {**below.entries, **above.entries}
+                parts[key] = Table(above.mark, entries, {**below.keys, **above.keys})
+        title = plain(own.entries["name"]) if "name" in own.entries else number
+        yield Case(f"{name}: {title}", own.mark, parts, {**test.keys, **own.keys})
+
+
+def _differences(
+    file: MappingFile, case: Case, coverage: "Coverage"
+) -> Sequence[Finding]:
+    """Return how a case differs from what it expects, or else what is wrong with it."""
+    if fault := _fault(case):
+        return [fault]
+    try_case = _search if case.is_search else _row
+    try:
+        return list(try_case(file, case, coverage))
+    except NoSectionError as error:
+        return [case.finding("source", str(error))]
+    except MappingError as error:
+        return findings_of(error)
+
+
+def _fault(case: Case) -> Finding | None:
+    """Return what the keys of a case say wrongly about each other."""
+    tried, own = ("search", OF_SEARCHES) if case.is_search else ("given", OF_ROWS)
+    expected = [key for key in (*OF_ROWS, *OF_SEARCHES) if key in case.parts]
+    one_of = f"say what is expected by one of {', '.join(own)}"
+    if others := [key for key in expected if key not in own]:
+        return case.finding(others[0], f"not for this test: {one_of}")
+    if not expected:
+        return case.finding("name", one_of)
+    if len(expected) > 1 and {"expect_error", *OF_SEARCHES} & {*expected}:
+        return case.finding(expected[-1], one_of)
+    if expected == ["expect"] and plain(case.parts["expect"]) == {}:
+        return case.finding("expect", "expects nothing of the resource")
+    if not isinstance(case.parts.get(tried), Table):
+        return case.finding(tried, "expected names and their values here")
+    return None
+
+
+# -------------------------------------------------------------------------- comparison
+
+
+def compare(
+    expected: Node, actual: Any, path: str = ""
+) -> Iterator[tuple[str, Mark, str]]:
+    """Yield each path that is expected, its place, and what is wrong at it, "" for nothing.
+
+    Keys that are not expected do not count; the items of a list do, all of them.
+    """
+    if isinstance(expected, Table) and isinstance(actual, dict):
+        for key, below in expected.entries.items():
+            inner = f"{path}.{key}" if path else key
+            yield from compare(below, actual.get(key), inner)
+    elif isinstance(expected, Items) and isinstance(actual, list):
+        if len(actual) != len(expected.items):
+            text = f"expected {len(expected.items)} items, and there are {len(actual)}"
+            yield path, expected.mark, text
+        for number, pair in enumerate(zip(expected.items, actual, strict=False)):
+            yield from compare(*pair, f"{path}[{number}]")
+    elif isinstance(expected, Table) and actual is None and expected.entries:
+        yield from compare(expected, {}, path)
+    else:
+        wanted, found = _described(plain(expected)), _described(actual)
+        text = f"expected {wanted}, and there is {found}" if wanted != found else ""
+        yield path, expected.mark, text
+
+
+def _described(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        return f"keys and values ({', '.join(value)})"
+    return (
+        f"a list of {len(value)}" if isinstance(value, list) else f"'{written(value)}'"
+    )
+
+
+# -------------------------------------------------------------------------------- rows
+
+
+def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how a row differs from what is expected of it."""
+    section = file.section(case.kind, case.text("source"))
+    given, items = case.parts["given"], case.parts.get("given_items")
+    assert isinstance(given, Table), "a faulty case is not tried"
+    tried = TriedRow.of(file, read_row(file, section, given, items))
+    outcome, fault = tried.outcome, case.text("expect_error")
+    if isinstance(outcome, dict) and not (fault or case.text("expect")):
+        yield from _resource(tried, case, coverage)
+        return
+    wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
+    name, found, text = "status", tried.unserved or "a resource", ""
+    if isinstance(outcome, RowFault):
+        name, text = outcome.field, _fault_text(case.kind, outcome)
+        places = (f"{traced.field.mark}: " for traced in tried.named(name))
+        found = f"a fault: {next(places, '')}{text}"
+    if fault in text if fault else wanted == found:
+        for traced in tried.named(name):
+            coverage.touch_field(traced)
+    else:
+        mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
+        text = f"expected {wanted}, and the row is {found}"
+        yield Finding.at(mark, text, case.kind)
+
+
+def _resource(tried: TriedRow, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how a resource differs from what is expected of it."""
+    expected = case.parts.get("expect")
+    for path, mark, text in compare(expected, tried.outcome) if expected else ():
+        if traced := tried.origin(path).traced:
+            coverage.touch_field(traced)
+        if text:
+            yield _difference(tried, path, mark, text)
+    for scalar in case.texts("expect_absent"):
+        for traced in tried.traced:
+            if traced.is_filled and _is_at(traced.element, scalar.text):
+                coverage.touch_field(traced)
+        if any(_is_at(leaf, scalar.text) for leaf, _ in leaves(tried.outcome)):
+            text = "expected nothing here, and there is something"
+            yield _difference(tried, scalar.text, scalar.mark, text)
+
+
+def _difference(tried: TriedRow, path: str, mark: Mark, text: str) -> Finding:
+    """Return the finding for an element, with what made it so."""
+    origin = tried.origin(path)
+    columns = ", ".join(origin.traced.field.columns) if origin.traced else ""
+    rule = ", ".join(filter(None, (origin.rule, origin.place)))
+    text = f"{text} ({rule})" if rule else text
+    return Finding.at(mark, text, f"{tried.kind}.{path}", columns)
+
+
+def _is_at(path: str, above: str) -> bool:
+    """Whether a path is at another or inside it; items of lists need no number."""
+    return is_below(path, above) or is_below(unnumbered(path), above)
+
+
+def _fault_text(kind: ResourceType, fault: RowFault) -> str:
+    """Return a fault as tools print it."""
+    column = f" ← {fault.column}" if fault.column else ""
+    return f"{element_of(kind, fault)}{column}: {fault.rule}"
+
+
+# ---------------------------------------------------------------------------- searches
+
+
+def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how a search differs from what is expected of it."""
+    source, refused = case.text("source"), case.text("expect_refused")
+    sections = file.sections(case.kind)
+    if source or not sections:
+        sections = (file.section(case.kind, source),)
+    answer, own, other = _found, "expect_found", "expect_request"
+    if any(section.http for section in sections):
+        answer, own, other = _sent, other, own
+    if other in case.parts:
+        # A database is sent no request, and an API searches its rows itself.
+        yield case.finding(other, f"not for this source: say {own}")
+        return
+    try:
+        findings = [*answer(file, case, coverage)]
+    except RefusedError as error:
+        if not refused or refused not in str(error):
+            key = "expect_refused" if refused else "search"
+            yield case.finding(key, f"it is refused: {error}")
+        return
+    if refused:
+        findings = [case.finding("expect_refused", "the search is answered")]
+    yield from findings
+
+
+def _pairs(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a search as a form has them."""
+    for name, values in plain(case.parts["search"]).items():
+        for value in values if isinstance(values, list) else [values]:
+            yield name, str(value)
+
+
+def _given(file: MappingFile, case: Case) -> Rows:
+    """Return the rows that a search is tried on: those of several sources by their names.
+
+    Raises MappingError.
+    """
+    rows: Rows = {}
+    source, patient = case.text("source"), ResourceType.PATIENT
+    for key, kind, only in (
+        ("given", case.kind, source),
+        ("given_patients", patient, ""),
+    ):
+        node = case.parts.get(key)
+        lists: Mapping[str, Node] = {only: node} if node else {}
+        if isinstance(node, Table) and len(file.sections(kind)) > 1:
+            lists = node.entries
+        for name, below in lists.items():
+            section = file.section(kind, name)
+            rows[section.mark] = [read_cells(section, row) for row in rows_of(below)]
+    if items := case.parts.get("given_items"):
+        section = file.section(case.kind, source)
+        for item, cells in read_items(section, items).items():
+            rows[item.mark] = cells
+    return rows
+
+
+def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how the rows that are found differ. Raises RefusedError, MappingError."""
+    rows, pairs = _given(file, case), [*_pairs(case)]
+    names = {name for name, _ in pairs}
+    with searching(_stand_in(file.mapping, rows)) as searches:
+        query = searches.query(case.kind, pairs)
+        if "_count" not in names:
+            query = replace(query, count=max(query.count, sum(map(len, rows.values()))))
+        page = searches.page(query)
+    sections = [s for s in file.sections(case.kind) if rows.get(s.mark)]
+    coverage.touch_search(query, pairs, sections, rows)
+    for row in page.rows:
+        if isinstance(row, RowFault):
+            text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
+            yield case.finding("given", text)
+    ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
+    wanted = {scalar.text: scalar.mark for scalar in case.texts("expect_found")}
+    found = ", ".join(ids) or "none"
+    for id, mark in wanted.items():
+        if id not in ids:
+            yield Finding.at(mark, f"'{id}' is not found; found are {found}")
+    if extra := [id for id in ids if id not in wanted]:
+        text = f"not expected, and found: {', '.join(extra)}"
+        yield case.finding("expect_found", text)
+    if "_sort" in names and sorted(ids) == sorted(wanted) and ids != [*wanted]:
+        yield case.finding("expect_found", f"the order is {found}")
+
+
+def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+    """Yield how the request of a first page differs. Raises RefusedError."""
+    section, pairs = file.section(case.kind, case.text("source")), [*_pairs(case)]
+    mapping = file.source_of(section)
+    with searching(mapping) as searches:
+        query = searches.query(case.kind, pairs)
+        # An HTTP source refuses what it cannot ask when it says what it would send.
+        request = searches.sent(query)
+    questions = questions_of(open_section(mapping, query.resource_type), query)
+    coverage.touch_search(query, pairs, [section], {})
+    expected = case.parts.get("expect_request")
+    if isinstance(expected, Table) and questions:
+        yield from _compare_request(expected, questions[0], query.count)
+    elif expected and isinstance(expected, Table) is not bool(questions):
+        yield Finding.at(expected.mark, f"it is: {request}")
+
+
+def _compare_request(
+    expected: Table, question: Question, size: int
+) -> Iterator[Finding]:
+    """Compare what the search itself sends, all of it, and what else is expected."""
+    call = question.call((), size)
+    parameters = expected.entries.get("parameters")
+    named = parameters.entries if isinstance(parameters, Table) else {}
+    every: dict[str, list[str]] = {}
+    for name, value in call.values:
+        every.setdefault(name, []).append(value)
+    sent = {
+        name: values if values[1:] or isinstance(named.get(name), Items) else values[0]
+        for name, values in every.items()
+    }
+    request = {"path": call.path, "method": call.method.lower(), "parameters": sent}
+    for path, mark, text in compare(expected, request):
+        if text:
+            yield Finding.at(mark, text, path)
+    for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
+        if parameters and name not in named:
+            text = f"the request has '{name}' too: {', '.join(every[name])}"
+            yield Finding.at(parameters.mark, text)
+
+
+# ------------------------------------------------------------ SQLite with written rows
+
+
+def _stand_in(mapping: SourceMapping, rows: Rows) -> SourceMapping:
+    """Return the mapping with SELECTs that return the written rows, in any SQLite.
+
+    Parts that are no databases are left out.
+    """
+    resources = {
+        kind: _section_of(section, rows) for kind, section in mapping.resources.items()
+    }
+    parts = tuple(
+        replace(part, mapping=_stand_in(part.mapping, rows))
+        for part in mapping.parts
+        if part.section.rows
+    )
+    # No hospital is waited for: a busy machine fails no test.
+    source = replace(
+        mapping.source,
+        url="sqlite:///:memory:",
+        timeout_seconds=_SECONDS,
+        count_timeout_seconds=_SECONDS,
+    )
+    return replace(mapping, source=source, resources=resources, parts=parts)
+
+
+def _section_of(section: ResourceMapping, rows: Rows) -> ResourceMapping:
+    def with_rows(item: ItemMapping) -> ItemMapping:
+        columns = known_item_columns(item)
+        return replace(item, rows=_select(columns, rows.get(item.mark, ())))
+
+    items = {
+        name: tuple(with_rows(item) if item.rows else item for item in of)
+        for name, of in section.items.items()
+    }
+    select = _select(known_columns(section), rows.get(section.mark, ()))
+    return replace(section, rows=select, items=items)
+
+
+def _select(columns: Sequence[str], rows: Sequence[Cells]) -> str:
+    """Return the SELECT whose result is these rows, which stand in it as JSON."""
+    cells = orjson.dumps([[row.get(column) for column in columns] for row in rows])
+    quoted = (column.replace('"', '""') for column in columns)
+    selected = (
+        f"json_extract(value, '$[{at}]') AS \"{name}\""
+        for at, name in enumerate(quoted)
+    )
+    literal = cells.decode().replace("'", "''")
+    return f"SELECT {', '.join(selected)} FROM json_each('{literal}')"
+
+
+# ---------------------------------------------------------------------------- coverage
+
+
+class Target(NamedTuple):
+    """One thing of a mapping file that a test can touch: `name`, among those of `group`."""
+
+    kind: str
+    key: object
+    mark: Mark
+    group: str
+    name: str
+
+    def finding(self, severity: Severity, what: str) -> Finding:
+        """Return the finding that says that no test touches it."""
+        text = f"no test touches the {what}"
+        return Finding.at(self.mark, text, self.group, severity=severity)
+
+
+class Coverage:
+    """What the tests of a mapping file can touch, and what they do.
+
+    What a file says that this one extends is for the tests beside that one. A constant of
+    the whole file is one field, however many sections have it.
+    """
+
+    def __init__(self, file: MappingFile) -> None:
+        own = file.root.mark.file
+        by_key = {t.key: t for t in _targets(file) if t.mark.file == own}
+        self.targets = tuple(by_key.values())
+        self._touched: set[object] = set()
+
+    @property
+    def gaps(self) -> Sequence[Target]:
+        """The targets that nothing has touched, in the order of their places."""
+        gaps = (t for t in self.targets if t.key not in self._touched)
+        return sorted(gaps, key=lambda t: (t.mark.file, t.mark.line, t.mark.column))
+
+    def touch_field(self, traced: TracedField) -> None:
+        """Count a field that an expectation compares, and the code that it read."""
+        self._touched.add(traced.field.mark)
+        if traced.fault is None and traced.cells:
+            self._touch_code(traced.field, traced.cells[0][1])
+
+    def touch_search(
+        self,
+        query: SearchQuery,
+        pairs: Parameters,
+        sections: Iterable[ResourceMapping],
+        rows: Rows,
+    ) -> None:
+        """Count the parameters and the order of a search, and the codes that it compares."""
+        names = {criterion.parameter for criterion in query.criteria}
+        slots = {field_of(query.resource_type, name) for name in names}
+        tokens = [c.values for c in query.criteria if isinstance(c, TokenCriterion)]
+        if any(token.system for values in tokens for token in values):
+            slots.add("visit_number_system")
+        for section in sections:
+            self._touched |= {(section.mark, name) for name in names}
+            if any(name == "_sort" for name, _ in pairs):
+                self._touched.add((section.mark, "_sort", query.sort.key))
+            for slot, field in section.fields.items():
+                for row in rows.get(section.mark, ()) if field.codes else ():
+                    cell = row.get(field.columns[0]) if field.columns else None
+                    # A search passes over rows that are not served.
+                    if slot in slots or entry_of(field, cell)[1] in UNSERVED:
+                        self._touch_code(field, cell)
+
+    def _touch_code(self, field: FieldMapping, cell: object) -> None:
+        """Count the entry of a code table that a cell goes by."""
+        if field.codes is not None:
+            code, _ = entry_of(field, cell)
+            self._touched.add((field.codes.name, code))
+
+
+def _targets(file: MappingFile) -> Iterator[Target]:
+    """Yield everything that a file says and tests can touch."""
+    for section in file.mapping.sections:
+        yield from _of_section(file, section)
+    coded = (place.field.codes for s in file.mapping.sections for place in places_of(s))
+    for name in dict.fromkeys(codes.name for codes in coded if codes):
+        codes, group = file.mapping.codes[name], f"codes.{name}"
+        for code in (*codes.table, *([] if codes.otherwise is None else [None])):
+            mark, word = file.code_mark(name, code), code or "otherwise"
+            yield Target("code", (name, code), mark, group, word)
+
+
+def _of_section(file: MappingFile, section: ResourceMapping) -> Iterator[Target]:
+    kind = section.resource_type
+    group = f"{kind}{file.of_source(section)}"
+    # What the type of an identifier says by itself has the mark of the item.
+    items = {item.mark for of in section.items.values() for item in of}
+    for place in places_of(section):
+        mark, name = place.field.mark, place.element.removeprefix(f"{kind}.")
+        if mark not in items:
+            yield Target("field", mark, mark, group, name)
+    offered = file.offered(kind)
+    for name in (name for name in section.parameters if name in offered):
+        mark = file.listed_mark(section, "search", name)
+        yield Target("search parameter", (section.mark, name), mark, group, name)
+    for sort in section.sorts if "_sort" in offered else ():
+        mark = file.listed_mark(section, "sort", sort)
+        yield Target("sort key", (section.mark, "_sort", sort), mark, group, sort)

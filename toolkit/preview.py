@@ -1,0 +1,76 @@
+"""`encounters mapping preview`: a row, its resource, and where each element comes from.
+
+With `--redact` what identifies a person is masked: in the cells, in the resource, and in
+every line. The row itself is mapped as it is, so its faults stay.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from adapters.contract import GoneError, NotFoundError, ResourceType
+from adapters.mapping.slots import SECTIONS
+from adapters.mapping.yaml import Table, parse_file
+from app.console import FINDINGS, FINE, CannotRunError, print_json
+from toolkit.console import MappingFile
+from toolkit.rows import read_row
+from toolkit.source_rows import SourceRow, find_row
+from toolkit.trial import TriedRow
+
+
+def run(
+    *,
+    file: Path,
+    row: Path | None,
+    id: str,
+    of: str,
+    source: str,
+    redact: bool,
+    as_json: bool,
+) -> int:
+    """Preview one row and return the exit status: 1 for a row that is a fault."""
+    mapping = MappingFile.open(file, None if row else os.environ)
+    kind = SECTIONS[of]
+    found = _written(mapping, kind, row, source) if row else _live(mapping, kind, id)
+    tried = TriedRow.of(mapping, found, redacted=redact)
+    if as_json:
+        print_json(tried.as_json())
+    else:
+        print(*_as_text(tried), sep="\n")
+    return FINDINGS if tried.faults else FINE
+
+
+def _written(
+    file: MappingFile, kind: ResourceType, path: Path, source: str
+) -> SourceRow:
+    """Return the row that a file holds."""
+    root = parse_file(path)
+    cells = {k: v for k, v in root.entries.items() if k != "given_items"}
+    written = Table(root.mark, cells, root.keys)
+    items = root.entries.get("given_items")
+    return read_row(file, file.section(kind, source), written, items)
+
+
+def _live(file: MappingFile, kind: ResourceType, id: str) -> SourceRow:
+    """Return the row that the source holds."""
+    try:
+        return find_row(file.mapping, kind, id)
+    except (NotFoundError, GoneError) as error:
+        raise CannotRunError(f"the source has no such {kind.lower()}") from error
+
+
+def _as_text(tried: TriedRow) -> Iterator[str]:
+    if resource := tried.resource:
+        yield orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
+        yield "\nWhere each element is from:"
+    elif tried.unserved:
+        yield f"the row is {tried.unserved}: no client gets it"
+    else:
+        yield from map(str, tried.faults)
+        yield "\nWhat its fields hold:"
+    yield from map(str, tried.elements())
+    if empty := [*map(str, tried.empty())]:
+        yield "\nFields that give nothing:"
+        yield from empty

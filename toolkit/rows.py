@@ -1,0 +1,130 @@
+"""Rows that a person wrote as YAML, as the source would return them.
+
+Every value is the text that was written, as in a mapping file; a column that is left out
+is NULL. A column that the mapping does not name, and a value that no cell can hold, are a
+MappingError.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from adapters.contract import SourceDataError
+from adapters.http.adapter import open_section
+from adapters.mapping.model import ItemMapping, Mark, ResourceMapping
+from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
+from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
+from adapters.mapping.slots import Kind, places_of
+from adapters.mapping.yaml import Items, Node, Scalar, Table, plain
+from toolkit.console import MappingFile
+from toolkit.source_rows import SourceRow
+
+Cells: TypeAlias = Mapping[str, Any]
+
+_TRUTH: Mapping[str, object] = {"true": True, "false": False, "1": 1, "0": 0}
+"""What a column of a true-or-false field without a code table holds."""
+
+
+def read_row(
+    file: MappingFile, section: ResourceMapping, written: Table, items: Node | None
+) -> SourceRow:
+    """Return a written row."""
+    columns, below = own_columns(section), read_items(section, items)
+    if section.http is None:
+        cells = read_cells(section, written)
+        of_items = {
+            item: [tuple(map(row.get, item_columns(item))) for row in rows]
+            for item, rows in below.items()
+        }
+        return SourceRow(section, columns, tuple(map(cells.get, columns)), of_items)
+    opened = open_section(file.source_of(section), section.resource_type)
+    try:
+        own, lists = opened.cells(plain(written))
+    except SourceDataError as error:
+        raise _refusal(written.mark, str(error)) from error
+    cells = _with_flags(section, dict(zip(columns, own, strict=True)))
+    return SourceRow(section, columns, tuple(cells.values()), lists)
+
+
+def read_cells(section: ResourceMapping, written: Table) -> Cells:
+    """Return the cells of a written row by column."""
+    return _with_flags(section, _cells(written, known_columns(section)))
+
+
+def read_items(
+    section: ResourceMapping, items: Node | None
+) -> Mapping[ItemMapping, Sequence[Cells]]:
+    """Return the written rows of each item that has a SELECT of its own.
+
+    They stand by the name of the list (`identifiers`), with the number of the item in it
+    where several have one (`identifiers.2`).
+    """
+    if items is None:
+        return {}
+    if not isinstance(items, Table):
+        text = "expected lists and their rows here: {telecoms: [{…}]}"
+        raise _refusal(items.mark, text)
+    by_name, cells = dict(_named_items(section)), {}
+    for name, node in items.entries.items():
+        if name not in by_name:
+            use = ", ".join(by_name) or "none, the section has no such item"
+            text = f"no items of their own SELECT are called '{name}': use {use}"
+            raise _refusal(items.keys[name], text)
+        known = known_item_columns(by_name[name])
+        cells[by_name[name]] = [_cells(row, known) for row in rows_of(node)]
+    return cells
+
+
+def rows_of(node: Node) -> Sequence[Table]:
+    """Return the rows of a written list."""
+    items = node.items if isinstance(node, Items) else (node,)
+    rows = [item for item in items if isinstance(item, Table)]
+    if not isinstance(node, Items) or len(rows) < len(items):
+        raise _refusal(node.mark, "expected a list of rows here: [{…}, {…}]")
+    return rows
+
+
+def known_item_columns(item: ItemMapping) -> Sequence[str]:
+    """Return every column of an item's own rows that the mapping names."""
+    fields = (*item.fields.values(), *item.lines)
+    searched = [field.search_column for field in fields if field.search_column]
+    return tuple(dict.fromkeys((*item_columns(item), *searched)))
+
+
+def _with_flags(section: ResourceMapping, cells: Cells) -> Cells:
+    """Return cells by column; those of true-or-false fields without a code table are such."""
+    flags = {
+        column
+        for place in places_of(section)
+        if place.kind is Kind.FLAG and place.field.codes is None
+        for column in place.field.columns
+        if isinstance(cells.get(column), str)
+    }
+    return {**cells, **{flag: _TRUTH.get(cells[flag], cells[flag]) for flag in flags}}
+
+
+def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
+    for name, items in section.items.items():
+        numbered = [(n, item) for n, item in enumerate(items, 1) if item.rows]
+        for number, item in numbered:
+            yield f"{name}.{number}" if len(numbered) > 1 else name, item
+
+
+def _cells(row: Table, known: Sequence[str]) -> Cells:
+    """Return the cells of columns that the mapping names."""
+    problems = []
+    for column, node in row.entries.items():
+        if column not in known:
+            near = did_you_mean(column, known) or ": leave it out"
+            text = f"the mapping names no '{column}'{near}"
+            problems.append(MappingProblem(row.keys[column], "", text))
+        elif not isinstance(node, Scalar):
+            text = f"expected one text for '{column}'"
+            problems.append(MappingProblem(node.mark, "", text))
+    if problems:
+        raise MappingError(problems)
+    cells: Cells = plain(row)
+    return cells
+
+
+def _refusal(mark: Mark, text: str) -> MappingError:
+    return MappingError([MappingProblem(mark, "", text)])

@@ -1,0 +1,463 @@
+"""A mapping that is tried: what a row becomes and from what, what a search sends and finds.
+
+`mapping test`, `preview`, `explain`, the workbench and the explorer show what is computed
+here, by the service's own row mapper, schemas, parser and adapters.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import orjson
+
+from adapters import open_adapter
+from adapters.contract import (
+    Adapter,
+    EncounterRecord,
+    NotAskableError,
+    Page,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+)
+from adapters.mapping.model import FieldMapping, Mark, SourceMapping
+from adapters.mapping.problems import one_of
+from adapters.mapping.profile import profile_of
+from adapters.mapping.row_mapper import RowMapper
+from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots
+from adapters.mapping.values import LONGEST_CODE, as_text
+from adapters.mapping.yaml import find
+from app.console import CannotRunError
+from app.errors import ServiceError, answer_for_error
+from app.fhir.resources import SCHEMAS
+from app.offer import Offer, compute_offer
+from app.search.parser import Parameters, context_of, decode_form, parse_search
+from toolkit.checks.engine import Finding, plain_text
+from toolkit.console import MappingFile
+from toolkit.lineage import TracedField, trace
+from toolkit.source_rows import SourceRow
+
+MASK = "***"
+
+BASE_URL = "https://encounters.example/fhir/v3"
+"""Stands for the address of the deployment, which a mapping file does not say."""
+
+_PERSONAL = frozenset(
+    f"{kind}.{name}"
+    for kind in (ResourceType.ENCOUNTER, ResourceType.PATIENT)
+    for name, slot in named_slots(kind)
+    if slot.personal
+)
+"""The slots that tell whose row it is. Times of a stay, codes and units are shown."""
+
+_FIXED: Mapping[str, str] = {
+    "Encounter.identifier.use": "always so",
+    "Encounter.identifier.type.coding.system": "constants.identifier_type_system",
+    "Encounter.identifier.type.coding.version": "constants.identifier_type_version",
+    "Encounter.identifier.type.coding.display": "constants.identifier_type_display",
+    "Encounter.identifier.type.coding.code": "always so",
+    "Encounter.class.display": "the label of the code",
+    "Encounter.class.system": "constants.class_code_system",
+    "Encounter.serviceProvider.extension.url": "constants.functional_unit_extension",
+    "Patient.identifier.type.coding.system": "constants.patient_identifier_type_system",
+    "Patient.link.type": "always so",
+    "Organization.identifier.type.coding.system": (
+        "constants.organization_identifier_type_system"
+    ),
+}
+"""Elements that no field makes, and what does."""
+
+_ALSO: Mapping[str, str] = {
+    f"{kind}.{slot.also}": slot.name
+    for kind in ResourceType
+    for slot in SLOTS[kind]
+    if slot.also
+}
+"""Elements that a field makes besides its own where it has a value."""
+
+
+# -------------------------------------------------------------------------------- rows
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One element of a resource, or one field that made none.
+
+    `cells` are the columns and what they hold; `rule` is in words, `place` the line of
+    the mapping file that says so.
+    """
+
+    element: str
+    value: Any
+    cells: Mapping[str, str | None]
+    rule: str
+    place: str
+
+    def __str__(self) -> str:
+        shown = {c: "NULL" if v is None else repr(v) for c, v in self.cells.items()}
+        cells = ", ".join(f"{column} = {cell}" for column, cell in shown.items())
+        values = self.value if isinstance(self.value, list) else [self.value]
+        value = "" if self.value is None else f" = {', '.join(map(written, values))}"
+        rule = "; ".join(filter(None, (cells, self.rule)))
+        origin = "   ".join(filter(None, (rule, self.place)))
+        return f"  {self.element}{value}\n      ← {origin}"
+
+    def number_in(self, file: Path) -> int:
+        """Return the number of the line in a file, 0 where another file says so."""
+        name, line, _ = (self.place or "::").rsplit(":", 2)
+        return int(line) if Path(name) == file else 0
+
+
+class Origin(NamedTuple):
+    """What makes one element; `rule` is in words, `mark` the line that says so."""
+
+    rule: str = ""
+    traced: TracedField | None = None
+    mark: Mark | None = None
+
+    @property
+    def place(self) -> str:
+        """The line that says so, "" for none."""
+        return str(self.mark or "")
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRow:
+    """A row, what clients would get of it, and what each of its fields makes.
+
+    `outcome` is a resource, a RowFault, or the word `hidden` or `removed`. What is shown of
+    the row has a mask for what identifies a person if `redacted`.
+    """
+
+    file: MappingFile
+    row: SourceRow
+    outcome: Any
+    traced: Sequence[TracedField]
+    redacted: bool
+
+    @classmethod
+    def of(cls, file: MappingFile, row: SourceRow, *, redacted: bool = False) -> Self:
+        """Map a row as the service does, and trace each field."""
+        section = row.section
+        traced = trace(section, row.columns, row.cells, row.items)
+        mapped: Any = RowMapper(section, row.columns)(row.cells, row.items)
+        if isinstance(mapped, EncounterRecord) and mapped.status in UNSERVED:
+            mapped = mapped.status
+        elif not isinstance(mapped, RowFault):
+            mapped = as_resource(file.mapping, section.resource_type, mapped)
+        return cls(file, row, mapped, traced, redacted)
+
+    @property
+    def kind(self) -> ResourceType:
+        """The type of the resource."""
+        return self.row.section.resource_type
+
+    @property
+    def unserved(self) -> str | None:
+        """The word for a row that no client gets."""
+        return self.outcome if isinstance(self.outcome, str) else None
+
+    @property
+    def resource(self) -> dict[str, Any] | None:
+        """The resource as it is shown, None where there is none."""
+        if not isinstance(self.outcome, dict):
+            return None
+        shown = self._masked(self.outcome, "") if self.redacted else self.outcome
+        return dict(shown)
+
+    @property
+    def faults(self) -> tuple[Finding, ...]:
+        """Every fault of the row: a search reports the first alone."""
+        if not isinstance(self.outcome, RowFault):
+            return ()
+        # Nobody reads the other columns of an item that is left out.
+        faults = [m.fault for m in self.traced if m.fault and m.is_included]
+        found = []
+        for fault in dict.fromkeys([*faults, self.outcome]):
+            marks = [traced.field.mark for traced in self.named(fault.field)]
+            mark = (marks or [self.row.section.mark])[0]
+            element = element_of(self.kind, fault)
+            found.append(Finding.at(mark, fault.rule, element, fault.column))
+        return tuple(found)
+
+    def named(self, name: str) -> list[TracedField]:
+        """Return the fields of a name."""
+        return [traced for traced in self.traced if traced.name == name]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all that is shown, for machines."""
+        return {
+            "resource": self.resource,
+            "unserved": self.unserved,
+            "faults": [asdict(fault) for fault in self.faults],
+            "elements": [asdict(line) for line in self.elements()],
+            "empty": [asdict(line) for line in self.empty()],
+        }
+
+    def elements(self) -> Iterator[Line]:
+        """Yield the elements of the resource; without one, what each field holds."""
+        resource = self.resource
+        for path, value in leaves(resource or {}):
+            if path != "resourceType":
+                yield self._line(path, value, self.origin(path))
+        for traced in self.traced if resource is None else ():
+            if traced.is_included and traced.fault:
+                rule = f"a fault: {traced.fault.rule}"
+                origin = Origin(rule, traced, traced.field.mark)
+                yield self._line(traced.element, None, origin)
+            elif traced.is_included and traced.value not in (None, ()):
+                value = MASK if self._is_masked(traced) else _plain(traced.value)
+                yield self._line(traced.element, value, self.origin_of(traced))
+
+    def empty(self) -> Iterator[Line]:
+        """Yield the fields that read a column and give nothing, and why."""
+        for traced in self.traced:
+            has_value = bool(traced.fault) or traced.value not in (None, ())
+            if not traced.cells or (traced.is_included and has_value):
+                continue
+            condition = traced.item.only_if if traced.item else None
+            reason = "counts as no value" if traced.is_filled else ""
+            if condition and not traced.counts:
+                reason = f"the item is left out: only_if {condition.column}"
+            elif has_value:
+                reason = "the item is left out: nothing else in it"
+            origin = Origin(reason, traced, traced.field.mark)
+            yield self._line(traced.element, None, origin)
+
+    def origin(self, path: str) -> Origin:
+        """Return what makes, or would make, the element at a path (`name[0].family`)."""
+        inside = unnumbered(path)
+        whole = f"{self.kind}.{inside}"
+        for fixed, rule in _FIXED.items():
+            if is_below(whole, fixed):
+                section, _, name = rule.partition(".")
+                node = find(self.file.root, (section, name)) if name else None
+                return Origin(rule, mark=node.mark if node else None)
+        also = {name for above, name in _ALSO.items() if is_below(whole, above)}
+        for traced in self.traced:
+            if traced.name in also and traced.value:
+                return self.origin_of(traced)
+        making = [traced for traced in self.traced if _makes(traced, path, inside)]
+        if making:
+            # The nearest one, which has a value rather than none.
+            near = max(
+                making, key=lambda m: (len(m.element), bool(m.value), m.is_filled)
+            )
+            return self.origin_of(near)
+        # Where several fields make an element together, the first that makes anything.
+        parts = [m for m in self.traced if is_below(unnumbered(m.element), inside)]
+        filled = [part for part in parts if part.value]
+        return self.origin_of((filled or parts)[0]) if parts else Origin()
+
+    def origin_of(self, traced: TracedField) -> Origin:
+        """Return in words what a field does with its cells, and the line that says so."""
+        field, rule, mark = traced.field, "", traced.field.mark
+        if field.constant is not None:
+            rule = "a constant"
+        elif field.codes is not None:
+            rule = f"codes.{field.codes.name}"
+            code, value = entry_of(field, traced.cells[0][1])
+            if value is not None:
+                rule += f": {code or 'otherwise'} → {value}"
+                mark = self.file.code_mark(field.codes.name, code)
+        elif field.time is not None:
+            rule = _time_rule(traced)
+        elif field.split:
+            rule = f"split at {field.split!r}"
+        elif field.prefix:
+            rule = f"after the prefix {field.prefix}"
+        return Origin(rule, traced, mark)
+
+    def _masked(self, value: Any, path: str) -> Any:
+        """Return a part of the resource, with a mask for what identifies a person."""
+        if isinstance(value, dict):
+            return {
+                key: self._masked(below, f"{path}.{key}" if path else key)
+                for key, below in value.items()
+            }
+        if isinstance(value, list):
+            return [self._masked(b, f"{path}[{n}]") for n, b in enumerate(value)]
+        return MASK if self._is_masked(self.origin(path).traced) else value
+
+    def _is_masked(self, traced: TracedField | None) -> bool:
+        if not self.redacted or traced is None or traced.field.constant is not None:
+            return False
+        return f"{self.kind}.{traced.name}" in _PERSONAL
+
+    def _line(self, element: str, value: Any, origin: Origin) -> Line:
+        traced = origin.traced
+        cells = {c: self._cell(traced, v) for c, v in traced.cells} if traced else {}
+        return Line(f"{self.kind}.{element}", value, cells, origin.rule, origin.place)
+
+    def _cell(self, traced: TracedField, cell: object) -> str | None:
+        if cell is None:
+            return None
+        text, codes = cell_text(cell), traced.field.codes
+        # A fault, and a text that is too long for a code, may be anything (decision 16).
+        is_known = traced.fault is None
+        if codes is not None:
+            is_known = text in codes.table or len(text) <= LONGEST_CODE
+        is_shown = is_known and not self._is_masked(traced)
+        return text if is_shown or not self.redacted else MASK
+
+
+def as_resource(mapping: SourceMapping, kind: ResourceType, record: Any) -> Any:
+    """Return the resource of a record, as clients read it."""
+    schema = SCHEMAS[kind](mapping.constants)
+    return orjson.loads(orjson.dumps(schema.dump(record)))
+
+
+def element_of(kind: ResourceType, fault: RowFault) -> str:
+    """Return the FHIR element of a fault."""
+    return element((kind.lower(), "fields", *fault.field.split(".")))
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each value of a resource with its path."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from leaves(below, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from leaves(below, f"{path}[{number}]")
+    else:
+        yield path, value
+
+
+def written(value: Any) -> str:
+    """Return a value of a resource as the text that a person writes for it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def cell_text(cell: object) -> str:
+    """Return what a cell holds as people read it."""
+    try:
+        if isinstance(cell, list):
+            return ", ".join(as_text(each) for each in cell if each is not None)
+        return as_text(cell)
+    except ValueError:
+        return f"a value of type {type(cell).__name__}"
+
+
+def entry_of(field: FieldMapping, cell: object) -> tuple[str | None, str | None]:
+    """Return the entry of a code table that a cell goes by, and its value.
+
+    The code is None for `otherwise`, the value None where there is no such entry.
+    """
+    assert field.codes is not None, "only coded fields have entries"
+    code = plain_text(cell)
+    if code in field.codes.table and code not in field.absent | {""}:
+        return code, field.codes.table[code]
+    return None, field.codes.otherwise
+
+
+def is_below(path: str, above: str) -> bool:
+    """Whether a path is that of an element, or of something inside it."""
+    return path == above or path.startswith((f"{above}.", f"{above}["))
+
+
+def unnumbered(path: str) -> str:
+    """Return a path without the numbers of list items."""
+    return re.sub(r"\[\d+\]", "", path)
+
+
+def _time_rule(traced: TracedField) -> str:
+    rule = traced.field.time
+    assert rule is not None, "only times have such a rule"
+    parts = [f"read as {rule.format}"] if rule.format else []
+    if rule.at is not None:
+        parts.append(f"at {rule.at:%H:%M}")
+    if traced.field.slot != "birth_date":
+        own = traced.has_offset
+        parts.append("by its own offset" if own else f"in {rule.zone.key}")
+        if own or rule.written.key != rule.zone.key:
+            parts.append(f"written in {rule.written.key}")
+    return ", ".join(parts)
+
+
+def _makes(traced: TracedField, path: str, inside: str) -> bool:
+    if "[" in traced.element:
+        return traced.is_included and is_below(path, traced.element)
+    return is_below(inside, traced.element)
+
+
+def _plain(value: Any) -> Any:
+    """Return what a field makes as a resource would write it."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return as_text(value) if isinstance(value, (bool, date)) else str(value)
+
+
+# ---------------------------------------------------------------------------- searches
+
+
+class RefusedError(CannotRunError):
+    """A search that the service refuses; the text is what the client reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """The searches of a mapping over its open source, as the service answers them."""
+
+    mapping: SourceMapping
+    adapter: Adapter
+
+    @property
+    def offer(self) -> Offer:
+        """What clients are offered."""
+        return compute_offer(profile_of(self.mapping), self.adapter.capabilities)
+
+    def query(self, kind: ResourceType, pairs: Parameters) -> SearchQuery:
+        """Return what a search means. Raises RefusedError."""
+        offer = self.offer.resources.get(kind)
+        if offer is None or not offer.searchable:
+            raise RefusedError(f"{kind} is not searched here.")
+        constants, zone = self.mapping.constants, self.mapping.time_zone
+        with _refusals():
+            return parse_search(
+                pairs, offer, context_of(BASE_URL, constants, zone)
+            ).query
+
+    def sent(self, query: SearchQuery) -> str:
+        """Return what a search sends to the source. Raises RefusedError, AdapterError."""
+        with _refusals():
+            return self.adapter.explain(query) or "nothing is asked: nothing can match"
+
+    def page(self, query: SearchQuery) -> Page:
+        """Return what a search finds. Raises RefusedError, AdapterError."""
+        with _refusals():
+            return self.adapter.search(query)
+
+    def count(self, query: SearchQuery) -> int:
+        """Return how many matches a search has. Raises RefusedError, AdapterError."""
+        with _refusals():
+            return self.adapter.count(query)
+
+
+@contextmanager
+def searching(mapping: SourceMapping) -> Iterator[Searches]:
+    """Open the source of a mapping for searches. Raises AdapterError, MappingError."""
+    with closing(open_adapter(mapping)) as adapter:
+        yield Searches(mapping, adapter)
+
+
+def parsed_search(search: str) -> tuple[ResourceType, Parameters]:
+    """Return a search like `Encounter?date=2024`, with or without an address before it."""
+    path, _, query = search.partition("?")
+    name = path.rpartition("/")[2]
+    if name not in [*ResourceType]:
+        text = one_of(name, ResourceType, "a resource type")
+        raise CannotRunError(f"{text}; a search is like 'Encounter?patient=42'")
+    return ResourceType(name), decode_form(query.encode())
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except (ServiceError, NotAskableError) as error:
+        raise RefusedError(answer_for_error(error).text or "") from error

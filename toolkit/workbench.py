@@ -1,0 +1,518 @@
+"""`encounters workbench`: a page to write a mapping file beside rows of the hospital system.
+
+It runs on the integrator's machine only, behind a token that is used once. The file on the
+disk is the truth: the page checks a draft while it is typed, and writes the file when it is
+saved. Rows, resources, findings and tests come from the tools of `encounters mapping`.
+
+A panel that reads the source has a thread of its own and shows what it does: a slow source
+never blocks typing.
+"""
+
+import hmac
+import logging
+import os
+import secrets
+import webbrowser
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYetError
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from textwrap import indent
+from time import monotonic
+from typing import Any
+
+import orjson
+import yaml
+from flask import (
+    Blueprint,
+    Flask,
+    Response,
+    abort,
+    copy_current_request_context,
+    current_app,
+    g,
+    jsonify,
+    redirect,
+    render_template,
+    request,
+)
+from werkzeug.local import LocalProxy
+from werkzeug.serving import make_server
+from werkzeug.wrappers import Response as BaseResponse
+
+from adapters.contract import (
+    AdapterError,
+    NotFoundError,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+    TooCostlyError,
+)
+from adapters.mapping.load import load_draft
+from adapters.mapping.model import SourceMapping
+from adapters.mapping.problems import MappingError
+from adapters.mapping.slots import SECTIONS
+from adapters.mapping.values import text_or_none
+from app.console import FINE, CannotRunError
+from app.pages import POLICY, create_pages
+from toolkit.check import check_file
+from toolkit.checks.engine import Finding, Measurement, timed
+from toolkit.console import MappingFile, Severity, marked_lines
+from toolkit.mapping_tests import tests_beside, try_file
+from toolkit.new import VARIABLE
+from toolkit.new import run as write_first
+from toolkit.schema import schema_of_mappings
+from toolkit.source_rows import find_rows
+from toolkit.trial import (
+    MASK,
+    TriedRow,
+    as_resource,
+    cell_text,
+    parsed_search,
+    searching,
+)
+
+HOST = "127.0.0.1"
+ROWS = 20
+"""How many rows of the source are shown at a time."""
+
+WAIT_SECONDS = 1.0
+"""How long a panel waits for its source before it shows that it is waiting."""
+
+PANEL_SECONDS = 60.0
+"""After how long a panel gives up; the source has time limits of its own."""
+
+COOKIE = "workbench"
+
+
+@dataclass(slots=True)
+class Draft:
+    """The text in the editor; `file` is the last version of it that has no problems."""
+
+    text: str
+    file: MappingFile | None = None
+    is_stale: bool = False
+    problems: list[Finding] = field(default_factory=list)
+
+
+class Workbench:
+    """One mapping file, its draft, and the panels that are at work."""
+
+    def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
+        self.path = path
+        self.environ = environ
+        self.token = secrets.token_urlsafe(24)
+        self.session = ""
+        self.draft = Draft("")
+        # What a panel waits for, and since when by the monotonic clock.
+        self._jobs: dict[str, tuple[Future[str], float]] = {}
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="panel")
+        self.read_draft(self.on_disk())
+
+    def on_disk(self) -> str:
+        """Return the file as it is now."""
+        return self.path.read_text(encoding="utf-8-sig")
+
+    def read_draft(self, text: str) -> Draft:
+        """Check the text of the editor; a broken one keeps the last good version."""
+        draft = replace(self.draft, text=text, is_stale=False, problems=[])
+        try:
+            draft.file = MappingFile.of(load_draft(self.path, text, self.environ))
+        except MappingError as error:
+            draft.is_stale = True
+            draft.problems = [Finding.of(problem) for problem in error.problems]
+        self.draft = draft
+        return draft
+
+    def good(self) -> MappingFile:
+        """Return the last version without problems. Raises CannotRunError."""
+        if self.draft.file is None:
+            text = "The file has never been without problems: mend those first."
+            raise CannotRunError(text)
+        return self.draft.file
+
+    def panel(self, name: str, work: Callable[[], str], *, start: bool) -> str:
+        """Return what a panel shows: its content, or that it waits for the source."""
+        if start:
+            if name in self._jobs:
+                self._jobs[name][0].cancel()
+            self._jobs[name] = self._threads.submit(work), monotonic()
+        if name not in self._jobs:
+            return ""
+        future, began = self._jobs[name]
+        try:
+            return future.result(WAIT_SECONDS)
+        except NotYetError:
+            seconds = round(monotonic() - began)
+            text = "The source did not answer in time. The panel has given up."
+            problem = text if seconds > PANEL_SECONDS else ""
+        except (AdapterError, CannotRunError, MappingError) as error:
+            seconds, problem = 0, str(error)
+        return render_template(
+            "waiting.html", name=name, seconds=seconds, problem=problem
+        )
+
+
+def digest(text: str) -> str:
+    """Return what identifies a version of the file."""
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def run(
+    *, file: Path, source: str | None, port: int, browser: bool, **tables: Any
+) -> int:
+    """Serve the workbench until it is stopped; `tables` are those of `mapping new`."""
+    if source and not file.exists():
+        step = "answer them in the workbench, whose address follows"
+        write_first(source=source, out=file, as_json=False, next_step=step, **tables)
+    if source and "://" in source:
+        # The file names the variable: no password is written into it.
+        os.environ.setdefault(VARIABLE, source)
+    if not file.is_file():
+        hint = "no first mapping" if source else "--from URL writes a first one"
+        raise CannotRunError(f"{file}: there is no such file ({hint})")
+    workbench = Workbench(file.absolute(), os.environ)
+    # Its lines would hold searches, and so ids of patients.
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = make_server(HOST, port, create_workbench(workbench), threaded=True)
+    address = f"http://{HOST}:{server.port}/?token={workbench.token}"
+    print(
+        f"{file}: open {address}\nThe address works once. Ctrl-C ends the workbench.",
+        flush=True,
+    )
+    if browser:
+        webbrowser.open(address)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        print()
+    return FINE
+
+
+blueprint = Blueprint("workbench", __name__)
+
+
+def create_workbench(workbench: Workbench) -> Flask:
+    """Return the pages of a workbench."""
+    pages = create_pages("toolkit", Path(__file__).parent)
+    pages.config["TRUSTED_HOSTS"] = [HOST, "localhost"]
+    pages.extensions["workbench"] = workbench
+    pages.register_blueprint(blueprint)
+    return pages
+
+
+bench: Workbench = LocalProxy(lambda: current_app.extensions["workbench"])  # type: ignore[assignment]
+"""The workbench of the request."""
+
+
+@blueprint.before_app_request
+def _require_session() -> BaseResponse | None:
+    """Take the token once; then the cookie that it gave is required."""
+    if request.endpoint in {None, "static"}:
+        # Another host, or no page of ours: Flask refuses it next.
+        return None
+    token, cookie = request.args.get("token", ""), request.cookies.get(COOKIE, "")
+    if bench.token and _is_equal(token, bench.token):
+        bench.token, bench.session = "", secrets.token_urlsafe(24)
+        response = redirect("/")
+        response.set_cookie(COOKIE, bench.session, httponly=True, samesite="Strict")
+        return response
+    if not bench.session or not _is_equal(cookie, bench.session):
+        abort(403, "Open the address that the command printed; it works once.")
+    # A form of another site is refused: it cannot send this header.
+    if request.method == "POST" and request.headers.get("X-Workbench") != "1":
+        abort(403)
+    return None
+
+
+def _is_equal(text: str, secret: str) -> bool:
+    return hmac.compare_digest(text.encode(), secret.encode())
+
+
+@blueprint.after_app_request
+def _add_headers(response: Response) -> Response:
+    nonce = f" 'nonce-{g.nonce}'" if "nonce" in g else ""
+    response.headers["Content-Security-Policy"] = POLICY.format(nonce)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    if request.endpoint != "static":
+        response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@blueprint.get("/")
+def page() -> str:
+    """Show the file in the editor, and empty panels."""
+    text = bench.on_disk()
+    bench.read_draft(text)
+    # For the styles that the editor adds; it is of this response alone.
+    g.nonce = secrets.token_urlsafe(16)
+    return render_template(
+        "workbench.html",
+        name=bench.path.name,
+        text=text,
+        digest=digest(text),
+        nonce=g.nonce,
+        kinds=list(SECTIONS),
+    )
+
+
+@blueprint.get("/schema.json")
+def schema() -> Response:
+    """Return the JSON Schema of mapping files."""
+    return jsonify(schema_of_mappings())
+
+
+@blueprint.get("/version")
+def version() -> Response:
+    """Return the digest of the file as it is now."""
+    return jsonify({"digest": digest(bench.on_disk())})
+
+
+@blueprint.post("/draft")
+def draft() -> Response:
+    """Check the text of the editor."""
+    checked = bench.read_draft(request.get_data(as_text=True))
+    return jsonify(
+        {
+            "stale": checked.is_stale,
+            "problems": [_diagnostic(each) for each in checked.problems],
+            "questions": [
+                {"line": number, "text": line.strip()}
+                for number, line in marked_lines(checked.text)
+            ],
+        }
+    )
+
+
+@blueprint.post("/save")
+def save() -> tuple[Response, int]:
+    """Write the file, unless it was edited elsewhere since this page read it."""
+    now = digest(bench.on_disk())
+    if request.headers.get("If-Match") != now:
+        return jsonify({"digest": now}), 409
+    text = request.get_data(as_text=True)
+    _write(bench.path, text)
+    bench.read_draft(text)
+    return jsonify({"digest": digest(text)}), 200
+
+
+@blueprint.post("/tests")
+def write_tests() -> tuple[str, int]:
+    """Write the tests beside the mapping: with one test more, or as they were edited."""
+    file, before = tests_beside(bench.path), _tests_text()
+    text = request.form["text"].replace("\r\n", "\n").rstrip() + "\n"
+    if "digest" not in request.form:
+        text = f"{before.rstrip()}\n\n{text}"
+    elif request.form["digest"] != digest(before):
+        refusal = "was changed elsewhere: copy your text, and run the tests to load it."
+        return f"{file.name} {refusal}", 409
+    _write(file, text)
+    return f"Written into {file.name}.", 200
+
+
+@blueprint.get("/panel/<name>")
+def panel(name: str) -> str:
+    """Show a panel, or that it waits for the source."""
+    if name not in PANELS:
+        abort(404)
+    work = copy_current_request_context(PANELS[name])
+    return bench.panel(name, work, start="wait" not in request.args)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    new = file.with_name(f".{file.name}.new")
+    new.write_text(text, encoding="utf-8")
+    if file.exists():
+        new.chmod(file.stat().st_mode)
+    new.replace(file)
+
+
+def _tests_text() -> str:
+    file = tests_beside(bench.path)
+    return file.read_text("utf-8-sig") if file.exists() else "tests:\n"
+
+
+def _diagnostic(finding: Finding) -> Mapping[str, Any]:
+    """Return a problem for the editor; one of another file is shown at the first line."""
+    is_here = Path(finding.file) == bench.path
+    text = finding.text if is_here else f"{Path(finding.file).name}: {finding.text}"
+    line, column = (finding.line, finding.column) if is_here else (1, 1)
+    severity = finding.severity
+    return {"line": line, "column": column, "message": text, "severity": severity}
+
+
+# ------------------------------------------------------------------------------ panels
+
+
+def _rows() -> str:
+    """Show rows of a section as the source has them, and what each becomes."""
+    file, kind = bench.good(), SECTIONS[request.args["kind"]]
+    page = int(request.args.get("page", "0"))
+    ids, more = _ids(file.mapping, kind, page)
+    rows = [TriedRow.of(file, row) for row in find_rows(file.mapping, kind, ids)]
+    return render_template(
+        "rows.html",
+        kind=request.args["kind"],
+        page=page,
+        more=more,
+        unmasked=_is_unmasked(),
+        stale=bench.draft.is_stale,
+        rows=list(zip(ids, rows, strict=True)),
+        cell_text=lambda cell: "NULL" if cell is None else cell_text(cell),
+        mask=MASK,
+    )
+
+
+def _is_unmasked() -> bool:
+    return request.args.get("unmask") == "1"
+
+
+def _ids(
+    mapping: SourceMapping, kind: ResourceType, page: int
+) -> tuple[list[str], bool]:
+    """Return the ids of a page of rows in the usual order, and whether more follow."""
+    with searching(mapping) as searches:
+        able = searches.adapter.capabilities.get(kind)
+        if able is None:
+            raise CannotRunError(f"The mapping has no section {kind.lower()}.")
+        key = next(iter(able.sorts), SortKey.ID)
+        sort = Sort(key, descending=key is not SortKey.ID)
+        query = SearchQuery(kind, (), sort, ROWS)
+        rows = searches.page(query)
+        while page and rows.more and rows.last:
+            rows, page = searches.page(replace(query, after=rows.last)), page - 1
+    return [row.id for row in rows.rows if row.id], rows.more and bool(rows.last)
+
+
+def _resource() -> str:
+    """Show the resource of a row, each element with its cell and its line."""
+    file, kind = bench.good(), SECTIONS[request.args["kind"]]
+    unmasked = _is_unmasked()
+    try:
+        (row,) = find_rows(file.mapping, kind, [request.args["id"].strip()])
+    except NotFoundError as error:
+        raise CannotRunError(f"The source has no {kind} with this id.") from error
+    tried = TriedRow.of(file, row, redacted=not unmasked)
+    lines = [(line, line.number_in(bench.path)) for line in tried.elements()]
+    open_lines = {number for number, _ in marked_lines(bench.draft.text)}
+    return render_template(
+        "mapped.html",
+        stale=bench.draft.is_stale,
+        unmasked=unmasked,
+        tried=tried,
+        lines=lines,
+        guesses=sorted(open_lines & {number for _, number in lines}),
+        raw=_as_json(tried.resource),
+        test=_test_of(tried) if unmasked else "",
+    )
+
+
+def _test_of(tried: TriedRow) -> str:
+    """Return a test that a row becomes what it becomes now, "" where there is none."""
+    file, section, resource = tried.file, tried.row.section, tried.resource
+    if resource is None or section.http is not None:
+        return ""
+    test: dict[str, object] = {"name": f"a row like {tried.kind}/{resource['id']}"}
+    if tried.kind is not ResourceType.ENCOUNTER:
+        test["of"] = tried.kind.lower()
+    if file.of_source(section):
+        test["source"] = file.names(section)[0]
+    cells = zip(tried.row.columns, tried.row.cells, strict=True)
+    given = {name: _cell_text(cell) for name, cell in cells if cell is not None}
+    if None in given.values():
+        return ""
+    test["given"] = given
+    test["expect"] = {k: v for k, v in resource.items() if k != "resourceType"}
+    return _as_yaml(test)
+
+
+def _cell_text(cell: object) -> str | None:
+    if isinstance(cell, bytes):
+        # A BIT(1) comes as a byte.
+        return {b"\x00": "0", b"\x01": "1"}.get(cell)
+    return text_or_none(cell)
+
+
+def _as_yaml(entry: Mapping[str, object]) -> str:
+    """Return an entry of a list below a key of a file."""
+    text: str = yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
+    return indent(text, "  ")
+
+
+def _as_json(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _findings() -> str:
+    """Show the findings of `check --live` for the saved file."""
+    results, error = check_file(bench.path, is_live=True)
+    findings = [each for each in results if isinstance(each, Finding)]
+    return render_template(
+        "findings.html",
+        error=str(error or ""),
+        findings=[(each, _known(each)) for each in findings],
+        costs=[each for each in results if isinstance(each, Measurement)],
+    )
+
+
+def _known(finding: Finding) -> str:
+    """Return the lines under `known` that accept a finding, "" where none can."""
+    at = finding.source or finding.element
+    if not at or finding.severity is Severity.NOTE:
+        return ""
+    return _as_yaml({"at": at, "says": finding.text, "because": "# ? why it may stay"})
+
+
+def _tests() -> str:
+    """Run the tests beside the saved file."""
+    text = _tests_text()
+    return render_template(
+        "tests.html",
+        result=try_file(bench.path),
+        file=tests_beside(bench.path).name,
+        text=text,
+        digest=digest(text),
+    )
+
+
+def _try() -> str:
+    """Run a search: what is sent, how long each stage takes, and the first rows."""
+    mapping, unmasked = bench.good().mapping, _is_unmasked()
+    stages: dict[str, float] = {}
+    with searching(mapping) as searches:
+        asked = parsed_search(request.args.get("search", ""))
+        query, stages["parameters"] = timed(lambda: searches.query(*asked))
+        page, stages["source: a page of rows"] = timed(lambda: searches.page(query))
+        try:
+            total, stages["source: count"] = timed(lambda: searches.count(query))
+        except TooCostlyError:
+            total = None
+        sent = searches.sent(query)
+    records = [row for row in page.rows if not isinstance(row, RowFault)]
+    kind = query.resource_type
+    resources, stages["rows to FHIR"] = timed(
+        lambda: [as_resource(mapping, kind, record) for record in records]
+    )
+    return render_template(
+        "tried.html",
+        sent=sent,
+        stages=stages,
+        page=page,
+        total=total,
+        raw=_as_json(resources) if unmasked else "",
+    )
+
+
+PANELS: Mapping[str, Callable[[], str]] = {
+    "rows": _rows,
+    "resource": _resource,
+    "findings": _findings,
+    "tests": _tests,
+    "try": _try,
+}
