@@ -534,6 +534,11 @@ def _issues(
     for row in result.page.rows:
         if isinstance(row, RowFault):
             yield _invalid_row(service, result.search.query.resource_type, row)
+    if result.is_uncounted:
+        text = "Counting the matches takes too long: this search has no total."
+        if service.offer.resources[result.search.query.resource_type].uncounted:
+            text += " With _total=none none is counted."
+        yield Issue("information", IssueCode.TOO_COSTLY, text)
     if result.cut_short:
         yield Issue(
             "information",

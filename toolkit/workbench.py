@@ -173,7 +173,7 @@ def run(
         # The file names the variable: no password is written into it.
         os.environ.setdefault(VARIABLE, source)
     if not file.is_file():
-        hint = "no first mapping" if source else "--from URL writes a first one"
+        hint = "name its tables" if source else "--from URL writes a first one"
         raise CannotRunError(f"{file}: there is no such file ({hint})")
     workbench = Workbench(file.absolute(), os.environ)
     # Its lines would hold searches, and so ids of patients.

@@ -31,11 +31,6 @@ _KEYSET = (
     "A resource that exists and does not change during the walk through the pages is "
     "returned exactly once, forwards and backwards."
 )
-_UNPAGED = (
-    "A search has its first page only if it may find ids that begin with {} and others as "
-    "well; total counts all matches. A search for a patient, an id or an identifier system "
-    "of one source has further pages."
-)
 
 
 def capability_statement(
@@ -140,9 +135,6 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
         order += " With _total=none nothing is counted, and pages have no total."
     if not paging:
         return f"{size} {order} The first page only; total counts all matches."
-    if offer.unpaged:
-        beginnings = " or ".join(f"'{each}'" for each in offer.unpaged)
-        return f"{size} {order} {_UNPAGED.format(beginnings)}"
     return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"
 
 

@@ -145,9 +145,7 @@ class Measuring:
             # What was measured before an error stays.
             costs.extend(self._costs(name, query))
         except TooCostlyError:
-            text = (
-                "refused (422) where more than one page matches: counting takes longer"
-            )
+            text = "without a total where more than one page matches: counting takes longer"
             self._keep(word, places[0], f"{text} than source.count_timeout_seconds")
         except SourceTimedOutError:
             text = "answered with an error: it takes longer than source.timeout_seconds"
