@@ -61,7 +61,7 @@ from explorer.results import (
 )
 from explorer.sessions import Sessions
 from toolkit.console import MappingFile
-from toolkit.source_rows import find_row
+from toolkit.source_rows import SourceReader
 from toolkit.trial import Line, TriedRow, leaves, written
 
 HEADERS = (
@@ -522,7 +522,8 @@ def _origins(kind: ResourceType, id: str) -> list[Line] | str:
     """Return where each element comes from: the column, its value, the rule and its line."""
     try:
         file = MappingFile.open(explorer.settings.mapping, os.environ)
-        row = find_row(file.mapping, kind, id)
+        with SourceReader(file) as reader:
+            row = reader.row(kind, id)
     except (MappingError, AdapterError):
         return "The row cannot be read at the moment."
     return [*TriedRow.of(file, row).elements()]

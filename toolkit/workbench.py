@@ -64,7 +64,7 @@ from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
 from toolkit.new import run as write_first
 from toolkit.schema import schema_of_mappings
-from toolkit.source_rows import find_rows
+from toolkit.source_rows import SourceReader
 from toolkit.trial import (
     MASK,
     TriedRow,
@@ -353,7 +353,8 @@ def _rows() -> str:
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
     page = int(request.args.get("page", "0"))
     ids, more = _ids(file.mapping, kind, page)
-    rows = [TriedRow.of(file, row) for row in find_rows(file.mapping, kind, ids)]
+    with SourceReader(file) as reader:
+        rows = [TriedRow.of(file, row) for row in reader.rows(kind, ids)]
     return render_template(
         "rows.html",
         kind=request.args["kind"],
@@ -392,7 +393,8 @@ def _resource() -> str:
     """Show the resource of a row, each element with its cell and its line."""
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
     unmasked = _is_unmasked()
-    (row,) = find_rows(file.mapping, kind, [request.args["id"]])
+    with SourceReader(file) as reader:
+        row = reader.row(kind, request.args["id"])
     tried = TriedRow.of(file, row, redacted=not unmasked)
     lines = [(line, line.number_in(bench.path)) for line in tried.elements()]
     open_lines = {number for number, _ in marked_lines(bench.draft.text)}

@@ -48,8 +48,8 @@ TIMES = {
     "mysql": "DATETIME(6)",
 }
 
-MONTH = "SUBSTR(CAST(began AS CHAR(10)), 1, 7)"
-"""The month of start, in SQL: every stay begins far from midnight at the end of one."""
+YEAR = "SUBSTR(CAST(began AS CHAR(10)), 1, 4)"
+"""The year of start, in SQL: no stay begins near midnight at the end of one."""
 
 MAPPING = (HERE / "live_hospital.yaml").read_text("utf-8")
 FIRST = "mapping: 1\n"
