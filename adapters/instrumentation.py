@@ -1,7 +1,7 @@
 """Instrumentation of outgoing calls: one context manager around each of them.
 
-`observe` counts and times a call (prometheus_client) and starts a span (OpenTelemetry's API,
-which does nothing without an SDK). Neither gets an address, a statement, a value or a
+`observe` counts and times a call (prometheus_client). Within a request that is traced it
+makes a span as well (OpenTelemetry). Neither gets an address, a statement, a value or a
 message: a call is named in fixed words.
 """
 
@@ -24,11 +24,11 @@ class Kind(StrEnum):
     """What is called."""
 
     SOURCE = "source"
-    """A source of the mapping, by its name; calls within it are observed too."""
+    """A source of the mapping, by its name; its statements and requests are part of it."""
     STORE = "store"
-    """A database or Redis, by its kind."""
+    """Redis, by its kind."""
     HTTP = "http"
-    """A server, by its role."""
+    """The identity provider, by its role."""
 
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -89,35 +89,44 @@ def labelled(metric: Metric, *labels: str) -> Metric:
 def observe(kind: Kind, name: str, operation: str) -> Iterator[trace.Span]:
     """Observe a call for as long as the block lasts; yields its span."""
     began = time.perf_counter()
-    is_source = kind is Kind.SOURCE
-    if is_source:
+    if kind is Kind.SOURCE:
         labelled(SOURCE_CALLS, name).inc()
-    span = _tracer.start_span(
+    span = _begin_span(kind, name, operation)
+    failure: BaseException | None = None
+    try:
+        yield span
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        seconds = time.perf_counter() - began
+        _end_span(span, failure)
+        if kind is Kind.SOURCE:
+            labelled(SOURCE_CALLS, name).dec()
+            is_away = isinstance(failure, SourceUnavailableError)
+            answered = "no" if is_away else "yes"
+            labelled(SOURCE_SECONDS, name, operation, answered).observe(seconds)
+        elif kind is Kind.STORE:
+            labelled(STORE_SECONDS, operation).observe(seconds)
+            if failure is not None:
+                labelled(STORE_ERRORS, operation).inc()
+
+
+def _begin_span(kind: Kind, name: str, operation: str) -> trace.Span:
+    """Begin a span within that of the request, if the request is traced."""
+    if not trace.get_current_span().is_recording():
+        return trace.INVALID_SPAN
+    return _tracer.start_span(
         f"{operation} {name}",
-        kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
+        kind=trace.SpanKind.CLIENT,
         attributes=dict(zip(_ATTRIBUTES[kind], (name, operation), strict=True)),
     )
-    failure: BaseException | None = None
+
+
+def _end_span(span: trace.Span, failure: BaseException | None) -> None:
     # A message may hold anything: only the type of an error is recorded.
-    with trace.use_span(
-        span, end_on_exit=True, record_exception=False, set_status_on_exception=False
-    ):
-        try:
-            yield span
-        except BaseException as error:
-            failure = error
-            span.set_attribute("error.type", type(error).__name__)
-            if not isinstance(error, NotFoundError | GoneError):
-                span.set_status(trace.StatusCode.ERROR)
-            raise
-        finally:
-            seconds = time.perf_counter() - began
-            if is_source:
-                labelled(SOURCE_CALLS, name).dec()
-                is_away = isinstance(failure, SourceUnavailableError)
-                answered = "no" if is_away else "yes"
-                labelled(SOURCE_SECONDS, name, operation, answered).observe(seconds)
-            elif name == "redis":
-                labelled(STORE_SECONDS, operation).observe(seconds)
-                if failure is not None:
-                    labelled(STORE_ERRORS, operation).inc()
+    if failure is not None:
+        span.set_attribute("error.type", type(failure).__name__)
+        if not isinstance(failure, NotFoundError | GoneError):
+            span.set_status(trace.StatusCode.ERROR)
+    span.end()

@@ -42,11 +42,11 @@ from app.config import (
 )
 from app.errors import UnavailableError
 from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
+from app.in_process import REASON
 from app.middleware import error_response, requesting_address
 from app.observability import (
     AUDIT_EVENTS,
     AUDIT_FAILURES,
-    REASON,
     Facts,
     Stage,
     enter,
@@ -262,12 +262,6 @@ class FileSink:
                 line = b"\n" + line
             if os.write(file, line) < len(line):
                 os.ftruncate(file, end)
-                raise _failure(errno.ENOSPC)
-
-    def check(self) -> None:
-        """Check that there is room for a line. Raises OSError."""
-        with self._open() as file:
-            if os.fstatvfs(file).f_bavail == 0:
                 raise _failure(errno.ENOSPC)
 
     @contextmanager

@@ -5,10 +5,10 @@
 - Metrics (prometheus_client) have one name each, and nobody's data in any label. Every worker
   counts for itself; `PROMETHEUS_MULTIPROC_DIR` names the directory that they share, as the
   library documents. `adapters.instrumentation` has those of calls.
-- Spans (OpenTelemetry): one a request, and one for each call that `adapters.instrumentation`
-  observes. Where the extra `tracing` is not installed or not switched on, they cost nothing. A span
-  holds the template of a route, words of ours, numbers, the type of an error and the request
-  id; never an address, a query, a statement, a value or a message.
+- Spans (OpenTelemetry), where tracing is on: one a request, and within it one for each call
+  that `adapters.instrumentation` observes. A span holds the template of a route, words of
+  ours, numbers, the type of an error and the request id; never an address, a query, a
+  statement, a value or a message.
 """
 
 import logging
@@ -40,13 +40,6 @@ REQUEST_ID_HEADER = "X-Request-Id"
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """The methods that are named; any other may hold anything."""
-
-PERSON, REASON, TIMES = "encounters.person", "encounters.reason", "encounters.times"
-"""What the explorer, in the same process, adds to the environ of a request.
-
-Who looks, why, and a dictionary for the milliseconds of each stage. No client can send
-them: every header is named HTTP_….
-"""
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -159,8 +152,6 @@ def _begin() -> None:
 
 def _end(response: Response) -> Response:
     response.headers.add(REQUEST_ID_HEADER, request_id() or "")
-    if (times := request.environ.get(TIMES)) is not None:
-        times.update({name: took * 1000 for name, took in stage_seconds().items()})
     if _access.isEnabledFor(logging.INFO):
         _access.info("request", extra={"data": _access_data(response)})
     return response
@@ -294,19 +285,21 @@ def register_tracing(app: Flask) -> None:
 
 def _begin_span() -> None:
     # Only the ids of a caller's trace are taken: `tracestate` is free text.
-    parent = request.headers.get(_PARENT)
-    carrier = {} if parent is None else {_PARENT: parent}
+    caller = {_PARENT: request.headers.get(_PARENT, "")}
     is_known = request.method in METHODS
-    route = request.url_rule.rule if request.url_rule else ""
+    name = request.method if is_known else "HTTP"
+    attributes = {
+        "http.request.method": request.method if is_known else "_OTHER",
+        "encounters.request_id": request_id() or "",
+    }
+    if request.url_rule:
+        attributes["http.route"] = request.url_rule.rule
+        name = f"{name} {request.url_rule.rule}"
     span = trace.get_tracer("encounters").start_span(
-        f"{request.method if is_known else 'HTTP'} {route}".rstrip(),
-        _propagator.extract(carrier),
-        trace.SpanKind.SERVER,
-        {
-            "http.request.method": request.method if is_known else "_OTHER",
-            **({"http.route": route} if route else {}),
-            "encounters.request_id": request_id() or "",
-        },
+        name,
+        context=_propagator.extract(caller),
+        kind=trace.SpanKind.SERVER,
+        attributes=attributes,
     )
     g.span = span, attach(trace.set_span_in_context(span))
 

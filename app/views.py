@@ -40,8 +40,9 @@ from app.fhir.capability import capability_statement
 from app.fhir.outcome import OUTCOME, Issue
 from app.fhir.resources import Element
 from app.fhir.summary import WHOLE, cut
+from app.in_process import PERSON
 from app.middleware import CONTENT_TYPE, requester
-from app.observability import PERSON, Stage, count_row_fault, enter, facts
+from app.observability import Stage, count_row_fault, enter, facts
 from app.openapi import openapi
 from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
@@ -252,7 +253,11 @@ def metadata(service: Service) -> Response:
     # A statement is returned whole, whatever the value.
     read_summary(single)
     statement = capability_statement(
-        service.offer, service.settings.base_url, service.title, service.offered_since
+        service.offer,
+        service.settings.base_url,
+        service.title,
+        service.offered_since,
+        unit_extension=service.context.functional_unit_extension,
     )
     return Response(_json(statement, single), content_type=CONTENT_TYPE)
 

@@ -11,8 +11,10 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
 from prometheus_client import REGISTRY
 
+from adapters.instrumentation import Kind, observe
 from app.logging import RedactingFormatter
 from app.observability import (
     Stage,
@@ -126,12 +128,26 @@ def test_a_request_is_a_span_with_its_calls_within(
         "http.response.status_code": 200,
         "encounters.request_id": read.headers["X-Request-Id"],
     }
-    (source,) = [s for name, s in found.items() if name.startswith("read ")]
-    assert source.parent is not None
-    assert source.parent.span_id == root.context.span_id
-    statement = found["SELECT sqlite"]
-    assert statement.parent is not None
-    assert statement.parent.span_id == source.context.span_id
+    served.search("Encounter", {"_count": "3"})
+    calls = [s for s in exporter.get_finished_spans() if s.kind is SpanKind.CLIENT]
+    roots = [s for s in exporter.get_finished_spans() if s.kind is SpanKind.SERVER]
+    assert len(roots) == 2
+    # GET fetches the key set.
+    expected = {"GET", "read", "search", "count", "keep"}
+    assert {span.name.split()[0] for span in calls} == expected
+    for span in calls:
+        assert span.parent is not None
+        assert span.parent.span_id in {root.context.span_id for root in roots}
+
+
+def test_calls_outside_of_a_traced_request_are_no_spans(
+    served: Served, exporter: InMemorySpanExporter
+) -> None:
+    with observe(Kind.SOURCE, "a source", "read") as span:
+        assert not span.is_recording()
+    served.get("metadata", traceparent=f"00-{TRACE}-{CALLER}-00")
+    served.get("Encounter/1", traceparent=f"00-{TRACE}-{CALLER}-00")
+    assert exporter.get_finished_spans() == ()
 
 
 def test_the_trace_of_a_caller_goes_on_without_its_state(

@@ -432,6 +432,13 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     page.get_by_label("Search", exact=True).fill("Encounter?colour=red")
     page.get_by_label("Search", exact=True).press("Enter")
     expect(page.locator("#panel-try").get_by_role("alert")).to_contain_text("colour")
+    # A resource is found by its id, too; an unknown one is told.
+    page.get_by_label("Id", exact=True).fill("nobody")
+    page.get_by_label("Id", exact=True).press("Enter")
+    expect(page.locator("#panel-resource").get_by_role("alert")).to_be_visible()
+    page.get_by_label("Id", exact=True).fill(good.get_by_role("button").inner_text())
+    page.get_by_role("button", name="Show its resource").click()
+    expect(element(page, "status")).to_be_visible()
     # The file is served as it stands.
     monkeypatch.setenv("PAS_URL", f"sqlite:///{from_nothing.database}")
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:

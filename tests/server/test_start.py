@@ -120,10 +120,12 @@ def test_no_file_takes_the_place_of_a_closed_stream(
 ) -> None:
     closing = "os.closerange(0, 3); os.execv(python, [python, *sys.argv[1:]])"
     command = ("-c", f"import os, sys; python = sys.executable; {closing}", *SERVE)
-    settings = {"REDIS_URL": redis_server.url, "AUDIT": "stdout", "AUDIT_KEY": "k" * 44}
     mapping = edges(tmp_path)
-    with running(tmp_path, mapping, {}, command, **settings) as service:
-        assert service.get(READ).status == 503, "no event is written"
+    audit = {"AUDIT": "stdout", "AUDIT_KEY": "k" * 44}
+    status, _ = refused(service_environ(mapping, free_ports(2), **audit), command)
+    assert status == 2, "nobody would get the events"
+    with running(tmp_path, mapping, {}, command, REDIS_URL=redis_server.url) as service:
+        assert service.get(READ).status == 200
         (worker,) = service.workers()
         for process in (service.process.pid, worker.pid):
             streams = [Path(f"/proc/{process}/fd/{number}") for number in range(3)]

@@ -1,8 +1,7 @@
 """The check engine: checks, their results, and what these mean for a mapping.
 
-A `Check` yields its results, `Finding`s and `Measurement`s. `run_in_turn` and `run_at_once`
-limit and collect them for `mapping check --live` and `doctor`. An adapter whose source can be
-checked is `Inspectable`.
+A `Check` yields its results, `Finding`s and `Measurement`s. `run_in_turn` limits and collects
+them for `mapping check --live`. An adapter whose source can be checked is `Inspectable`.
 
 The adapters read samples of rows and counts of codes; what these mean for the mapping is
 decided here: invalid rows, codes without an entry, fields that no row fills, doubtful times.
@@ -12,7 +11,6 @@ the module also reads one row as its source has it.
 
 import json
 import re
-import threading
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -134,13 +132,6 @@ class Finding:
         mark, element = place.field.mark, place.element
         return cls.at(mark, text, element, column, severity, *details)
 
-    @classmethod
-    def about(
-        cls, text: str, remedy: str = "", severity: Severity = Severity.OK
-    ) -> Self:
-        """Return a finding about something else than a file, what is fine included."""
-        return cls("", 0, 0, text, remedy=remedy, severity=severity)
-
     @property
     def is_wrong(self) -> bool:
         """Whether somebody has to act."""
@@ -238,26 +229,6 @@ def run_in_turn(
             yield Outcome(check).collect()
     finally:
         show("")
-
-
-def run_at_once(checks: Iterable[Check], seconds: float) -> list[Outcome]:
-    """Run checks in parallel; a daemon thread that hangs does not keep us from exiting."""
-    outcomes = [Outcome(check) for check in checks]
-    deadline = clock.monotonic() + seconds
-    threads = [threading.Thread(target=o.collect, daemon=True) for o in outcomes]
-    for thread in threads:
-        thread.start()
-    for outcome, thread in zip(outcomes, threads, strict=True):
-        thread.join(max(0.0, deadline - clock.monotonic()))
-        text = ""
-        if thread.is_alive():
-            text = f"did not end within {seconds:g} seconds: see its log, or raise --seconds"
-        elif not outcome.is_complete:
-            text = "this check itself failed; its traceback is above"
-        if text:
-            error = Finding.about(text, "report it if it stays", Severity.ERROR)
-            outcome.results.append(error)
-    return outcomes
 
 
 def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
