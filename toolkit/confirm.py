@@ -49,6 +49,9 @@ STAY, PATIENT, ORGANIZATION = ResourceType
 UNCONFIRMED = "parts that no screen has confirmed"
 """The topic of findings about what is not compared."""
 
+UNASKED = "types with fields that no screen confirms"
+"""The topic of notes about fields that nobody is asked about."""
+
 QUESTIONS: Mapping[str, tuple[ResourceType, str]] = {
     "visit_number": (STAY, "visit_number"),
     "status": (STAY, "status"),
@@ -583,7 +586,7 @@ class _Comparison:
                 yield Finding.at(section.mark, text, *details)
             if others := [*dict.fromkeys(_unasked(section))]:
                 text = f"fields{of_source} that no screen confirms: {', '.join(others)}"
-                details = (kind, "", Severity.NOTE, "", UNCONFIRMED)
+                details = (kind, "", Severity.NOTE, "", UNASKED)
                 yield Finding.at(section.mark, text, *details)
 
     def _tables(self, key: str) -> list[Table]:
