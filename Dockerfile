@@ -31,16 +31,12 @@ ENV PATH=/opt/encounters/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     ENCOUNTERS_BIND=0.0.0.0:8000 \
     ENCOUNTERS_OPERATIONS_BIND=0.0.0.0:9000 \
-    ENCOUNTERS_STATE_DIRECTORY=/var/lib/encounters \
     ENCOUNTERS_MAPPING=/etc/encounters/hospital.yaml
-# Where the mapping is mounted, with what it extends; where volumes for the state of the
-# service and for audit events fit.
+# Where the mapping is mounted, with what it extends; where a volume for audit events fits.
 RUN install -d /etc/encounters \
- && install -d -o 10001 -g 10001 /var/lib/encounters /var/log/encounters
+ && install -d -o 10001 -g 10001 /var/log/encounters
 # A number, so that Kubernetes can see that it is not root; no account is needed for it.
 USER 10001:10001
-# The last mapping that passed its check: to be kept, name a volume.
-VOLUME /var/lib/encounters
 WORKDIR /etc/encounters
 # For clients, and for probes and Prometheus.
 EXPOSE 8000 9000

@@ -7,10 +7,12 @@ from app import create_app
 from app.config import Settings
 from app.server import EXPLORER
 from app.server.health import Worker
+from app.server.reload import served
 
-_settings = Settings.from_environ(os.environ)
-_app = create_app(_settings)
+# Under gunicorn its master has read both; under another server they are read here.
+_settings = served.settings or Settings.from_environ(os.environ)
+_app = create_app(_settings, mapping=served.mapping)
 _explorer = None
 if _settings.explorer_bind:
     _explorer = import_module(EXPLORER).create_explorer(_app)
-application = Worker(_app, _settings, _explorer)
+application = Worker(_app, _settings, _explorer, served.refused)

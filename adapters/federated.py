@@ -43,7 +43,6 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.parameters import SEARCH_PARAMETERS
-from toolkit.checks.engine import with_values
 
 Answer = TypeVar("Answer")
 
@@ -187,11 +186,11 @@ class FederatedAdapter:
 
     def explain(self, query: SearchQuery) -> str:
         """Return what each source would be sent, after its name."""
-        return self._explained(query, lambda adapter: adapter.explain)
-
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return the same with the values of the search."""
-        return self._explained(query, with_values)
+        return "\n\n".join(
+            f"-- {part.name or part.prefix}\n"
+            + part.named(partial(part.adapter.explain, source_query))
+            for _, part, source_query in self._queries(query)
+        )
 
     def check(self) -> Iterable[Problem]:
         """Return why sources do not answer or no longer fit the mapping."""
@@ -241,15 +240,6 @@ class FederatedAdapter:
                 keyless = part.lacks_key(query)
                 if source_query := _query_of_source(query, index, keyless=keyless):
                     yield index, part, source_query
-
-    def _explained(
-        self, query: SearchQuery, how: Callable[[Adapter], Callable[[SearchQuery], str]]
-    ) -> str:
-        return "\n\n".join(
-            f"-- {part.name or part.prefix}\n"
-            + part.named(partial(how(part.adapter), source_query))
-            for _, part, source_query in self._queries(query)
-        )
 
     def _gather(
         self, calls: Iterable[tuple[Part, Callable[[], Answer]]]

@@ -28,7 +28,6 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.instrumentation import SOURCE_HELD_BACK, Kind, observe
-from toolkit.checks.engine import with_values
 
 FAILURES = 5
 """After how many failures in a row the breaker of a source opens."""
@@ -132,7 +131,6 @@ class GuardedAdapter:
         self._breaker = breaker
         self._bulkhead = bulkhead
         self.explain = adapter.explain
-        self.explain_values = with_values(adapter)
         self.check = adapter.check
         self.close = adapter.close
 

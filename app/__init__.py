@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from adapters.contract import Adapter
+    from adapters.mapping.model import SourceMapping
     from app.config import Settings
 
 PATH = "/fhir/v3"
@@ -14,12 +15,16 @@ PATH = "/fhir/v3"
 
 
 def create_app(
-    settings: "Settings | None" = None, adapter: "Adapter | None" = None
+    settings: "Settings | None" = None,
+    adapter: "Adapter | None" = None,
+    *,
+    mapping: "SourceMapping | None" = None,
 ) -> "Flask":
     """Return the service.
 
-    Without `settings` they are read from the environment; without `adapter` the mapping
-    file names the hospital system. Raises SettingsError, MappingError.
+    Without `settings` they are read from the environment, without `mapping` its file is
+    read; without `adapter` the mapping names the hospital system. Raises SettingsError,
+    MappingError.
     """
     # Imported here: every command imports this package, and few of them serve requests.
     from flask import Flask
@@ -40,7 +45,7 @@ def create_app(
     from app.views import register_views
 
     settings = settings or Settings.from_environ(os.environ)
-    mapping = load_mapping(settings.mapping, os.environ)
+    mapping = mapping or load_mapping(settings.mapping, os.environ)
     adapter = adapter or open_adapter(mapping)
     require_verified_tls(settings, mapping)
 

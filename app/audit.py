@@ -14,9 +14,11 @@ import logging
 import os
 import re
 import select
+import socket
+import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -30,15 +32,16 @@ from flask import Response, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
-from app.audit_chain import TURN_SECONDS, Chain
-from app.config import AUDIT_OFF, AUDIT_STDOUT, Settings
-from app.errors import UnavailableError
-from app.fhir.audit_event import (
-    AuditedResponse,
-    Deployment,
-    audit_event,
-    compact_event,
+from app.config import (
+    AUDIT_OFF,
+    AUDIT_STDOUT,
+    PREFIX,
+    Settings,
+    SettingsError,
+    is_null_device,
 )
+from app.errors import UnavailableError
+from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
 from app.middleware import error_response, requesting_address
 from app.observability import (
     AUDIT_EVENTS,
@@ -52,8 +55,13 @@ from app.observability import (
 )
 from app.search.parser import PRESENTATION, Parameters
 
+TURN_SECONDS = 1.0
+"""How long a line waits for other writers, or for a reader of stdout that has stalled."""
+
 MOST_VALUES = 100
 """How many values of a request get a digest each; the rest of a list shares one."""
+
+STDOUT = 1
 
 OTHER = "(other)"
 """Written in place of the name of an unknown parameter."""
@@ -68,24 +76,45 @@ _NAMES = frozenset(
         *PRESENTATION,
     }
 )
-_BLUEPRINTS = {"encounter", "patient", "organization", "bundle"}
-_INTERACTIONS = {
-    "search": "search-type",
-    "page": "search-type",
-    "read": "read",
-    "metadata": "capabilities",
-    "history": "history-instance",
+_VIEWS: Mapping[str, tuple[str | None, str | None]] = {
+    "search_encounters": ("search-type", "Encounter"),
+    "search_patients": ("search-type", "Patient"),
+    "search_organizations": ("search-type", "Organization"),
+    "read_encounter": ("read", "Encounter"),
+    "read_patient": ("read", "Patient"),
+    "read_organization": ("read", "Organization"),
+    "page": ("search-type", "Bundle"),
+    "metadata": ("capabilities", None),
+    "history": ("history-instance", None),
 }
-"""By the name of the view."""
+"""Interaction (STU3, restful-interaction) and resource type of each view that has one."""
 
 _log = logging.getLogger(__name__)
 
 
 def open_trail(settings: Settings, *, mapping: str, site: str) -> "Trail | None":
-    """Return the trail of a deployment, None if it has none."""
+    """Return the trail of a deployment, None if it has none.
+
+    Raises SettingsError where events go to a stdout that drops them without an error.
+    """
     if settings.audit == AUDIT_OFF:
         return None
+    if settings.audit == AUDIT_STDOUT:
+        check_stdout()
     return Trail(settings, mapping=mapping, site=site)
+
+
+def check_stdout() -> None:
+    """Raise SettingsError if stdout accepts lines that nobody gets."""
+    status = os.fstat(STDOUT)
+    is_silent = is_null_device(status)
+    if stat.S_ISSOCK(status.st_mode):
+        with socket.socket(fileno=os.dup(STDOUT)) as connection:
+            is_silent = connection.type == socket.SOCK_DGRAM
+    if is_silent:
+        text = f"{PREFIX}AUDIT is stdout, which is /dev/null or a datagram socket here:"
+        fault = f"{text} nobody would get the events. Connect stdout, or name a file."
+        raise SettingsError((fault,))
 
 
 def audit_file(settings: Settings) -> "FileSink | None":
@@ -103,21 +132,15 @@ class Trail:
         self._sink = audit_file(settings) or StreamSink()
         self._digests = Digests(settings.audit_key or "")
         self._deployment = Deployment(mapping, settings.base_url, site)
-        chain_key = settings.audit_chain_key
-        self._chain = Chain(chain_key) if chain_key else None
         self._failures = count(1)
 
     def record(self, response: Response) -> Response:
         """Write the event of a response; return the response, or a refusal instead."""
         enter(Stage.WRITE)
-        is_compact = self._settings.audit_form == "compact"
-        write_event = compact_event if is_compact else audit_event
-        event = write_event(self._described(response.status_code), self._deployment)
+        event = audit_event(self._described(response.status_code), self._deployment)
+        line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
         try:
-            if self._chain:
-                self._chain.write(event, self._sink.write)
-            else:
-                self._sink.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+            self._sink.write(line)
         except OSError as error:
             is_refused = self._settings.audit_failure == "refuse"
             AUDIT_FAILURES.inc()
@@ -133,8 +156,8 @@ class Trail:
 
     def _described(self, status: int) -> AuditedResponse:
         settings, known = self._settings, facts()
-        blueprint, _, view = (request.endpoint or "").partition(".")
-        kind = blueprint.title() if blueprint in _BLUEPRINTS else None
+        view = (request.endpoint or "").rpartition(".")[2]
+        interaction, kind = _VIEWS.get(view, (None, None))
         # The response to OPTIONS is Flask's own: nothing was read.
         is_view = request.method != "OPTIONS"
         is_returned = status < HTTPStatus.BAD_REQUEST
@@ -150,7 +173,7 @@ class Trail:
             recorded=datetime.now(UTC).isoformat(timespec="milliseconds"),
             status=status,
             request_id=request_id() or "",
-            interaction=_INTERACTIONS.get(view) if is_view else None,
+            interaction=interaction if is_view else None,
             resource_type=kind,
             client=known.client,
             address=None if address is None else str(address),
@@ -260,7 +283,7 @@ class FileSink:
 class StreamSink:
     """Writes to a pipe, a socket or a terminal that several processes share."""
 
-    def __init__(self, file: int = 1) -> None:
+    def __init__(self, file: int = STDOUT) -> None:
         self._file = file
         self._lock = threading.Lock()
         self._is_torn = False

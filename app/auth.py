@@ -27,7 +27,7 @@ from authlib.oauth2.rfc6749 import (
 )
 from joserfc import jwt
 from joserfc.errors import ExpiredTokenError, JoseError, UnsupportedAlgorithmError
-from joserfc.jwk import GuestProtocol, Key
+from joserfc.jwk import KeySet
 from joserfc.jws import JWSRegistry
 from joserfc.registry import HeaderParameter
 
@@ -114,22 +114,20 @@ class Authenticator:
         `clock` gives seconds since 1970.
         """
         key_set, introspection = provider_addresses(settings, monotonic)
-        directory = settings.state_directory
         self._settings = settings
         self._clock = clock
         self._cache = TokenCache(clock)
         self.keys: KeySource | None = None
         self._introspection: Introspection | None = None
         if key_set:
-            saved = directory / "keys" if directory else None
-            self.keys = KeySource(settings, key_set, clock=monotonic, saved=saved)
+            self.keys = KeySource(settings, key_set, monotonic)
         if introspection:
             self._introspection = Introspection(introspection, settings)
 
     def recall(self, authorization: str | None) -> Client | None:
         """Return the client of a token that was verified before, None of any other."""
         token = _bearer_token(authorization)
-        return self._cache.get(token, self._key_version(token)) if token else None
+        return self._cache.get(token, self._keys_for(token)) if token else None
 
     def authenticate(self, authorization: str | None) -> Client:
         """Return the client of an Authorization header.
@@ -158,8 +156,8 @@ class Authenticator:
     def _verify(self, token: str) -> Client:
         if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
             raise BadTokenError("malformed")
-        version = self._key_version(token)
-        if client := self._cache.get(token, version):
+        keys = self._keys_for(token)
+        if client := self._cache.get(token, keys):
             return client
         if self.keys and self._is_signed(token):
             claims = signed_claims(token, self.keys)
@@ -170,15 +168,15 @@ class Authenticator:
             claims = self._introspection.claims(token)
             client = self._client(claims, required=False)
             until = min(self._clock() + CACHE_SECONDS, claims.get("exp", math.inf))
-        self._cache.put(token, client, until, version)
+        self._cache.put(token, client, until, keys=keys)
         return client
 
     def _is_signed(self, token: str) -> bool:
         # Three parts are a signed token's, wherever signed tokens are accepted at all.
         return token.count(".") == 2 or self._introspection is None
 
-    def _key_version(self, token: str) -> int:
-        return self.keys.freshen() if self.keys and self._is_signed(token) else 0
+    def _keys_for(self, token: str) -> KeySet | None:
+        return self.keys.current() if self.keys and self._is_signed(token) else None
 
     def _client(self, claims: dict[str, Any], *, required: bool) -> Client:
         """Return the client of claims that are valid now, or raise BadTokenError."""
@@ -220,31 +218,34 @@ def _challenge(error: str, **attributes: str) -> Headers:
 class TokenCache:
     """Verified tokens, by digest; the least recently used goes first. Thread-safe.
 
-    A token is stored with the version of the keys that verified it: when the provider
-    withdraws a key, its tokens are forgotten.
+    A token is stored with the keys that verified it: when the provider publishes others,
+    it is forgotten.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._entries: OrderedDict[bytes, tuple[Client, float, int]] = OrderedDict()
+        self._entries: OrderedDict[bytes, tuple[Client, float, KeySet | None]]
+        self._entries = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, token: str, version: int) -> Client | None:
+    def get(self, token: str, keys: KeySet | None) -> Client | None:
         """Return the client of a stored token that is still valid."""
         digest = _digest(token)
         with self._lock:
             if (entry := self._entries.pop(digest, None)) is None:
                 return None
-            client, until, stored_version = entry
-            if stored_version != version or until <= self._clock():
+            client, until, verified_with = entry
+            if verified_with is not keys or until <= self._clock():
                 return None
             self._entries[digest] = entry
             return client
 
-    def put(self, token: str, client: Client, until: float, version: int) -> None:
+    def put(
+        self, token: str, client: Client, until: float, *, keys: KeySet | None
+    ) -> None:
         """Store a verified token; it is valid until then (seconds since 1970)."""
         with self._lock:
-            self._entries[_digest(token)] = (client, until, version)
+            self._entries[_digest(token)] = (client, until, keys)
             while len(self._entries) > MAX_CACHED_TOKENS:
                 self._entries.popitem(last=False)
 
@@ -309,13 +310,8 @@ def signed_claims(token: str, keys: KeySource) -> dict[str, Any]:
 
     Raises BadTokenError, UnavailableError if there is no key to check it with.
     """
-
-    def key(token: GuestProtocol) -> Key:
-        header = token.headers()
-        return keys.find(header.get("kid"), header["alg"])
-
     try:
-        return jwt.decode(token, key, registry=_SIGNATURES).claims
+        return jwt.decode(token, keys.for_token, registry=_SIGNATURES).claims
     except JoseError as error:
         raise BadTokenError(type(error).__name__) from error
     except _UNREADABLE as error:

@@ -7,6 +7,7 @@ NAME_FILE, the path of a file that holds it.
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -200,12 +201,22 @@ def _scope_table(text: str) -> Mapping[str, frozenset[str]]:
     return table
 
 
-@_kind("path", "off, stdout or the path of a file that can be written")
+def is_null_device(status: os.stat_result) -> bool:
+    """Return whether a file is /dev/null, under whatever name."""
+    is_device = stat.S_ISCHR(status.st_mode)
+    return is_device and status.st_rdev == os.stat(os.devnull).st_rdev
+
+
+@_kind("path", "off, stdout, or a file that can be written: no pipe, not /dev/null")
 def _audit_target(text: str) -> str:
+    """Refuse what accepts events that nobody gets; `app.audit` does so for stdout."""
     if text not in {AUDIT_OFF, AUDIT_STDOUT}:
         path = Path(text)
         _require(path.is_absolute() and not path.is_dir())
         _require(os.access(path if path.exists() else path.parent, os.W_OK))
+        if path.exists():
+            _require(not path.is_fifo() and not path.is_socket())
+            _require(not is_null_device(path.stat()))
     return text
 
 
@@ -228,13 +239,6 @@ def _networks(text: str) -> tuple[Network, ...]:
 @_kind("list", f"{', '.join(Link)}, separated by a blank or a comma")
 def _links(text: str) -> frozenset[Link]:
     return frozenset(map(Link, filter(None, _BLANKS_OR_COMMAS.split(text.lower()))))
-
-
-@_kind("path", "an absolute path of a directory")
-def _directory(text: str) -> Path:
-    path = Path(text)
-    _require(path.is_absolute() and (path.is_dir() or not path.exists()))
-    return path
 
 
 @_kind("address", "host:port, or unix:/path of a socket")
@@ -297,7 +301,8 @@ class Settings:
         "metadata of the issuer, unless all tokens are introspected."
     )
     key_set_seconds: Annotated[int, _whole(10, 86400)] = _setting(
-        "How long a key set is fresh. Then it is fetched again in the background.",
+        "How long a key set is fresh. Then it is fetched again; while it cannot be, it is "
+        "used for another hour.",
         "300",
     )
     key_set_retry_seconds: Annotated[int, _whole(1, 300)] = _setting(
@@ -358,14 +363,6 @@ class Settings:
     )
     audit_key: Annotated[str | None, _digest_key] = _setting(
         "The key of the digests in audit events. Required with them.", secret=True
-    )
-    audit_chain_key: Annotated[str | None, _digest_key] = _setting(
-        "The key of the chain that makes missing and changed events evident. Without "
-        "it there is no chain.",
-        secret=True,
-    )
-    audit_form: Literal["fhir", "compact"] = _setting(
-        "The form of audit events.", "fhir"
     )
     audit_patients: Literal["digest", "clear"] = _setting(
         "How audit events name the patients of a response.", "digest"
@@ -433,10 +430,6 @@ class Settings:
     explorer_reason: bool = _setting(
         "Whether a person must give a reason before the first search, for the audit.",
         "false",
-    )
-    state_directory: Annotated[Path | None, _directory] = _setting(
-        "Where the last mapping that passed its check and the provider's public keys are "
-        "stored. Default: the `StateDirectory` of systemd, else a temporary one."
     )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
         "How often everything that `/ready` reports is checked.", "60"

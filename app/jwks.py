@@ -2,28 +2,22 @@
 
 A key set is fresh for a while; then the next request fetches it again. A token that names
 an unknown key makes its request fetch too, but only so often: forged key names cost the
-provider nothing. While the provider is away the known keys go on being used, and new
-workers start with the keys that others have saved in the state directory.
+provider nothing. While the provider is away the key set is used until its lifetime ends.
 """
 
 import logging
 import math
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from threading import Lock, local
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 import orjson
 import requests
+from authlib.oidc.discovery import get_well_known_url
 from joserfc.errors import InvalidKeyIdError, JoseError
-from joserfc.jwk import JWKRegistry, Key
-from joserfc.jws import JWSRegistry
+from joserfc.jwk import GuestProtocol, JWKRegistry, Key, KeySet
 from joserfc.util import base64_to_int
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
@@ -38,10 +32,9 @@ MAX_RESPONSE_BYTES = 262144
 MIN_RSA_BITS = 2048
 
 USABLE_SECONDS = 3600
-"""How long past its freshness a key set is used while others fetch it.
+"""How long past its freshness a key set may be used, while it cannot be fetched.
 
-Requests keep a key set fresh; only after a time without any is it older. A key that was
-withdrawn in a quiet night must not verify the first token of the morning.
+A key that was withdrawn in a quiet night must not verify the first token of the morning.
 """
 
 _CHUNK_BYTES = 16384
@@ -132,15 +125,14 @@ class Metadata:
     """What the issuer publishes about itself: its addresses. Safe to share between threads.
 
     `clock` is monotonic. Addresses that were read once are used while the issuer is away.
-    Source: OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3.
+    Source: OpenID Connect Discovery 1.0 section 4.
     """
 
     def __init__(
         self, settings: Settings, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        urls = metadata_urls(settings.issuer)
-        timeout = settings.identity_timeout_seconds
-        self._providers = [Provider(url, timeout) for url in urls]
+        url = get_well_known_url(settings.issuer, external=True)
+        self._provider = Provider(url, settings.identity_timeout_seconds)
         self._settings = settings
         self._clock = clock
         self._content: dict[str, object] = {}
@@ -149,47 +141,27 @@ class Metadata:
 
     def address(self, name: str) -> str:
         """Return the address of that name ("jwks_uri"). Raises IdentityError."""
-        # One request reads it again; the others use the addresses at hand.
-        if self._clock() >= self._next_at and self._lock.acquire(
-            blocking=not self._content
-        ):
-            try:
-                self._refresh()
-            finally:
-                self._lock.release()
-        url = self._content.get(name)
+        with self._lock:
+            if self._clock() >= self._next_at:
+                self._read()
+            url = self._content.get(name)
         if not isinstance(url, str):
             raise IdentityError(f"no metadata that names {name}")
         if not self._settings.allows_provider(url):
             raise IdentityError(f"{name} of the metadata is not an https address")
         return url
 
-    def _refresh(self) -> None:
-        # Another thread may have read it while this one waited.
-        if self._clock() < self._next_at:
-            return
-        for provider in self._providers:
-            try:
-                content = provider.fetch()
-                if content.get("issuer") != self._settings.issuer:
-                    raise IdentityError("metadata of another issuer")
-            except IdentityError as error:
-                _log.warning(
-                    "metadata not read", extra={"data": {"reason": str(error)}}
-                )
-            else:
-                self._content = content
-                self._next_at = self._clock() + self._settings.key_set_seconds
-                return
-        self._next_at = self._clock() + self._settings.key_set_retry_seconds
-
-
-def metadata_urls(issuer: str) -> tuple[str, str]:
-    """Return where an issuer publishes its metadata: by OpenID Connect, by RFC 8414."""
-    openid = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
-    parts = urlsplit(issuer)
-    path = f"/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
-    return openid, parts._replace(path=path).geturl()
+    def _read(self) -> None:
+        pause = self._settings.key_set_seconds
+        try:
+            content = self._provider.fetch()
+            if content.get("issuer") != self._settings.issuer:
+                raise IdentityError("metadata of another issuer")
+            self._content = content
+        except IdentityError as error:
+            _log.warning("metadata not read", extra={"data": {"reason": str(error)}})
+            pause = self._settings.key_set_retry_seconds
+        self._next_at = self._clock() + pause
 
 
 def provider_addresses(
@@ -208,141 +180,99 @@ def provider_addresses(
     return key_set or partial(address, "jwks_uri"), named
 
 
-@dataclass(frozen=True, slots=True)
-class KeySet:
-    """The usable keys of one fetch; `version` changes when the keys do."""
-
-    keys: tuple[Key, ...]
-    fetched_at: float
-    version: int
-
-
 class KeySource:
-    """The keys at one address. Safe to share between threads.
+    """The key set at one address. Safe to share between threads.
 
-    `clock` is monotonic. `saved` is a file for the key set that was fetched last; it holds
-    public keys only.
+    `clock` is monotonic.
     """
 
     def __init__(
         self,
         settings: Settings,
         address: Address,
-        *,
         clock: Callable[[], float] = time.monotonic,
-        saved: Path | None = None,
     ) -> None:
         self._provider = Provider(address, settings.identity_timeout_seconds)
-        self._saved = saved
-        self._fresh = settings.key_set_seconds
-        self._retry = settings.key_set_retry_seconds
+        self._fresh_seconds = settings.key_set_seconds
+        self._retry_seconds = settings.key_set_retry_seconds
         self._clock = clock
         self._keys: KeySet | None = None
-        self._paused_at = -math.inf
+        self._fetched_at = -math.inf
+        self._next_at = -math.inf
         self._is_away = False
         self._lock = Lock()
 
-    def freshen(self) -> int:
-        """Fetch the key set if it is no longer fresh; return its version, 0 for none."""
-        keys = self._keys
-        age = math.inf if keys is None else self._clock() - keys.fetched_at
-        if age >= self._fresh:
-            # One request fetches; the others use the keys at hand, unless they are old.
-            is_old = age >= self._fresh + USABLE_SECONDS and not (
-                keys and self._is_away
-            )
-            self._refresh(keys, wait=is_old)
-        return self._keys.version if self._keys else 0
+    def current(self) -> KeySet | None:
+        """Return the keys that may be used now, None if there are none.
 
-    def find(self, kid: str | None, algorithm: str) -> Key:
-        """Return the key that a token names.
-
-        A token that names none is accepted only if exactly one key fits its algorithm.
-        Raises InvalidKeyIdError if there is no such key, UnavailableError if the provider
-        is away and might have it.
+        Keys that are no longer fresh are fetched again. The result is the same object as
+        long as the provider publishes the same keys.
         """
-        before = self._keys
-        self.freshen()
-        key = self._pick(kid, algorithm)
-        if key is None and self._keys is before:
-            self._refresh(before, wait=True, unknown=True)
-            key = self._pick(kid, algorithm)
-        if key is None and self._is_away:
+        lifetime = self._fresh_seconds + USABLE_SECONDS
+        fetched_at = self._fetched_at
+        age = self._clock() - fetched_at
+        if age >= self._fresh_seconds:
+            # One request fetches; the others use the keys at hand, if they may.
+            self._fetch(fetched_at, wait=age >= lifetime)
+        return self._keys if self._clock() - self._fetched_at < lifetime else None
+
+    def for_token(self, token: GuestProtocol) -> KeySet:
+        """Return the keys for a token, as `joserfc.jwt.decode` calls it.
+
+        Unless they have the key that the token names, they are fetched again. Raises
+        UnavailableError if the provider is away and might have it.
+        """
+        kid = token.headers().get("kid")
+        fetched_at = self._fetched_at
+        keys = self.current()
+        if not _has(keys, kid) and self._fetched_at == fetched_at:
+            self._fetch(fetched_at, wait=True, for_unknown_key=True)
+            keys = self.current()
+        if self._is_away and not _has(keys, kid):
             raise UnavailableError(
                 "The token cannot be checked at the moment. Try again later.",
-                retry_after=max(1, math.ceil(self._pause())),
+                retry_after=max(1, math.ceil(self._next_at - self._clock())),
             )
-        if key is None:
-            raise InvalidKeyIdError("no such key")
-        return key
+        if keys is None:
+            raise InvalidKeyIdError("no keys")
+        return keys
 
-    def _pick(self, kid: str | None, algorithm: str) -> Key | None:
-        """Return the key, None for an unknown `kid`; InvalidKeyIdError if none fits."""
-        keys = self._keys.keys if self._keys else ()
-        named = [key for key in keys if kid is None or key.kid == kid]
-        if not named:
-            return None
-        is_fit = JWSRegistry.filter_algorithms
-        fitting = [key for key in named if is_fit(key, [algorithm])]
-        if not fitting or (kid is None and len(fitting) > 1):
-            raise InvalidKeyIdError("no key fits")
-        return fitting[0]
-
-    def _pause(self) -> float:
-        return max(0.0, self._paused_at + self._retry - self._clock())
-
-    def _refresh(
-        self, before: KeySet | None, *, wait: bool, unknown: bool = False
+    def _fetch(
+        self, fetched_at: float, *, wait: bool, for_unknown_key: bool = False
     ) -> None:
-        if self._pause() or not self._lock.acquire(blocking=wait):
+        """Fetch the key set, unless another thread has done so since `fetched_at`."""
+        if self._clock() < self._next_at or not self._lock.acquire(blocking=wait):
             return
         try:
-            # Another thread may have fetched while this one waited.
-            if self._keys is before and not self._pause():
-                self._fetch()
-                # After a success for freshness alone there is no pause: the first token
-                # with a new key is checked at once.
-                if unknown or self._keys is before or self._is_away:
-                    self._paused_at = self._clock()
+            if self._fetched_at > fetched_at or self._clock() < self._next_at:
+                return
+            self._replace_keys()
+            # After a fetch for freshness alone there is no pause: the first token with a
+            # new key is checked at once.
+            if for_unknown_key or self._is_away:
+                self._next_at = self._clock() + self._retry_seconds
         finally:
             self._lock.release()
 
-    def _fetch(self) -> None:
+    def _replace_keys(self) -> None:
         try:
-            keys = usable_keys(self._provider.fetch())
+            keys = KeySet(usable_keys(self._provider.fetch()))
         except IdentityError as error:
             self._is_away = True
             _log.warning("key set not fetched", extra={"data": {"reason": str(error)}})
-            if self._keys is None and self._saved and (keys := _load(self._saved)):
-                # They are not fresh: the next fetch follows soon.
-                self._keys = KeySet(keys, self._clock() - self._fresh, 1)
             return
         self._is_away = False
-        version = 1
-        if self._keys is not None:
-            version = self._keys.version + (keys != self._keys.keys)
-        self._keys = KeySet(keys, self._clock(), version)
-        if self._saved:
-            _save(self._saved, keys)
+        if keys != self._keys:
+            self._keys = keys
+        self._fetched_at = self._clock()
 
 
-def _save(file: Path, keys: tuple[Key, ...]) -> None:
-    """Save a key set; without room for it new workers have to fetch it."""
-    content = orjson.dumps({"keys": [key.as_dict(private=False) for key in keys]})
-    new = file.with_name(f"{file.name}.{os.getpid()}")
-    with suppress(OSError):
-        new.write_bytes(content)
-        new.replace(file)
+def _has(keys: KeySet | None, kid: str | None) -> bool:
+    """Return whether a token that names a key, or none, can be checked with a key set."""
+    return keys is not None and (kid is None or any(key.kid == kid for key in keys))
 
 
-def _load(file: Path) -> tuple[Key, ...]:
-    """Return the saved keys, none if there are none."""
-    with suppress(OSError, IdentityError):
-        return usable_keys(_object(file.read_bytes()))
-    return ()
-
-
-def usable_keys(key_set: dict[str, object]) -> tuple[Key, ...]:
+def usable_keys(key_set: dict[str, object]) -> list[Key]:
     """Return the keys of a key set that can check signatures (RFC 7517 section 5).
 
     Keys of other kinds, for other uses, or too short, are ignored. Raises IdentityError if
@@ -350,7 +280,7 @@ def usable_keys(key_set: dict[str, object]) -> tuple[Key, ...]:
     """
     listed = key_set.get("keys")
     entries = listed if isinstance(listed, list) else []
-    keys = tuple(key for entry in entries if (key := _usable(entry)) is not None)
+    keys = [key for entry in entries if (key := _usable(entry)) is not None]
     if not keys:
         raise IdentityError("response holds no usable key")
     return keys

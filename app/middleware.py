@@ -29,7 +29,7 @@ from app.errors import (
     answer_for_error,
     answer_for_status,
 )
-from app.fhir.outcome import Issue, outcome_body
+from app.fhir.outcome import OUTCOME, Issue
 from app.observability import Stage, enter, facts
 
 CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
@@ -171,7 +171,7 @@ def error_response(error: Exception) -> Response:
     # A request that is refused before its parameters are read has none.
     is_pretty = ("_pretty", "true") in facts().parameters
     option = orjson.OPT_INDENT_2 if is_pretty else 0
-    body = orjson.dumps(outcome_body((issue,)), option=option)
+    body = orjson.dumps(OUTCOME.dump((issue,)), option=option)
     return Response(body, answer.status, answer.headers, content_type=CONTENT_TYPE)
 
 

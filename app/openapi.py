@@ -1,16 +1,28 @@
 """An OpenAPI 3.0 description of what a deployment offers, derived from its tables.
 
 For client generators (`/openapi.json`, `encounters openapi`) and for tests that attack the
-service. FHIR itself describes the resources; here they are objects with a
-`resourceType`.
+service. The resources and their data types have the elements that this service writes: those
+of `adapters.mapping.slots`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
 from adapters.contract import Limit, ResourceType
-from adapters.mapping.slots import FHIR_ID
+from adapters.mapping.slots import (
+    ADDRESSES,
+    FHIR_ID,
+    IDENTIFIERS,
+    LISTS,
+    NAMES,
+    SLOTS,
+    TELECOMS,
+    UNSERVED,
+    Slot,
+)
+from adapters.mapping.slots import Kind as SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from app.errors import answer_for_status
 from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text
@@ -52,11 +64,17 @@ def _text(*values: str) -> Node:
 
 
 def _object(required: Iterable[str], properties: Node) -> Node:
-    return {"type": "object", "required": [*required], "properties": properties}
+    """Return the schema of an object; OpenAPI allows no empty list of what is required."""
+    schema: Node = {"type": "object", "properties": properties}
+    return {**schema, "required": names} if (names := [*required]) else schema
 
 
-def _list(required: Iterable[str], properties: Node) -> Node:
-    return {"type": "array", "minItems": 1, "items": _object(required, properties)}
+def _list(items: Node) -> Node:
+    return {"type": "array", "minItems": 1, "items": items}
+
+
+def _named(schema: str) -> Node:
+    return {"$ref": f"#/components/schemas/{schema}"}
 
 
 def _parameter(
@@ -95,41 +113,115 @@ _FOLLOW = (
     " none of the search: the link stands for them."
 )
 
+_KINDS: Mapping[SlotKind, Node] = {
+    SlotKind.FLAG: {"type": "boolean"},
+    SlotKind.ID: _named("Reference"),
+    SlotKind.PARTS: _list(_text()),
+}
+"""The schema of an element by the kind of its slot; the others are texts."""
+
+_ELEMENTS: Mapping[str, Node] = {
+    "id": _text(),
+    "meta": _named("Meta"),
+    "identifier": _list(_named("Identifier")),
+    "type": _named("CodeableConcept"),
+    "prefix": _list(_text()),
+    "class": _named("Coding"),
+    "period": _named("Period"),
+    "serviceProvider": _named("Reference"),
+    "link": _list(_named("PatientLink")),
+}
+"""Elements that are more than the value of a slot."""
+
+_LISTS: Mapping[str, Node] = {
+    "identifier": _list(_named("Identifier")),
+    "name": _list(_named("HumanName")),
+    "telecom": _list(_named("ContactPoint")),
+    "address": _list(_named("Address")),
+}
+
+
+def _elements(slots: Iterable[Slot]) -> Node:
+    """Return the schema of each element that some slots make."""
+    elements: Node = {}
+    for slot in slots:
+        name = slot.element.partition(".")[0]
+        codes = [code for code in slot.codes if code not in UNSERVED]
+        elements[name] = _ELEMENTS.get(name) or _KINDS.get(slot.kind) or _text(*codes)
+    return elements
+
+
+def _resource(kind: str, required: Iterable[str], properties: Node) -> Node:
+    properties = {"resourceType": _text(kind), **properties}
+    return _object(["resourceType", *required], properties)
+
+
+def _served(kind: ResourceType, *required: str) -> Node:
+    """Return the schema of a resource; `_elements` may leave out what is not required."""
+    elements = _elements(SLOTS[kind])
+    elements |= {listed.element: _LISTS[listed.element] for listed in LISTS[kind]}
+    return _resource(kind, ["id", *required], elements)
+
+
+_type = partial(_object, ())
+"""A data type, whose elements are all optional."""
+
+_CODING = ("system", "version", "code", "display")
+_IN_BUNDLE = (*ResourceType, "OperationOutcome")
 _LINK = {"relation": _text("self", "previous", "next"), "url": _text()}
 _ENTRY = {
     "fullUrl": _text(),
-    "resource": {"$ref": "#/components/schemas/Resource"},
-    "search": {"type": "object", "properties": {"mode": _text("match", "outcome")}},
+    "resource": {
+        "oneOf": [_named(name) for name in _IN_BUNDLE],
+        "discriminator": {"propertyName": "resourceType"},
+    },
+    "search": _object(["mode"], {"mode": _text("match", "outcome")}),
 }
 _ISSUE = {
     "severity": _text("fatal", "error", "warning", "information"),
     "code": _text(),
     "diagnostics": _text(),
-    "location": {"type": "array", "items": _text()},
+    "location": _list(_text()),
 }
 _SCHEMAS: Mapping[str, Node] = {
-    # Generated clients drop what is not described, unless a schema allows more.
-    "Resource": {
-        **_object(["resourceType"], {"resourceType": _text()}),
-        "additionalProperties": True,
-    },
-    "Bundle": _object(
-        ["resourceType", "id", "type", "link"],
+    "Encounter": _served(ResourceType.ENCOUNTER, "status"),
+    "Patient": _served(ResourceType.PATIENT),
+    "Organization": _served(ResourceType.ORGANIZATION),
+    "Bundle": _resource(
+        "Bundle",
+        ["id", "type", "link"],
         {
-            "resourceType": _text(),
             "id": _text(),
             "type": _text("searchset"),
             "total": {"type": "integer", "minimum": 0},
-            "link": _list(_LINK, _LINK),
-            "entry": _list(_ENTRY, _ENTRY),
+            "link": _list(_named("BundleLink")),
+            "entry": _list(_named("BundleEntry")),
         },
     ),
-    "OperationOutcome": _object(
-        ["resourceType", "issue"],
-        {"resourceType": _text(), "issue": _list(["severity", "code"], _ISSUE)},
+    "BundleLink": _object(_LINK, _LINK),
+    "BundleEntry": _object(_ENTRY, _ENTRY),
+    "OperationOutcome": _resource(
+        "OperationOutcome", ["issue"], {"issue": _list(_named("OperationOutcomeIssue"))}
     ),
+    "OperationOutcomeIssue": _object(["severity", "code"], _ISSUE),
+    "CapabilityStatement": _resource("CapabilityStatement", [], {}),
+    "Address": _type({**_elements(ADDRESSES.slots), "line": _list(_text())}),
+    "CodeableConcept": _type({"coding": _list(_named("Coding"))}),
+    "Coding": _type({name: _text() for name in _CODING}),
+    "ContactPoint": _type(_elements(TELECOMS.slots)),
+    "Extension": _type({"url": _text(), "valueString": _text()}),
+    "HumanName": _type(_elements(NAMES.slots)),
+    "Identifier": _type(_elements(IDENTIFIERS.slots)),
+    "Meta": _type({"lastUpdated": _text(), "tag": _list(_named("Coding"))}),
+    "PatientLink": _type({"other": _named("Reference"), "type": _text("replaced-by")}),
+    "Period": _type({"start": _text(), "end": _text()}),
+    "Reference": _type({"reference": _text(), "extension": _list(_named("Extension"))}),
 }
-"""Bodies, as far as following pages requires (spec 2.5 and 2.6)."""
+"""Bodies, and the data types of their elements (spec 2).
+
+None has `additionalProperties`, which OpenAPI allows by default: a Java class that
+openapi-generator makes of a schema that says so is a map whose getters return nothing.
+"""
 
 
 def openapi(
@@ -142,7 +234,7 @@ def openapi(
         "security": [{"bearer": []}, {}],
         # A statement is returned whole, with or without `_elements`.
         "parameters": [*_presentation(None)],
-        "responses": _responses("Resource", (400, 406, 412)),
+        "responses": _responses("CapabilityStatement", (400, 406, 412)),
     }
     paths: Node = {"/metadata": {"get": metadata}}
     for each in offer.resources.values():
@@ -222,7 +314,7 @@ def _read(offer: ResourceOffer) -> Node:
             *(_parameter(name, _text(), "header") for name in conditions),
         ],
         "responses": {
-            **_responses("Resource", _READ_STATUSES, headers),
+            **_responses(kind, _READ_STATUSES, headers),
             "304": unchanged,
         },
     }
@@ -329,8 +421,7 @@ def _responses(
 
 
 def _response(text: str, schema: str, *headers: str) -> Node:
-    reference = {"$ref": f"#/components/schemas/{schema}"}
-    content = {CONTENT_TYPE: {"schema": reference}}
+    content = {CONTENT_TYPE: {"schema": _named(schema)}}
     named = _header_references("X-Request-Id", *headers)
     return {"description": text, "headers": named, "content": content}
 

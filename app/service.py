@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Self
 
 from adapters.contract import Adapter, ResourceType
@@ -11,7 +11,7 @@ from adapters.mapping.profile import profile_of
 from app.auth import Authenticator
 from app.config import Settings
 from app.crypto import derived_key
-from app.fhir.resources import Writer, compiled, resource_schemas
+from app.fhir.resources import SCHEMAS, RecordSchema
 from app.offer import Offer, compute_offer
 from app.paging import PageStore, SearchSessions
 from app.rate_limit import Throttle
@@ -36,7 +36,7 @@ class Service:
     authenticator: Authenticator
     throttle: Throttle
     sessions: SearchSessions
-    writers: Mapping[ResourceType, Writer]
+    schemas: Mapping[ResourceType, RecordSchema]
     reference_key: bytes
     title: str
     offered_since: date
@@ -59,8 +59,6 @@ class Service:
             addresses=settings.address_requests_per_minute,
             key=derived_key(settings.seal_keys[0], b"throttle"),
         )
-        schemas = resource_schemas(mapping.constants)
-        changed = settings.mapping.stat().st_mtime
         return cls(
             settings=settings,
             adapter=adapter,
@@ -71,8 +69,10 @@ class Service:
             sessions=SearchSessions(
                 adapter, adapter.fingerprint, offer, store, context
             ),
-            writers={kind: compiled(schema) for kind, schema in schemas.items()},
+            schemas={
+                kind: schema(mapping.constants) for kind, schema in SCHEMAS.items()
+            },
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,
-            offered_since=datetime.fromtimestamp(changed, UTC).date(),
+            offered_since=mapping.changed,
         )

@@ -1,7 +1,6 @@
 """A search as programs would send it: curl, Python, JavaScript, and an `.http` file.
 
-The token is a placeholder everywhere: no snippet has a secret. The explorer shows them, and
-`encounters kit` writes the last.
+The token is a placeholder everywhere: no snippet has a secret. The explorer shows them.
 """
 
 import json

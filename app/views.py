@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from email.utils import formatdate
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, wraps
 from hashlib import blake2b, sha256
 from http import HTTPStatus
 from typing import Concatenate, ParamSpec
 from uuid import NAMESPACE_URL, uuid5
 
 import orjson
-from flask import Flask, Response, current_app, request
+from flask import Blueprint, Flask, Response, current_app, request
 from werkzeug.exceptions import NotImplemented as TransferCodingError
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_accept_header, parse_options_header
@@ -35,8 +35,9 @@ from app.errors import (
     UnknownResourceError,
     UnsupportedMediaTypeError,
 )
+from app.fhir.bundle import BUNDLE, SearchSet, entry
 from app.fhir.capability import capability_statement
-from app.fhir.outcome import Issue, outcome_body
+from app.fhir.outcome import OUTCOME, Issue
 from app.fhir.resources import Element
 from app.fhir.summary import WHOLE, cut
 from app.middleware import CONTENT_TYPE, requester
@@ -114,22 +115,14 @@ class Segment(BaseConverter):
     part_isolating = True
 
 
+fhir = Blueprint("fhir", __name__, url_prefix=PATH)
+
+
 def register_views(app: Flask) -> None:
-    """Add the routes; logs and metrics name requests by them, the audit by endpoints."""
+    """Add the routes to the service; logs and metrics name requests by them."""
     app.url_map.merge_slashes = False
     app.url_map.converters["default"] = Segment
-    for kind in ResourceType:
-        searching, reading = partial(search, kind), partial(read, kind)
-        name = kind.lower()
-        app.get(f"{PATH}/{kind}", endpoint=f"{name}.search")(searching)
-        app.post(f"{PATH}/{kind}/_search", endpoint=f"{name}.search")(searching)
-        app.get(f"{PATH}/{kind}/<id>", endpoint=f"{name}.read")(reading)
-    app.get(f"{PATH}/Bundle", endpoint="bundle.page")(page)
-    app.get(f"{PATH}/metadata", endpoint="metadata.metadata")(metadata)
-    app.get(f"{PATH}/openapi.json", endpoint="metadata.description")(description)
-    versions = f"{PATH}/<resource_type>/<id>/_history"
-    app.get(versions, endpoint="metadata.history")(history)
-    app.get(f"{versions}/<version>", endpoint="metadata.history")(history)
+    app.register_blueprint(fhir)
 
 
 def authenticated(
@@ -179,27 +172,55 @@ def authenticated_unless_open(
     return wrapped
 
 
+# The calls that the interface has
+
+
+@fhir.get("/Encounter")
+@fhir.post("/Encounter/_search")
 @authenticated
-def search(service: Service, client: Client, kind: ResourceType) -> Response:
-    """Answer a new search, in either form (spec 4.1, decision 1)."""
-    require(client, SEARCH_SCOPES[kind])
-    offer = service.offer.resources.get(kind)
-    if offer is None or not offer.searchable:
-        raise UnknownResourceError(f"{kind} is not searched here.")
-    parameters, lenient = _parameters(), _is_lenient()
-    query = parse_search(parameters, offer, service.context, lenient=lenient)
-    single = dict(parameters)
-    _check_format(single)
-    enter(Stage.SOURCE)
-    result = service.sessions.begin(query, parameters, client.id, lenient=lenient)
-    known = facts()
-    known.rows, known.bundle = result.page.rows, result.id
-    enter(Stage.MAP)
-    bundle = _searchset(service, result)
-    enter(Stage.WRITE)
-    return Response(_json(bundle, single), content_type=CONTENT_TYPE)
+def search_encounters(service: Service, client: Client) -> Response:
+    """Answer a search for encounters (spec 4.1)."""
+    return search(service, client, ResourceType.ENCOUNTER)
 
 
+@fhir.get("/Patient")
+@fhir.post("/Patient/_search")
+@authenticated
+def search_patients(service: Service, client: Client) -> Response:
+    """Answer a search for patients (spec 4.4, decision 9)."""
+    return search(service, client, ResourceType.PATIENT)
+
+
+@fhir.get("/Organization")
+@fhir.post("/Organization/_search")
+@authenticated
+def search_organizations(service: Service, client: Client) -> Response:
+    """Answer a search for organizations (decision 9)."""
+    return search(service, client, ResourceType.ORGANIZATION)
+
+
+@fhir.get("/Encounter/<id>")
+@authenticated
+def read_encounter(service: Service, client: Client, id: str) -> Response:
+    """Answer the read of an encounter (spec 4.2)."""
+    return read(service, client, ResourceType.ENCOUNTER, id)
+
+
+@fhir.get("/Patient/<id>")
+@authenticated
+def read_patient(service: Service, client: Client, id: str) -> Response:
+    """Answer the read of a patient (decision 9)."""
+    return read(service, client, ResourceType.PATIENT, id)
+
+
+@fhir.get("/Organization/<id>")
+@authenticated
+def read_organization(service: Service, client: Client, id: str) -> Response:
+    """Answer the read of an organization (decision 9)."""
+    return read(service, client, ResourceType.ORGANIZATION, id)
+
+
+@fhir.get("/Bundle")
 @authenticated
 def page(service: Service, client: Client) -> Response:
     """Answer the page `_id`, or the page that its link leads to (decisions 10 and 14)."""
@@ -223,7 +244,60 @@ def page(service: Service, client: Client) -> Response:
     return Response(_json(bundle, single), content_type=CONTENT_TYPE)
 
 
-@authenticated
+@fhir.get("/metadata")
+@authenticated_unless_open
+def metadata(service: Service) -> Response:
+    """Return the CapabilityStatement."""
+    single = _single_values(PRESENTATION)
+    # A statement is returned whole, whatever the value.
+    read_summary(single)
+    statement = capability_statement(
+        service.offer, service.settings.base_url, service.title, service.offered_since
+    )
+    return Response(_json(statement, single), content_type=CONTENT_TYPE)
+
+
+@fhir.get("/openapi.json")
+@authenticated_unless_open
+def description(service: Service) -> Response:
+    """Return the OpenAPI description."""
+    single = read_single_values(_parameters(), ("_pretty",))
+    settings = service.settings
+    body = openapi(service.offer, settings.base_url, service.title, settings.token_url)
+    content_type = "application/json;charset=UTF-8"
+    return Response(_json(body, single), content_type=content_type)
+
+
+@fhir.get("/<resource_type>/<id>/_history")
+@fhir.get("/<resource_type>/<id>/_history/<version>")
+def history(resource_type: str, id: str, version: str = "") -> Response:  # noqa: ARG001
+    """Refuse: versions are not stored (FHIR STU3 http, vread)."""
+    raise UnknownResourceError("History is not supported: versions are not stored.")
+
+
+# Search and read, of any type
+
+
+def search(service: Service, client: Client, kind: ResourceType) -> Response:
+    """Answer a new search, in either form (spec 4.1, decision 1)."""
+    require(client, SEARCH_SCOPES[kind])
+    offer = service.offer.resources.get(kind)
+    if offer is None or not offer.searchable:
+        raise UnknownResourceError(f"{kind} is not searched here.")
+    parameters, lenient = _parameters(), _is_lenient()
+    query = parse_search(parameters, offer, service.context, lenient=lenient)
+    single = dict(parameters)
+    _check_format(single)
+    enter(Stage.SOURCE)
+    result = service.sessions.begin(query, parameters, client.id, lenient=lenient)
+    known = facts()
+    known.rows, known.bundle = result.page.rows, result.id
+    enter(Stage.MAP)
+    bundle = _searchset(service, result)
+    enter(Stage.WRITE)
+    return Response(_json(bundle, single), content_type=CONTENT_TYPE)
+
+
 def read(service: Service, client: Client, kind: ResourceType, id: str) -> Response:
     """Answer a read, or 304 where nothing has changed (spec 4.2, decision 19)."""
     require(client, READ_SCOPES[kind])
@@ -242,7 +316,7 @@ def read(service: Service, client: Client, kind: ResourceType, id: str) -> Respo
         raise
     facts().rows = (record,)
     enter(Stage.MAP)
-    resource = service.writers[kind](record)
+    resource = service.schemas[kind].dump(record)
     if presentation != WHOLE:
         resource = cut(resource, presentation)
     enter(Stage.WRITE)
@@ -255,33 +329,6 @@ def read(service: Service, client: Client, kind: ResourceType, id: str) -> Respo
     if not _CONDITIONS.isdisjoint(request.environ):
         _apply_conditions(response)
     return response
-
-
-@authenticated_unless_open
-def metadata(service: Service) -> Response:
-    """Return the CapabilityStatement."""
-    single = _single_values(PRESENTATION)
-    # A statement is returned whole, whatever the value.
-    read_summary(single)
-    statement = capability_statement(
-        service.offer, service.settings.base_url, service.title, service.offered_since
-    )
-    return Response(_json(statement, single), content_type=CONTENT_TYPE)
-
-
-@authenticated_unless_open
-def description(service: Service) -> Response:
-    """Return the OpenAPI description."""
-    single = read_single_values(_parameters(), ("_pretty",))
-    settings = service.settings
-    body = openapi(service.offer, settings.base_url, service.title, settings.token_url)
-    content_type = "application/json;charset=UTF-8"
-    return Response(_json(body, single), content_type=content_type)
-
-
-def history(resource_type: str, id: str, version: str = "") -> Response:  # noqa: ARG001
-    """Refuse: versions are not stored (FHIR STU3 http, vread)."""
-    raise UnknownResourceError("History is not supported: versions are not stored.")
 
 
 # Parse
@@ -433,43 +480,27 @@ def _searchset(
     """
     rows, base_url = result.page.rows, service.settings.base_url
     kind = result.search.query.resource_type
-    write = service.writers[kind]
-    resources = [write(row) for row in rows if not isinstance(row, RowFault)]
+    records = [row for row in rows if not isinstance(row, RowFault)]
+    resources: list[Element] = service.schemas[kind].dump(records, many=True)
     if (presentation := result.search.presentation) != WHOLE:
         resources = [cut(resource, presentation) for resource in resources]
-    entries: list[Element] = [
-        {
-            "fullUrl": f"{base_url}/{kind}/{resource['id']}",
-            "resource": resource,
-            "search": {"mode": "match"},
-        }
+    entries = [
+        entry(f"{base_url}/{kind}/{resource['id']}", resource, "match")
         for resource in resources
     ]
     if issues := tuple(_issues(service, result, ignored)):
-        entries.append(
-            {
-                # Named by the page's own id: its self link returns the same Bundle, and
-                # two entries never share a name (bdl-7).
-                "fullUrl": uuid5(NAMESPACE_URL, result.id).urn,
-                "resource": outcome_body(issues),
-                "search": {"mode": "outcome"},
-            }
-        )
+        # Named by the page's own id: its self link returns the same Bundle, and two entries
+        # never share a name (bdl-7).
+        name = uuid5(NAMESPACE_URL, result.id).urn
+        entries.append(entry(name, OUTCOME.dump(issues), "outcome"))
     address = f"{base_url}/Bundle?_id={result.id}"
-    links = [{"relation": "self", "url": address}]
+    links = [("self", address)]
     for link in result.links:
         relation, cursor = _LINKS[link.direction]
         url = f"{address}&_index={link.index}&{cursor}={link.cursor}"
-        links.append({"relation": relation, "url": url})
-    return {
-        "resourceType": "Bundle",
-        "id": result.id,
-        "type": "searchset",
-        **({} if result.total is None else {"total": result.total}),
-        "link": links,
-        # FHIR has no empty lists.
-        **({"entry": entries} if entries else {}),
-    }
+        links.append((relation, url))
+    bundle: Element = BUNDLE.dump(SearchSet(result.id, result.total, links, entries))
+    return bundle
 
 
 def _issues(

@@ -11,7 +11,6 @@ import pytest
 
 SYSTEM = (
     # Another process serves, is asked or is ended.
-    "toolkit/test_conformance.py::test_a_false_claim_is_noticed",
     "app/cli/test_audit_command.py::test_workers_of_a_service_append_to_one_file",
     "app/test_audit.py::test_a_process_that_stands_still_holds_nobody_up",
     "app/test_audit.py::test_logrotate_may_rename_the_file_at_any_time",
@@ -96,7 +95,6 @@ EXTENDED = (
     "attacks/test_storms.py",
     "bench/test_compared.py",
     "clients/test_generated.py",
-    "clients/test_kit_runs.py",
     "clients/test_libraries.py",
     "deploy/test_image.py",
     "drill/test_drill.py::test_a_deployment_is_broken_part_by_part",

@@ -36,12 +36,6 @@ def mapping_check(**options: Any) -> int:
 @mapping.command("explain", epilog=STATUSES)
 @_file
 @click.argument("search", required=False)
-@click.option(
-    "--values",
-    is_flag=True,
-    help="Print the values of the search as well: SQL that can be pasted into psql, mysql, "
-    "sqlite3, sqlplus and sqlcmd. Without it values are hidden, as they may be a patient's.",
-)
 @as_json
 def mapping_explain(**options: Any) -> int:
     """Print what is offered and why, or what a search would send to the source.
@@ -101,29 +95,6 @@ def mapping_preview(live: bool, **options: Any) -> int:
     return run_tool("toolkit.preview", **options)
 
 
-@mapping.command("grants", epilog=STATUSES)
-@_file
-@click.option(
-    "--account",
-    default="encounters",
-    show_default=True,
-    help="The account, as the database writes it.",
-)
-@click.option(
-    "--schema",
-    default="",
-    help="The schema of tables that the SELECTs name without one. Default: public on "
-    "PostgreSQL, dbo on SQL Server, the database of the address on MariaDB and MySQL.",
-)
-@as_json
-def mapping_grants(**options: Any) -> int:
-    """Print the privileges that the account of the source needs, as GRANT statements.
-
-    They allow it to read the tables that the mapping names, and nothing else.
-    """
-    return run_tool("app.cli.grants", **options)
-
-
 _live = click.option(
     "--live",
     flag_value="live",
@@ -149,35 +120,6 @@ def mapping_diff(**options: Any) -> int:
     month of start.
     """
     return run_tool("toolkit.diff", **options)
-
-
-@mapping.command(
-    "report", epilog="Exit status: 0 the report is written, 2 it could not run."
-)
-@_file
-@_live
-@click.option(
-    "--out", type=PATH, required=True, metavar="HTML", help="The page to write."
-)
-@click.option(
-    "--json",
-    "figures",
-    type=PATH,
-    metavar="JSON",
-    help="Write the figures as well.",
-)
-@click.option(
-    "--previous",
-    type=PATH,
-    metavar="JSON",
-    help="The figures of an earlier report, to compare with.",
-)
-def mapping_report(**options: Any) -> int:
-    """Write a report on the data quality of the hospital, as one HTML page.
-
-    Reads all stays. The page has rounded counts, and nothing else of a row.
-    """
-    return run_tool("toolkit.report", **options)
 
 
 @mapping.command("schema", epilog=STATUSES)

@@ -4,9 +4,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import Self
 
 from adapters.contract import ResourceType
 from adapters.mapping.document import read_layers
@@ -30,18 +28,6 @@ class NoSectionError(CannotRunError):
 def findings_of(error: MappingError) -> list[Finding]:
     """Return a finding for each problem of a file."""
     return [Finding.of(problem) for problem in error.problems]
-
-
-def html_page(template: str, **values: Any) -> str:
-    """Return an HTML page of its own, from a template beside this module."""
-    environment = Environment(
-        loader=PackageLoader("toolkit"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(template).render(**values)
 
 
 def write_text(path: Path, text: str) -> None:

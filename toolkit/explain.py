@@ -22,11 +22,11 @@ class Row(NamedTuple):
     reason: str
 
 
-def run(*, file: Path, search: str | None, values: bool, as_json: bool) -> int:
+def run(*, file: Path, search: str | None, as_json: bool) -> int:
     """Print the table of parameters, or what one search would send."""
     with searching(load_mapping(file, os.environ)) as searches:
         if search is not None:
-            return _show_search(searches, search, values=values, as_json=as_json)
+            return _show_search(searches, search, as_json=as_json)
         rows = [*_rows(searches)]
     if as_json:
         print_json({"parameters": [row._asdict() for row in rows]})
@@ -71,12 +71,10 @@ def _extent(
     return extent
 
 
-def _show_search(
-    searches: Searches, search: str, *, values: bool, as_json: bool
-) -> int:
+def _show_search(searches: Searches, search: str, *, as_json: bool) -> int:
     try:
         query = searches.query(*parsed_search(search))
-        text, refused = searches.sent(query, values=values), False
+        text, refused = searches.sent(query), False
     except RefusedError as error:
         text, refused = str(error), True
     if as_json:

@@ -494,7 +494,7 @@ def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findi
     with searching(mapping) as searches:
         query = searches.query(case.kind, pairs)
         # An HTTP source refuses what it cannot ask when it says what it would send.
-        request = searches.sent(query, values=True)
+        request = searches.sent(query)
     questions = questions_of(open_section(mapping, query.resource_type), query)
     coverage.touch_search(query, pairs, [section], {})
     expected = case.parts.get("expect_request")

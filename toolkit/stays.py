@@ -1,6 +1,6 @@
 """All stays of a mapping file, read from its sources page by page.
 
-`mapping diff`, `report` and `confirm` read them as searches do: by the same adapters, mapped
+`mapping diff` and `confirm` read them as searches do: by the same adapters, mapped
 by the same row mapper. One page of each source is in memory.
 """
 

@@ -33,10 +33,10 @@ from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.console import CannotRunError
 from app.errors import ServiceError, answer_for_error
-from app.fhir.resources import resource_schemas
+from app.fhir.resources import SCHEMAS
 from app.offer import Offer, compute_offer
 from app.search.parser import Parameters, context_of, decode_form, parse_search
-from toolkit.checks.engine import Finding, plain_text, with_values
+from toolkit.checks.engine import Finding, plain_text
 from toolkit.console import MappingFile
 from toolkit.lineage import TracedField, trace
 from toolkit.source_rows import SourceRow
@@ -307,7 +307,7 @@ class TriedRow:
 
 def as_resource(mapping: SourceMapping, kind: ResourceType, record: Any) -> Any:
     """Return the resource of a record, as clients read it."""
-    schema = resource_schemas(mapping.constants)[kind]
+    schema = SCHEMAS[kind](mapping.constants)
     return orjson.loads(orjson.dumps(schema.dump(record)))
 
 
@@ -422,11 +422,10 @@ class Searches:
                 pairs, offer, context_of(BASE_URL, constants, zone)
             ).query
 
-    def sent(self, query: SearchQuery, *, values: bool) -> str:
+    def sent(self, query: SearchQuery) -> str:
         """Return what a search sends to the source. Raises RefusedError, AdapterError."""
-        explain = with_values(self.adapter) if values else self.adapter.explain
         with _refusals():
-            return explain(query) or "nothing is asked: nothing can match"
+            return self.adapter.explain(query) or "nothing is asked: nothing can match"
 
     def page(self, query: SearchQuery) -> Page:
         """Return what a search finds. Raises RefusedError, AdapterError."""

@@ -482,7 +482,7 @@ def _try() -> str:
     with searching(mapping) as searches:
         query = searches.query(*parsed_search(request.args.get("search", "")))
         page, took = timed(lambda: searches.page(query))
-        sent = searches.sent(query, values=unmasked)
+        sent = searches.sent(query)
     records = [row for row in page.rows if not isinstance(row, RowFault)]
     resources = [as_resource(mapping, query.resource_type, each) for each in records]
     raw = _as_json(resources) if unmasked else ""

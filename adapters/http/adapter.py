@@ -174,15 +174,8 @@ class HttpAdapter:
 
     def explain(self, query: SearchQuery) -> str:
         """Return the request of a page, its values as placeholders."""
-        return self._explained(query, hidden=True)
-
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return the request of a page with its values."""
-        return self._explained(query, hidden=False)
-
-    def _explained(self, query: SearchQuery, *, hidden: bool) -> str:
         questions = questions_of(self._sections[query.resource_type], query)
-        texts = (each.explained(query.count, hidden=hidden) for each in questions)
+        texts = (question.explained(query.count) for question in questions)
         return "\n".join(texts) or "no request is sent: nothing can match"
 
     def check(self) -> Iterable[Problem]:
@@ -485,13 +478,11 @@ class Question:
         values = (*self.fixed, *self.criteria, *self.order, *count, *pairs)
         return Call(self.list.method.upper(), self.list.path, values)
 
-    def explained(self, size: int, *, hidden: bool) -> str:
-        """Return the request as text; `hidden` replaces the values of the search by `?`."""
+    def explained(self, size: int) -> str:
+        """Return the request as text, with `?` for the values of the search."""
         public = {*self.fixed, *self.order}
         values = self.call((), size).values
-        shown = [
-            f"{n}={'?' if hidden and (n, v) not in public else v}" for n, v in values
-        ]
+        shown = [f"{n}={v if (n, v) in public else '?'}" for n, v in values]
         return f"{self.list.method.upper()} {self.list.path} {' '.join(shown)}"
 
 

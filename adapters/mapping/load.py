@@ -5,22 +5,19 @@ what the keys say about each other: each stage raises all that it finds. A docum
 without problems is then turned into the typed values of `model`, from the top down:
 sources and sections, fields and items, and what only HTTP sources have.
 
-The service runs on a copy: one file that holds the mapping, all files that it extends,
-and its profile (`copy_mapping`).
+What returns the bytes of a file is an argument: the service reads a mapping, the files
+that it extends and its profile once, and loads it from these bytes (`Recorder`).
 """
 
 import errno
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from datetime import time
+from datetime import UTC, date, datetime, time
 from enum import EnumType
 from pathlib import Path as PathlibPath
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo
-
-import orjson
 
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping import model
@@ -51,64 +48,52 @@ from adapters.mapping.slots import (
 )
 from adapters.mapping.yaml import KeyPath, place, plain
 
-SUFFIX = ".kept"
-"""How the name of a stored mapping ends."""
-
 
 def load_mapping(
-    path: str | PathlibPath, environ: Mapping[str, str] | None
+    path: str | PathlibPath,
+    environ: Mapping[str, str] | None,
+    read: Reader = from_disk,
+    *,
+    changed: date | None = None,
 ) -> SourceMapping:
     """Return the mapping of a file; `environ` resolves {env: NAME}, by NAME_FILE too.
 
     Without `environ` the file is read by itself: {env: NAME} is a placeholder. An
     adapter opens with it and states its capabilities; no address leads anywhere.
+    `read` reads the file and those that it names; `changed` is the day of its last
+    change, by default that of the file on the disk.
 
     Raises MappingError with all problems of one stage, in the order of the file.
     """
     path = PathlibPath(path)
-    if path.suffix == SUFFIX:
-        return _load(*open_kept(path.read_bytes()), environ, is_copy=True)
-    return _load(path, from_disk, environ)
+    mapping = _load(path, read, environ)
+    changed = changed or datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
+    return replace(mapping, changed=changed)
 
 
-def copy_mapping(
-    path: PathlibPath, environ: Mapping[str, str], place: PathlibPath
-) -> SourceMapping:
-    """Write a mapping and all files that it reads to `place`, as one; return it.
+class Recorder:
+    """Reads files from the disk and keeps what they hold: `files`, by their paths."""
 
-    A service that is started with it runs on it, whatever happens to the files. Problems
-    and log lines name the files that it was read from. Raises MappingError for one that
-    has problems.
-    """
-    files: dict[str, bytes] = {}
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
 
-    def read(file: PathlibPath) -> bytes:
-        files[str(file)] = content = file.read_bytes()
+    def __call__(self, path: PathlibPath) -> bytes:
+        """Return what a file holds. Raises OSError."""
+        self.files[str(path)] = content = path.read_bytes()
         return content
 
-    mapping = _load(path, read, environ)
-    profile_of(mapping)
-    texts = {name: content.decode("utf-8") for name, content in files.items()}
-    # Whole or not at all, and as old as the mapping file.
-    new = place.with_name(f"{place.name}.new")
-    new.write_bytes(orjson.dumps({"mapping": str(path), "files": texts}))
-    changed = path.stat().st_mtime
-    os.utime(new, (changed, changed))
-    new.replace(place)
-    return mapping
 
+class Recorded:
+    """Reads the files that a Recorder kept; no other file is there."""
 
-def open_kept(content: bytes) -> tuple[PathlibPath, Reader]:
-    """Return the original path of a stored mapping, and what reads its files from the copy."""
-    copy: dict[str, Any] = orjson.loads(content)
-    files: dict[str, str] = copy["files"]
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
 
-    def read(file: PathlibPath) -> bytes:
-        if str(file) not in files:
-            raise FileNotFoundError(errno.ENOENT, "no such file", str(file))
-        return files[str(file)].encode("utf-8")
-
-    return PathlibPath(copy["mapping"]), read
+    def __call__(self, path: PathlibPath) -> bytes:
+        """Return what a file held. Raises FileNotFoundError."""
+        if str(path) not in self._files:
+            raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
+        return self._files[str(path)]
 
 
 def load_draft(
@@ -128,18 +113,14 @@ def load_draft(
 
 
 def _load(
-    path: PathlibPath,
-    read: Reader,
-    environ: Mapping[str, str] | None,
-    *,
-    is_copy: bool = False,
+    path: PathlibPath, read: Reader, environ: Mapping[str, str] | None
 ) -> SourceMapping:
     """Return the mapping of a file; what keys mean is examined once all have the right shape."""
     root = read_layers(path, read)
     document = Document(root, plain(root), read)
     faults = find_faults(document.data, "File")
     if not faults:
-        values, unset = _variables(document, environ, is_copy=is_copy)
+        values, unset = _variables(document, environ)
         document = replace(document, values=values)
         faults = (*unset, *(fault for rule in RULES for fault in rule(document)))
     if faults:
@@ -147,15 +128,8 @@ def _load(
     return _Builder(document).mapping()
 
 
-_LAST_READ: dict[str, str] = {}
-"""The variables of a copy, as they were read last here or before this process was forked.
-
-So a worker starts while a file of a secret is being replaced.
-"""
-
-
 def _variables(
-    doc: Document, environ: Mapping[str, str] | None, *, is_copy: bool
+    doc: Document, environ: Mapping[str, str] | None
 ) -> tuple[Mapping[str, str], Sequence[Fault]]:
     """Return the values of variables, each read once, and those that have none.
 
@@ -176,9 +150,6 @@ def _variables(
                 value = values.get(name) or variable(name, environ)
             except VariableError as error:
                 value, fault = "", str(error)
-            if is_copy:
-                value = value or _LAST_READ.get(name, "")
-                _LAST_READ[name] = value
             values[name] = value
             if not value:
                 faults.append(Fault(path, fault))

@@ -8,7 +8,7 @@ defines the paths into the answers of an HTTP source.
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import time
+from datetime import date, time
 from enum import StrEnum
 from pathlib import Path as PathlibPath
 from typing import Annotated, Any, TypeAlias, cast
@@ -567,7 +567,8 @@ class SourceMapping:
     Where it has several sources, or one resource type from several, `parts` holds them
     in the order of the file, `resources` nothing, and `source` is the first. `beside` are
     the sections of the same source by the prefix of their ids, which checks read. `read`
-    reads the files beside it.
+    reads the files beside it. `changed` is the day of the file's last change, where
+    `load_mapping` read it.
     """
 
     file: str
@@ -586,6 +587,7 @@ class SourceMapping:
         default_factory=dict, compare=False, repr=False
     )
     read: Reader = field(default=from_disk, compare=False, repr=False)
+    changed: date = field(default=date.min, compare=False, repr=False)
 
     @property
     def sections(self) -> tuple[ResourceMapping, ...]:

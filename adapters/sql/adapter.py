@@ -185,12 +185,6 @@ class SqlAdapter:
         )
         return "\n\n".join(texts)
 
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return them with their values, to be pasted into the client of the database."""
-        each = self._statements(query)
-        texts = [label + self._pages.pasted(statement) for label, statement in each]
-        return "\n\n".join(filter(None, [self._pages.dialect.session, *texts]))
-
     def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
         section = self.section(query.resource_type)
@@ -547,7 +541,7 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
         if name := name_of(pattern, message, rows):
             return (
                 f"the account of the source may not read {name}: run {grant}"
-                f" {name} TO the account (encounters mapping grants)"
+                f" {name} TO the account"
             )
     for pattern in dialect.missing:
         if name := name_of(pattern, message, rows):

@@ -20,7 +20,6 @@ from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
 from adapters.sql.dialects.base import (
-    Dialect,
     Limits,
     Origin,
     Report,
@@ -35,9 +34,6 @@ COUNTS = 2
 """How many counts may run at once: wide ones cost the hospital most."""
 
 _PORTS = 2**16
-
-_LINE = 2_000
-"""The longest line of SQL that is printed: SQL*Plus reads none beyond 2,499 characters."""
 
 _REFUSED = (
     "the database took no connection: it refuses the account, its password or the name of"
@@ -150,10 +146,6 @@ class Database:
         """Return the statement as it is sent, values as placeholders."""
         return self._compiled(statement)[0]
 
-    def pasted(self, statement: Statement) -> str:
-        """Return the statement with its values, for the client of the database."""
-        return pasted(statement, self.dialect, self._engine.dialect)
-
     def close(self) -> None:
         """Close the connections; one that is in use is closed when its answer is in."""
         self._engine.dispose()
@@ -255,20 +247,6 @@ def read_address(url: str) -> URL:
     if address.port is not None and not 0 < address.port < _PORTS:
         raise AddressError(f"the address has a port that is none: 1 to {_PORTS - 1}")
     return address
-
-
-def pasted(statement: Statement, dialect: Dialect, driver: Any) -> str:
-    """Return a statement with its values, in the SQL of SQLAlchemy's dialect `driver`."""
-    # Of all styles of placeholders this alone is replaced without parsing SQL.
-    style = "pyformat"
-    named = driver if driver.paramstyle == style else type(driver)(paramstyle=style)
-    compiled: Any = statement.select.compile(dialect=named)
-    state = compiled.construct_expanded_state(statement.values)
-    values = {name: dialect.literal(v) for name, v in state.parameters.items()}
-    text = str(state.statement % values)
-    if max(map(len, text.splitlines())) > _LINE:
-        text = state.statement % {name: f"{value}\n" for name, value in values.items()}
-    return f"{text}{dialect.end}"
 
 
 def _invalid_option(name: str = "") -> AddressError:

@@ -8,7 +8,6 @@ it runs, so that no command pays for another.
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -96,34 +95,10 @@ def settings_command(**options: Any) -> int:
     show_default=True,
     help="The timeout of each check. Checks run at the same time.",
 )
-@click.option(
-    "--conformance",
-    is_flag=True,
-    help="Instead, test the CapabilityStatement against the running service, and write "
-    "conformance.json and conformance.html.",
-)
-@click.option("--token-file", type=PATH, help="With --conformance: an access token.")
-@click.option(
-    "--certificate",
-    type=PATH,
-    help="With --conformance: the client's certificate and its key, as one PEM file.",
-)
-@click.option(
-    "--out",
-    type=PATH,
-    default=Path(),
-    help="With --conformance: the directory of the report. Default: this one.",
-)
 @as_json
-def doctor_command(
-    seconds: float, conformance: bool, as_json: bool, **options: Any
-) -> int:
+def doctor_command(**options: Any) -> int:
     """Check everything that the service depends on, and print what to do."""
-    if not conformance:
-        return run_tool("app.cli.doctor", seconds=seconds, as_json=as_json)
-    if options["token_file"] is None:
-        raise click.UsageError("--conformance requires --token-file.")
-    return run_tool("app.cli.conformance", as_json=as_json, **options)
+    return run_tool("app.cli.doctor", **options)
 
 
 @cli.command("openapi", epilog=STATUSES)
@@ -134,18 +109,6 @@ def openapi_command(**options: Any) -> int:
     its token address. The command needs no database and no token.
     """
     return run_tool("app.cli.openapi", **options)
-
-
-@cli.command("kit", epilog=STATUSES)
-@click.option(
-    "--out", type=PATH, required=True, metavar="DIR", help="The directory to write."
-)
-def kit_command(**options: Any) -> int:
-    """Write requests to try on this deployment: Bruno, .http and OpenAPI.
-
-    It reads the same settings as `encounters openapi`. No file contains a secret.
-    """
-    return run_tool("app.cli.kit", **options)
 
 
 # The audit trail
@@ -184,21 +147,3 @@ def audit_who(**options: Any) -> int:
     ENCOUNTERS_AUDIT_KEY is the key of the digests.
     """
     return run_tool("app.cli.audit", "who", **options)
-
-
-@audit.command("verify", epilog=STATUSES)
-@_audit_files
-@_audit_keys
-@click.option(
-    "--earlier",
-    type=PATH,
-    help="The output of an earlier run with --json: report what was cut off since.",
-)
-@as_json
-def audit_verify(**options: Any) -> int:
-    """Report audit events that are missing, changed, reordered or duplicated.
-
-    Reads each FILE, by default that of ENCOUNTERS_AUDIT and its rotated ones (.gz too).
-    ENCOUNTERS_AUDIT_CHAIN_KEY is the key of the chain. Without it no chain is written.
-    """
-    return run_tool("app.cli.audit", "verify", **options)

@@ -1,8 +1,7 @@
-"""`encounters audit`: who saw the data of a patient, and whether events are missing."""
+"""`encounters audit who`: who saw the data of a patient."""
 
 import csv
 import gzip
-import json
 import os
 import sys
 import zlib
@@ -16,7 +15,6 @@ from pathlib import Path
 import orjson
 
 from app.audit import Digests
-from app.audit_chain import Fault, FaultKind, Head, Verification
 from app.config import AUDIT_OFF, AUDIT_STDOUT, PREFIX, read_settings
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.fhir.audit_event import UNREADABLE, AuditedResponse, read_event
@@ -25,15 +23,6 @@ MOST_IDS = 3
 """More resources than these are counted in the table; CSV and JSON name all."""
 
 _TABLE = ("time", "client", "action", "what", "request")
-_TEXTS = {
-    FaultKind.CHANGED: "changed, or signed with another key",
-    FaultKind.MISSING: "missing before this line",
-    FaultKind.REORDERED: "in the wrong place",
-    FaultKind.DUPLICATE: "a second time",
-    FaultKind.UNCHAINED: "not in a chain",
-    FaultKind.UNREADABLE: "not an audit event",
-    FaultKind.CUT_OFF: "cut off since the earlier run",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +46,8 @@ class _Search:
     def __init__(self, patient: str, keys: list[str], start: str, end: str) -> None:
         digests = [Digests(key) for key in keys]
         self.patient, self.start, self.end = patient, start, end
-        self.names = {patient, *(each.of(patient) for each in digests)}
-        self.keys = {each.fingerprint for each in digests}
+        self.names = {patient, *(digest.of(patient) for digest in digests)}
+        self.keys = {digest.fingerprint for digest in digests}
         self.foreign: list[str] = []
         self.unreadable = 0
 
@@ -84,12 +73,14 @@ class _Search:
         if shown or (is_named and event.status < HTTPStatus.BAD_REQUEST):
             ids = ",".join(event.patients[name] for name in shown)
             references = [f"{event.returned}/{id}" for id in ids.split(",") if id]
+            if shown and not references:
+                references = [self.patient]
             yield Disclosure(
                 time=event.recorded,
                 client=event.client or "",
                 address=event.address or "",
                 action=event.interaction or "",
-                resources=" ".join(references or [self.patient] * bool(shown)),
+                resources=" ".join(references),
                 request_id=event.request_id,
             )
         elif event.key not in self.keys and not event.is_clear:
@@ -113,7 +104,7 @@ def who(
     reference = f"Patient/{id}"
     search = _Search(
         reference,
-        _keys("audit_key", keys),
+        _keys(keys),
         f"{start:%Y-%m-%d}" if start else "",
         f"{end + timedelta(days=1):%Y-%m-%d}" if end else "~",
     )
@@ -145,67 +136,17 @@ def _cells(row: Disclosure) -> tuple[str, ...]:
     return row.time, row.client, row.action, what, row.request_id
 
 
-def verify(
-    *, files: Sequence[Path], keys: Sequence[Path], earlier: Path | None, as_json: bool
-) -> int:
-    """Report missing and changed events."""
-    verification = Verification(_keys("audit_chain_key", keys))
-    faults: list[Fault] = []
-    for path in _paths(files):
-        faults += verification.read(path.name, _lines(path))
-    if not verification.events:
-        raise CannotRunError("the files have no audit events")
-    faults += verification.faults()
-    if earlier:
-        faults += verification.cut_off(_earlier_heads(earlier))
-    heads = list(verification.heads())
-    if as_json:
-        print_json(
-            {
-                "events": verification.events,
-                "writers": [asdict(head) for head in heads],
-                "faults": [asdict(fault) for fault in faults],
-            }
-        )
-    else:
-        _print_faults(faults, heads)
-        state = f"{len(faults)} faults" if faults else "none missing or changed"
-        print(f"{verification.events} events of {len(heads)} writers: {state}")
-    return FINDINGS if faults else FINE
-
-
-def _print_faults(faults: list[Fault], heads: list[Head]) -> None:
-    for fault in faults:
-        lines = f"{fault.line}" + f"-{fault.last}" * (fault.last > fault.line)
-        place = f"{fault.file}:{lines}: " if fault.file else ""
-        events = f" (event {fault.text})" if fault.text else ""
-        print(f"{place}{_TEXTS[fault.kind]}{events}")
-    for head in heads:
-        if head.first > 1:
-            text = "events before it are not in these files"
-            print(f"note: {head.writer} begins with event {head.first}; {text}")
-
-
-def _earlier_heads(path: Path) -> list[Head]:
-    try:
-        document = json.loads(path.read_bytes())
-        return [Head(**each) for each in document["writers"]]
-    except (OSError, LookupError, TypeError, ValueError) as error:
-        text = f"{path} is not the output of `encounters audit verify --json`"
-        raise CannotRunError(text) from error
-
-
-def _keys(name: str, files: Iterable[Path]) -> list[str]:
-    """Return the key of a setting and those of files. Raises CannotRunError if none."""
-    setting = read_settings(os.environ).values.get(name)
+def _keys(files: Iterable[Path]) -> list[str]:
+    """Return the key of the settings and those of files. Raises CannotRunError if none."""
+    setting = read_settings(os.environ).values.get("audit_key")
     try:
         others = [path.read_text("utf-8-sig").strip() for path in files]
     except (OSError, ValueError) as error:
         raise CannotRunError("a file of --key cannot be read") from error
     keys = [key for key in (setting, *others) if key]
     if not keys:
-        variable = f"{PREFIX}{name.upper()}"
-        raise CannotRunError(f"no key: set {variable} or {variable}_FILE, or use --key")
+        name = f"{PREFIX}AUDIT_KEY"
+        raise CannotRunError(f"no key: set {name} or {name}_FILE, or use --key")
     return keys
 
 

@@ -150,8 +150,6 @@ def _check_files(names: Iterable[str]) -> Findings:
 
 def _check_disk(settings: Settings) -> Findings:
     yield _writable(Path(tempfile.gettempdir()), "metrics", LEAST_METRICS_BYTES)
-    if settings.state_directory:
-        yield _writable(settings.state_directory, "the state directory", 0)
     if settings.audit not in {AUDIT_OFF, AUDIT_STDOUT}:
         # Without opening it: a file created by root is not writable for the service.
         audit = Path(os.path.realpath(settings.audit))

@@ -7,7 +7,6 @@ read: a build that generates clients has neither.
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from adapters import open_adapter
@@ -15,38 +14,20 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
 from app.config import read_settings
 from app.console import FINE, CannotRunError, print_json
-from app.offer import Offer, compute_offer
+from app.offer import compute_offer
 from app.openapi import openapi
 
 _SETTINGS = ("mapping", "base_url", "token_url")
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """What clients need to know about a deployment; `token_url` is where tokens come from.
-
-    `audience` is that of the tokens, "" where it is not set.
-    """
-
-    offer: Offer
-    base_url: str
-    title: str
-    token_url: str | None
-    audience: str
-
-    def description(self) -> dict[str, Any]:
-        """Return the OpenAPI description."""
-        return openapi(self.offer, self.base_url, self.title, self.token_url)
-
-
 def run() -> int:
     """Print the description of the deployment that the environment configures."""
-    print_json(configured(os.environ).description())
+    print_json(_description(os.environ))
     return FINE
 
 
-def configured(environ: Mapping[str, str]) -> Deployment:
-    """Return the deployment that settings configure.
+def _description(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the OpenAPI description of the deployment that settings configure.
 
     Raises CannotRunError, AdapterError, MappingError.
     """
@@ -58,10 +39,4 @@ def configured(environ: Mapping[str, str]) -> Deployment:
     mapping = load_mapping(values["mapping"], None)
     with closing(open_adapter(mapping)) as adapter:
         offer = compute_offer(profile_of(mapping), adapter.capabilities)
-    return Deployment(
-        offer,
-        base_url=values["base_url"],
-        title=mapping.name,
-        token_url=values["token_url"],
-        audience=values.get("audience", ""),
-    )
+    return openapi(offer, values["base_url"], mapping.name, values["token_url"])

@@ -1,7 +1,7 @@
-"""Audit events in two forms: AuditEvent (FHIR STU3), and a compact one of short keys.
+"""AuditEvents of FHIR STU3: `audit_event` writes one, `read_event` reads it.
 
-Both hold the same facts, and `read_event` reads both. What repeats is written once: one
-entity holds the digests of all patients, with the ids of what was shown of each.
+What repeats is written once: one entity holds the digests of all patients, with the ids
+of what was shown of each.
 """
 
 import re
@@ -24,27 +24,8 @@ DIGEST_CHARACTERS = 24
 """No padding: a list of digests is base64, too."""
 
 
-_SHORT = {
-    "recorded": "at",
-    "interaction": "do",
-    "resource_type": "of",
-    "status": "status",
-    "client": "client",
-    "address": "ip",
-    "request_id": "req",
-    "bundle": "bundle",
-    "key": "key",
-    "parameters": "par",
-    "reason": "why",
-    "returned": "ret",
-    "patients": "pat",
-    "others": "ref",
-}
-"""The attributes of AuditedResponse in the compact form; docs/operators.md lists them."""
-
-
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
-"""What the functions below raise that read a JSON value which is no event."""
+"""What `read_event` raises for a JSON value that is no event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +70,6 @@ class Deployment(NamedTuple):
     site: str
 
 
-class Link(NamedTuple):
-    """The place of an event in the chain of its writer.
-
-    `mac` is base64. `previous` is the beginning of the MAC before, "" at the first event.
-    """
-
-    writer: str
-    number: int
-    previous: str
-    mac: str = ""
-
-
 def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
     """Return an AuditEvent."""
     status, kind, reason = response.status, response.resource_type, response.reason
@@ -140,50 +109,42 @@ def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
     )
 
 
-def compact_event(response: AuditedResponse, deployment: Deployment) -> Element:
-    """Return the same facts under short keys."""
-    facts = {short: getattr(response, name) for name, short in _SHORT.items()}
-    url, site = deployment.base_url, deployment.site
-    return filled({**facts, "url": url, "site": site, "map": deployment.mapping})
-
-
-def link_event(event: Element, link: Link) -> None:
-    """Add the place of an event in its chain; its `mac` becomes its last value."""
-    id = f"{link.writer}-{link.number}"
-    if "resourceType" not in event:
-        event |= {"id": id, "prev": link.previous, "mac": link.mac}
-        return
-    entities = event["entity"]
-    assert isinstance(entities, list)
-    previous = {"name": link.previous} if link.previous else {}
-    entities.append({**previous, "identifier": {"value": link.mac}})
-    event["id"] = id
-
-
 def read_event(event: Mapping[str, Any]) -> AuditedResponse:
-    """Return the content of an event of either form. Raises UNREADABLE if it is no event."""
-    if "resourceType" in event:
-        return _read_fhir(event)
-    facts = {name: event[short] for name, short in _SHORT.items() if short in event}
-    return AuditedResponse(**facts)
-
-
-def recorded_time(event: Mapping[str, Any]) -> str:
-    """Return when an event was recorded, in UTC (ISO 8601). Raises UNREADABLE."""
-    return str(event["recorded" if "resourceType" in event else "at"])
-
-
-def read_link(event: Mapping[str, Any]) -> Link | None:
-    """Return the place of an event in its chain, None without one. Raises UNREADABLE."""
-    writer, _, number = event.get("id", "").rpartition("-")
-    if not writer:
-        return None
-    if "resourceType" not in event:
-        previous, mac = event["prev"], event["mac"]
-    else:
-        chain = event["entity"][-1]
-        previous, mac = chain.get("name", ""), chain["identifier"]["value"]
-    return Link(writer, int(number), str(previous), str(mac))
+    """Return the content of an event. Raises UNREADABLE if it is none."""
+    (agent,) = event["agent"]
+    request, *content = event["entity"]
+    returned: str | None = None
+    patients: dict[str, str] = {}
+    others: list[str] = []
+    for entity in content:
+        reference = entity.get("reference", {}).get("reference", "")
+        if entity.get("role") == _PATIENT:
+            (detail,) = entity["detail"]
+            returned, _, text = detail["type"].partition("/")
+            digests = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
+            lists = text.split(" ") if text else [""] * len(digests)
+            patients |= zip(digests, lists, strict=True)
+        elif _is_reference(reference):
+            returned, _, patients[reference] = entity["description"].partition("/")
+        elif reference:
+            others.append(reference)
+    bundles = [r for r in others if r.startswith("Bundle/")]
+    return AuditedResponse(
+        recorded=event["recorded"],
+        status=int(event["outcomeDesc"].split()[0]),
+        request_id=request["identifier"]["value"],
+        interaction=event.get("subtype", [{}])[0].get("code"),
+        resource_type=request.get("type", {}).get("code"),
+        client=agent.get("userId", {}).get("value"),
+        address=agent.get("network", {}).get("address"),
+        key=request["name"],
+        parameters=tuple((d["type"], d["value"]) for d in request.get("detail", ())),
+        reason=event.get("purposeOfEvent", [{}])[0].get("text"),
+        returned=returned,
+        patients=patients,
+        others=tuple(others[len(bundles) :]),
+        bundle=bundles[0].removeprefix("Bundle/") if bundles else None,
+    )
 
 
 def _content(response: AuditedResponse) -> Iterator[Element]:
@@ -219,40 +180,3 @@ def _detail(type: str, value: str) -> Element:
 
 def _referenced(reference: str) -> Element:
     return {"reference": {"reference": reference}}
-
-
-def _read_fhir(event: Mapping[str, Any]) -> AuditedResponse:
-    (agent,) = event["agent"]
-    request, *content = event["entity"]
-    returned: str | None = None
-    patients: dict[str, str] = {}
-    others: list[str] = []
-    for entity in content:
-        reference = entity.get("reference", {}).get("reference", "")
-        if entity.get("role") == _PATIENT:
-            (detail,) = entity["detail"]
-            returned, _, text = detail["type"].partition("/")
-            digests = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
-            lists = text.split(" ") if text else [""] * len(digests)
-            patients |= zip(digests, lists, strict=True)
-        elif _is_reference(reference):
-            returned, _, patients[reference] = entity["description"].partition("/")
-        elif reference:
-            others.append(reference)
-    bundles = [r for r in others if r.startswith("Bundle/")]
-    return AuditedResponse(
-        recorded=event["recorded"],
-        status=int(event["outcomeDesc"].split()[0]),
-        request_id=request["identifier"]["value"],
-        interaction=event.get("subtype", [{}])[0].get("code"),
-        resource_type=request.get("type", {}).get("code"),
-        client=agent.get("userId", {}).get("value"),
-        address=agent.get("network", {}).get("address"),
-        key=request["name"],
-        parameters=[(d["type"], d["value"]) for d in request.get("detail", ())],
-        reason=event.get("purposeOfEvent", [{}])[0].get("text"),
-        returned=returned,
-        patients=patients,
-        others=others[len(bundles) :],
-        bundle=bundles[0].removeprefix("Bundle/") if bundles else None,
-    )

@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.fhir.resources import Element, filled
+from marshmallow import fields
+
+from app.fhir.resources import Element, ResourceSchema, filled
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """Characters that no FHIR string may hold (STU3, `string`)."""
@@ -24,9 +26,9 @@ class Issue:
     location: tuple[str, ...] = ()
 
 
-def outcome_body(issues: Sequence[Issue]) -> Element:
-    """Return an OperationOutcome with these issues; FHIR requires at least one."""
-    written = [
+def write_issues(issues: Sequence[Issue]) -> list[Element]:
+    """Return the issues of an outcome; FHIR requires at least one."""
+    return [
         filled(
             {
                 "severity": issue.severity,
@@ -38,8 +40,18 @@ def outcome_body(issues: Sequence[Issue]) -> Element:
         )
         for issue in issues
     ]
-    return {"resourceType": "OperationOutcome", "issue": written}
+
+
+class OperationOutcomeSchema(ResourceSchema):
+    """An STU3 OperationOutcome of a sequence of issues (spec 2.6)."""
+
+    resource_type = fields.Constant("OperationOutcome", data_key="resourceType")
+    issue = fields.Function(write_issues)
 
 
 def _printable(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
+
+
+OUTCOME = OperationOutcomeSchema()
+"""Writes the body of every error, and the messages of a page."""

@@ -1,10 +1,12 @@
 """The resources: Encounter (spec 2.1 to 2.4), Patient and Organization, as marshmallow schemas.
 
-Of Patient, the administrative profile. Spec 2 leaves the fields of Patient and Organization
-to STU3. One field writes a whole element from the whole record, so a resource needs no
-nested schema. Where the record holds nothing it returns `missing`, and the element is left
-out: FHIR has no empty elements. Times stay aware datetimes and dates stay dates, which
+A schema declares the elements of a resource in their order: one field writes a whole element
+from the whole record. Where the record holds nothing it returns `missing`, and the element is
+left out: FHIR has no empty elements. Times stay aware datetimes and dates stay dates, which
 orjson writes as FHIR requires.
+
+Of Patient it is the administrative profile. Spec 2 leaves the fields of Patient and Organization
+to STU3.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +21,7 @@ from adapters.contract import (
     EncounterRecord,
     IdentifierRecord,
     NameRecord,
+    OrganizationRecord,
     PatientRecord,
     ResourceType,
     TelecomRecord,
@@ -26,7 +29,6 @@ from adapters.contract import (
 from adapters.mapping.model import Constants
 
 Element: TypeAlias = dict[str, object]
-Writer: TypeAlias = Callable[[Any], Element]
 
 CLASS_LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -41,183 +43,87 @@ CLASS_LABELS: Mapping[str, str] = MappingProxyType(
 """The class codes of spec 2.4; the first four labels are those of v3 ActCode."""
 
 
-def resource_schemas(constants: Constants) -> Mapping[ResourceType, Schema]:
-    """Return the schema of each resource type; build them once per deployment."""
-    return {
-        ResourceType.ENCOUNTER: _encounter_schema(constants),
-        ResourceType.PATIENT: _patient_schema(constants),
-        ResourceType.ORGANIZATION: _organization_schema(constants),
-    }
+class ResourceSchema(Schema):
+    """A resource whose fields are functions of a whole record.
 
+    Each field is a `Constant`, a `Function` or a `Method`.
+    """
 
-def compiled(schema: Schema) -> Writer:
-    """Return a function that writes one record as `schema.dump` does, in half the time."""
-    writers = tuple(
-        (name, field.serialize_func)
-        for name, field in schema.dump_fields.items()
-        if isinstance(field, fields.Function) and field.serialize_func is not None
-    )
-    # The function would silently leave out a field of another kind.
-    assert len(writers) == len(schema.dump_fields)
+    def __init__(self) -> None:
+        super().__init__()
+        # `Schema.dump` finds key, value and function of every field again for each record.
+        self._writers = tuple(
+            (field.data_key or name, self._function_of(field))
+            for name, field in self.dump_fields.items()
+        )
 
-    def write(record: Any) -> Element:
+    def dump(self, obj: Any, *, many: bool | None = None) -> Any:
+        """Return the resource of a record, or those of several, as `Schema.dump` does."""
+        if many:
+            return [self.dump(record) for record in obj]
         return {
             name: element
-            for name, write_element in writers
-            if (element := write_element(record)) is not missing
+            for name, write in self._writers
+            if (element := write(obj)) is not missing
         }
 
-    return write
+    def _function_of(self, field: fields.Field[Any]) -> Callable[[Any], object]:
+        """Return what writes the element of a field."""
+        if isinstance(field, fields.Constant):
+            constant: object = field.constant
+            return lambda _: constant
+        if isinstance(field, fields.Method) and field.serialize_method_name:
+            method: Callable[[Any], object] = getattr(self, field.serialize_method_name)
+            return method
+        if isinstance(field, fields.Function) and field.serialize_func is not None:
+            function: Callable[[Any], object] = field.serialize_func
+            return function
+        raise TypeError(f"{field.name}: a field of a resource is a function")
 
 
-def _encounter_schema(constants: Constants) -> Schema:
-    """Return the schema of an STU3 Encounter, in the order of spec 2.1."""
-    return Schema.from_dict(
-        {
-            "resourceType": fields.Function(lambda _: "Encounter"),
-            "id": value_field("id"),
-            "meta": fields.Function(_meta),
-            "identifier": fields.Function(_visit_number(constants)),
-            "status": value_field("status"),
-            "subject": reference_field(ResourceType.PATIENT, "patient_id"),
-            "period": fields.Function(_period),
-            "serviceProvider": fields.Function(_service_provider(constants)),
-            "class": fields.Function(_class(constants)),
-        }
-    )()
+class RecordSchema(ResourceSchema):
+    """A resource of the hospital; `constants` are the identifiers of the deployment."""
+
+    def __init__(self, constants: Constants) -> None:
+        super().__init__()
+        self.constants = constants
 
 
-def _visit_number(constants: Constants) -> Callable[[EncounterRecord], object]:
-    """Write `identifier`: the visit number, unique within one hospital (spec 2.2)."""
-    coding = {
-        "system": constants.identifier_type_system,
-        "version": constants.identifier_type_version,
-        "code": "VN",
-        "display": constants.identifier_type_display,
-    }
-    # Every visit number shares the one type.
-    type_of_identifier = {"coding": [coding]}
+def value(attribute: str, data_key: str | None = None) -> fields.Function:
+    """Return the field of a plain value; None and the empty text are left out."""
+    value_of = attrgetter(attribute)
 
-    def write(record: EncounterRecord) -> object:
-        if not record.visit_number:
-            return missing
-        # Written out, as `_period` is: `filled` would cost a page 5 % of its time.
-        identifier: Element = {"use": "official", "type": type_of_identifier}
-        if record.visit_number_system:
-            identifier["system"] = record.visit_number_system
-        identifier["value"] = record.visit_number
-        if id := record.organization_id:
-            identifier["assigner"] = {"reference": f"Organization/{id}"}
-        return [identifier]
+    def write(record: object) -> object:
+        content = value_of(record)
+        return missing if content is None or content == "" else content
 
-    return write
+    return fields.Function(write, data_key=data_key)
 
 
-def _period(record: EncounterRecord) -> object:
-    """Write `period`; an open stay has no end."""
-    period: Element = {}
-    if record.start:
-        period["start"] = record.start
-    if record.end:
-        period["end"] = record.end
-    return period or missing
+def items(
+    attribute: str, item: Callable[[Any], Element], data_key: str | None = None
+) -> fields.Function:
+    """Return the field of a list with an item for each of a tuple in the record."""
+    records_of = attrgetter(attribute)
+
+    def write(record: object) -> object:
+        elements = [element for part in records_of(record) if (element := item(part))]
+        return elements or missing
+
+    return fields.Function(write, data_key=data_key)
 
 
-def _service_provider(constants: Constants) -> Callable[[EncounterRecord], object]:
-    """Write `serviceProvider`: the hospital, and the functional unit (spec 2.3)."""
-    url = constants.functional_unit_extension
-
-    def write(record: EncounterRecord) -> object:
-        provider: Element = {}
-        if url and (unit := record.functional_unit):
-            provider["extension"] = [{"url": url, "valueString": unit}]
-        if id := record.organization_id:
-            provider["reference"] = f"Organization/{id}"
-        return provider or missing
-
-    return write
+def reference_to(
+    target: ResourceType, attribute: str, data_key: str | None = None
+) -> fields.Function:
+    """Return the field of a reference to another resource of this service."""
+    id_of = attrgetter(attribute)
+    return fields.Function(
+        lambda record: reference(target, id_of(record)) or missing, data_key=data_key
+    )
 
 
-def _class(constants: Constants) -> Callable[[EncounterRecord], object]:
-    """Write `class`: one Coding, never a list, in its own system (spec 2.4, decision 18)."""
-    systems, default = constants.class_systems, constants.class_code_system
-    codings = {
-        code: {"code": code, "display": label, "system": systems.get(code, default)}
-        for code, label in CLASS_LABELS.items()
-    }
-
-    def write(record: EncounterRecord) -> object:
-        code = record.class_code
-        return missing if code is None else codings[code]
-
-    return write
-
-
-def _patient_schema(constants: Constants) -> Schema:
-    """Return the schema of an STU3 Patient, in the order of its definition."""
-    type_system = constants.patient_identifier_type_system
-    organization = reference_field(ResourceType.ORGANIZATION, "organization_id")
-    return Schema.from_dict(
-        {
-            "resourceType": fields.Function(lambda _: "Patient"),
-            "id": value_field("id"),
-            "meta": fields.Function(_meta),
-            "identifier": list_field("identifiers", _identifier(type_system)),
-            "active": fields.Function(_active),
-            "name": list_field("names", _human_name),
-            "telecom": list_field("telecoms", _contact_point),
-            "gender": value_field("gender"),
-            "birthDate": value_field("birth_date"),
-            "deceasedBoolean": fields.Function(_deceased),
-            "deceasedDateTime": value_field("deceased_at"),
-            "address": list_field("addresses", _address),
-            "managingOrganization": organization,
-            "link": fields.Function(_link),
-        }
-    )()
-
-
-def _active(record: PatientRecord) -> object:
-    """Write `active`: false for a merged patient, even if the record is active (decision 9)."""
-    if record.replaced_by:
-        return False
-    return missing if record.active is None else record.active
-
-
-def _deceased(record: PatientRecord) -> object:
-    """Write `deceasedBoolean`, unless the time of death is known: FHIR allows one."""
-    if record.deceased is None or record.deceased_at is not None:
-        return missing
-    return record.deceased
-
-
-def _link(record: PatientRecord) -> object:
-    """Write `link`: the patient into which this one was merged."""
-    if not record.replaced_by:
-        return missing
-    survivor = _reference(ResourceType.PATIENT, record.replaced_by)
-    return [{"other": survivor, "type": "replaced-by"}]
-
-
-def _organization_schema(constants: Constants) -> Schema:
-    """Return the schema of an STU3 Organization, in the order of its definition."""
-    type_system = constants.organization_identifier_type_system
-    return Schema.from_dict(
-        {
-            "resourceType": fields.Function(lambda _: "Organization"),
-            "id": value_field("id"),
-            "meta": fields.Function(_meta),
-            "identifier": list_field("identifiers", _identifier(type_system)),
-            "active": value_field("active"),
-            "name": value_field("name"),
-            "telecom": list_field("telecoms", _contact_point),
-            "address": list_field("addresses", _address),
-            "partOf": reference_field(ResourceType.ORGANIZATION, "part_of"),
-        }
-    )()
-
-
-# The elements of several resources, and the FHIR data types that they are made of
+# The FHIR data types that elements are made of
 
 
 def filled(element: Mapping[str, object]) -> Element:
@@ -225,64 +131,33 @@ def filled(element: Mapping[str, object]) -> Element:
     return {name: child for name, child in element.items() if child or child == 0}
 
 
-def value_field(attribute: str) -> fields.Function:
-    """Return the field of a plain value; None and the empty text are left out."""
-    value_of = attrgetter(attribute)
-
-    def write(record: object) -> object:
-        value = value_of(record)
-        return missing if value is None or value == "" else value
-
-    return fields.Function(write)
-
-
-def list_field(attribute: str, item: Callable[[Any], Element]) -> fields.Function:
-    """Return the field of a list with an item for each of a tuple in the record."""
-    values_of = attrgetter(attribute)
-
-    def write(record: object) -> object:
-        items = [element for each in values_of(record) if (element := item(each))]
-        return items or missing
-
-    return fields.Function(write)
-
-
-def reference_field(target: ResourceType, attribute: str) -> fields.Function:
-    """Return the field of a reference to another resource of this service."""
-    id_of = attrgetter(attribute)
-    return fields.Function(lambda record: _reference(target, id_of(record)) or missing)
-
-
-def _meta(record: Any) -> object:
+def write_meta(record: Any) -> object:
     """Write `meta`: the last change; there is no versionId (decision 19)."""
     changed = record.last_updated
     return missing if changed is None else {"lastUpdated": changed}
 
 
-def _reference(target: ResourceType, id: str | None) -> Element:
+def reference(target: ResourceType, id: str | None) -> Element:
     """Return a Reference to a resource of this service, empty without an id."""
     return {"reference": f"{target}/{id}"} if id else {}
 
 
-def _identifier(type_system: str) -> Callable[[IdentifierRecord], Element]:
-    """Return what writes an Identifier, its type coded in `type_system`."""
-
-    def write(record: IdentifierRecord) -> Element:
-        coding = {"system": type_system, "code": record.type}
-        return filled(
-            {
-                "use": record.use,
-                "type": {"coding": [coding]} if record.type else None,
-                "system": record.system,
-                "value": record.value,
-                "assigner": _reference(ResourceType.ORGANIZATION, record.assigner_id),
-            }
-        )
-
-    return write
+def write_identifier(record: IdentifierRecord, type_system: str) -> Element:
+    """Return an Identifier, its type coded in `type_system`."""
+    coding = {"system": type_system, "code": record.type}
+    return filled(
+        {
+            "use": record.use,
+            "type": {"coding": [coding]} if record.type else None,
+            "system": record.system,
+            "value": record.value,
+            "assigner": reference(ResourceType.ORGANIZATION, record.assigner_id),
+        }
+    )
 
 
-def _human_name(record: NameRecord) -> Element:
+def write_human_name(record: NameRecord) -> Element:
+    """Return a HumanName."""
     return filled(
         {
             "use": record.use,
@@ -294,7 +169,8 @@ def _human_name(record: NameRecord) -> Element:
     )
 
 
-def _contact_point(record: TelecomRecord) -> Element:
+def write_contact_point(record: TelecomRecord) -> Element:
+    """Return a ContactPoint, empty without a value."""
     if not record.value:
         return {}
     # STU3 requires a system beside a value (cpt-2).
@@ -302,7 +178,8 @@ def _contact_point(record: TelecomRecord) -> Element:
     return filled({"system": system, "value": record.value, "use": record.use})
 
 
-def _address(record: AddressRecord) -> Element:
+def write_address(record: AddressRecord) -> Element:
+    """Return an Address."""
     return filled(
         {
             "use": record.use,
@@ -312,3 +189,151 @@ def _address(record: AddressRecord) -> Element:
             "country": record.country,
         }
     )
+
+
+# The resources
+
+
+class EncounterSchema(RecordSchema):
+    """An STU3 Encounter, in the order of spec 2.1."""
+
+    resource_type = fields.Constant("Encounter", data_key="resourceType")
+    id = value("id")
+    meta = fields.Function(write_meta)
+    identifier = fields.Method("visit_number")
+    status = value("status")
+    subject = reference_to(ResourceType.PATIENT, "patient_id")
+    period = fields.Method("start_and_end")
+    service_provider = fields.Method("hospital_and_unit", data_key="serviceProvider")
+    class_ = fields.Method("class_coding", data_key="class")
+
+    def __init__(self, constants: Constants) -> None:
+        super().__init__(constants)
+        visit_number_type = {
+            "system": constants.identifier_type_system,
+            "version": constants.identifier_type_version,
+            "code": "VN",
+            "display": constants.identifier_type_display,
+        }
+        # Every visit number shares the one type, every stay of a class the one Coding.
+        self._visit_number_type = {"coding": [visit_number_type]}
+        systems, default = constants.class_systems, constants.class_code_system
+        self._codings = {
+            code: {"code": code, "display": label, "system": systems.get(code, default)}
+            for code, label in CLASS_LABELS.items()
+        }
+
+    def visit_number(self, record: EncounterRecord) -> object:
+        """Return `identifier`: the visit number, unique within one hospital (spec 2.2)."""
+        if not record.visit_number:
+            return missing
+        # Written out, as below: `filled` would cost a page 5 % of its time.
+        element: Element = {"use": "official", "type": self._visit_number_type}
+        if record.visit_number_system:
+            element["system"] = record.visit_number_system
+        element["value"] = record.visit_number
+        if id := record.organization_id:
+            element["assigner"] = {"reference": f"Organization/{id}"}
+        return [element]
+
+    def start_and_end(self, record: EncounterRecord) -> object:
+        """Return `period`; an open stay has no end."""
+        element: Element = {}
+        if record.start:
+            element["start"] = record.start
+        if record.end:
+            element["end"] = record.end
+        return element or missing
+
+    def hospital_and_unit(self, record: EncounterRecord) -> object:
+        """Return `serviceProvider`: the hospital, and the functional unit (spec 2.3)."""
+        element: Element = {}
+        url = self.constants.functional_unit_extension
+        if url and (unit := record.functional_unit):
+            element["extension"] = [{"url": url, "valueString": unit}]
+        if id := record.organization_id:
+            element["reference"] = f"Organization/{id}"
+        return element or missing
+
+    def class_coding(self, record: EncounterRecord) -> object:
+        """Return `class`: one Coding, never a list, in its system (spec 2.4, decision 18)."""
+        code = record.class_code
+        return missing if code is None else self._codings[code]
+
+
+class PatientSchema(RecordSchema):
+    """An STU3 Patient, in the order of its definition."""
+
+    resource_type = fields.Constant("Patient", data_key="resourceType")
+    id = value("id")
+    meta = fields.Function(write_meta)
+    identifier = fields.Method("identifiers")
+    active = fields.Method("active_unless_merged")
+    name = items("names", write_human_name)
+    telecom = items("telecoms", write_contact_point)
+    gender = value("gender")
+    birth_date = value("birth_date", "birthDate")
+    deceased_boolean = fields.Method("deceased", data_key="deceasedBoolean")
+    deceased_date_time = value("deceased_at", "deceasedDateTime")
+    address = items("addresses", write_address)
+    managing_organization = reference_to(
+        ResourceType.ORGANIZATION, "organization_id", "managingOrganization"
+    )
+    link = fields.Method("survivor")
+
+    def identifiers(self, record: PatientRecord) -> object:
+        """Return `identifier`: the patient's numbers."""
+        system = self.constants.patient_identifier_type_system
+        return [
+            write_identifier(part, system) for part in record.identifiers
+        ] or missing
+
+    def active_unless_merged(self, record: PatientRecord) -> object:
+        """Return `active`: false for a merged patient, whatever its record says (decision 9)."""
+        if record.replaced_by:
+            return False
+        return missing if record.active is None else record.active
+
+    def deceased(self, record: PatientRecord) -> object:
+        """Return `deceasedBoolean`, unless the time of death is known: FHIR allows one."""
+        if record.deceased is None or record.deceased_at is not None:
+            return missing
+        return record.deceased
+
+    def survivor(self, record: PatientRecord) -> object:
+        """Return `link`: the patient into which this one was merged."""
+        if not record.replaced_by:
+            return missing
+        other = reference(ResourceType.PATIENT, record.replaced_by)
+        return [{"other": other, "type": "replaced-by"}]
+
+
+class OrganizationSchema(RecordSchema):
+    """An STU3 Organization, in the order of its definition."""
+
+    resource_type = fields.Constant("Organization", data_key="resourceType")
+    id = value("id")
+    meta = fields.Function(write_meta)
+    identifier = fields.Method("identifiers")
+    active = value("active")
+    name = value("name")
+    telecom = items("telecoms", write_contact_point)
+    address = items("addresses", write_address)
+    part_of = reference_to(ResourceType.ORGANIZATION, "part_of", "partOf")
+
+    def identifiers(self, record: OrganizationRecord) -> object:
+        """Return `identifier`: the numbers of the hospital."""
+        system = self.constants.organization_identifier_type_system
+        return [
+            write_identifier(part, system) for part in record.identifiers
+        ] or missing
+
+
+SCHEMAS: Mapping[ResourceType, type[RecordSchema]] = MappingProxyType(
+    {
+        ResourceType.ENCOUNTER: EncounterSchema,
+        ResourceType.PATIENT: PatientSchema,
+        ResourceType.ORGANIZATION: OrganizationSchema,
+    }
+)
+"""The schema of each resource type; a deployment builds each once, with its constants."""

@@ -35,22 +35,21 @@ from prometheus_client import multiprocess
 import app.audit
 import app.views  # noqa: F401
 from adapters import read_in
-from adapters.mapping.load import load_mapping
 from app.config import Settings, SettingsError
 from app.logging import configure_logs, logging_config
-from app.server.reload import RefusedError, Reload
+from app.server.reload import RefusedError, served
 
 try:
     _settings = Settings.from_environ(os.environ)
     configure_logs(_settings.log_level)
-    _reload = Reload(_settings, _shared)
-    _reload.start()
+    # Not in the hook `on_starting`: with `--preload` the application is loaded before it.
+    _mapping = served.start()
 except (SettingsError, RefusedError) as error:
     shutil.rmtree(_shared, ignore_errors=True)
     print(error, file=sys.stderr)
     sys.exit(2)
 
-read_in(load_mapping(_reload.state.mapping, os.environ))
+read_in(_mapping)
 
 
 class ServerLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
@@ -115,8 +114,8 @@ def post_worker_init(worker: Any) -> None:
 
 
 def on_reload(_arbiter: object) -> None:
-    """Check the changed mapping: gunicorn replaces the workers afterwards (SIGHUP)."""
-    _reload.check()
+    """Read the changed mapping: gunicorn replaces the workers afterwards (SIGHUP)."""
+    served.renew()
 
 
 def child_exit(_arbiter: object, worker: Any) -> None:

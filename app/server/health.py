@@ -15,7 +15,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Semaphore, Thread
 from typing import Any, NoReturn
@@ -40,7 +40,6 @@ from app.errors import UnavailableError
 from app.observability import PART_READY
 from app.redis_client import REDIS_ERRORS, connect
 from app.server import WAITING_PER_THREAD
-from app.server.reload import StateDirectory
 from app.service import EXTENSION, Service
 
 PATHS = ("/live", "/ready", "/metrics")
@@ -67,8 +66,13 @@ class Worker:
     """The WSGI application of a worker: the service; probes and explorer on binds of theirs."""
 
     def __init__(
-        self, app: Flask, settings: Settings, explorer: Flask | None = None
+        self,
+        app: Flask,
+        settings: Settings,
+        explorer: Flask | None = None,
+        refused: Sequence[str] = (),
     ) -> None:
+        """`refused` are the findings of a mapping that is not served (`app.server.reload`)."""
         self._app = app
         self._explorer = explorer
         self._operations_bind = settings.operations_bind
@@ -76,7 +80,7 @@ class Worker:
         threads, waiting = settings.threads, settings.threads * WAITING_PER_THREAD
         self._limit = RequestLimit(threads, waiting, settings.request_seconds)
         self._limit.register(app)
-        self.watch = Watch(checks(settings, app.extensions[EXTENSION]))
+        self.watch = Watch(checks(settings, app.extensions[EXTENSION], refused))
         self._seconds = settings.watch_seconds
 
     def start(self) -> None:
@@ -223,23 +227,22 @@ class Watch:
             time.sleep(seconds)
 
 
-def checks(settings: Settings, service: Service) -> Mapping[str, Check]:
+def checks(
+    settings: Settings, service: Service, refused: Sequence[str]
+) -> Mapping[str, Check]:
     """Return the checks of a deployment, by the part that they check."""
     parts: dict[str, Check] = {
         "source": lambda: check_source(service.adapter),
         "redis": lambda: check_redis(client),
         "guard": check_breakers,
+        "mapping": lambda: check_refused(refused),
     }
     client = connect(settings.redis_url)
-    if settings.state_directory:
-        state = StateDirectory(settings.state_directory)
-        parts["mapping"] = lambda: check_refused(state.refused)
     if directory := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         parts["counts"] = lambda: check_room(Path(directory))
     if keys := service.authenticator.keys:
-        # Keys once fetched go on being used.
-        missing = ("no key set has been fetched: no token can be checked",)
-        parts["identity"] = lambda: () if keys.freshen() else missing
+        missing = ("the key set cannot be fetched: no token can be checked",)
+        parts["identity"] = lambda: () if keys.current() else missing
     file = audit_file(settings)
     if file and settings.audit_failure == "refuse":
         parts["audit"] = lambda: check_audit(file)
@@ -263,16 +266,9 @@ def check_breakers() -> tuple[str, ...]:
     )
 
 
-def check_refused(file: Path) -> tuple[str, ...]:
+def check_refused(findings: Sequence[str]) -> tuple[str, ...]:
     """Check whether the last mapping that was to be served has been refused."""
-    try:
-        # The master may be about to write it.
-        problems = file.read_text("utf-8", "replace").splitlines()
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        return (f"what was refused cannot be read ({error.strerror})",)
-    return ("refused; the one before is served", *problems)
+    return ("refused; the one before is served", *findings) if findings else ()
 
 
 def check_room(directory: Path) -> tuple[str, ...]:

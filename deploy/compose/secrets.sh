@@ -22,7 +22,6 @@ keep() { # NAME UID: write standard input to a new file that belongs to UID
 # The service is 10001, Redis 999 and Grafana 472 in their images.
 [ -e secrets/seal_keys ] || openssl rand -base64 32 | tr '+/' '-_' | keep seal_keys 10001
 [ -e secrets/audit_key ] || openssl rand -base64 32 | keep audit_key 10001
-[ -e secrets/audit_chain_key ] || openssl rand -base64 32 | keep audit_chain_key 10001
 if ! [ -e secrets/redis_url ] || ! [ -e secrets/redis_accounts ]; then
   password=$(random)
   digest=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)

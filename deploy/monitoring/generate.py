@@ -161,7 +161,7 @@ ALERTS = (
         part_not_ready("identity"),
         "2m",
         "page",
-        "An instance never had a key set; every signed token is 503 there.",
+        "An instance has no key set; every signed token is 503 there.",
         "See whether the identity provider can be reached from it, and its certificate.",
     ),
     Alert(

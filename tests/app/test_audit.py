@@ -5,11 +5,11 @@ import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,13 @@ import responses
 from prometheus_client import REGISTRY
 
 from app.audit import FileSink, StreamSink
-from app.fhir.audit_event import AuditedResponse, read_event
+from app.config import SettingsError
+from app.fhir.audit_event import (
+    AuditedResponse,
+    Deployment,
+    audit_event,
+    read_event,
+)
 from tests.app.answers import raw
 from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
@@ -46,10 +52,6 @@ class Audited(NamedTuple):
             assert event["resourceType"] == "AuditEvent"
             assert not list(fhir_faults(event))
         return events
-
-    def compact(self) -> list[Event]:
-        """Return the events written so far, in the compact form."""
-        return [json.loads(line) for line in self.file.read_text().splitlines()]
 
     def last(self) -> Event:
         return self.events()[-1]
@@ -202,6 +204,12 @@ ANSWERS = [
     ("GET Encounter/1/_history", {}, ("history-instance", "4", 404, None)),
     ("DELETE Encounter/1", {}, (None, "4", 405, None)),
     ("OPTIONS Encounter/1", {}, (None, "0", 200, None)),
+    ("OPTIONS Canarivel", {}, (None, "4", 404, None)),
+    ("Canarivel Encounter/1", {}, (None, "4", 405, None)),
+    ("HEAD Encounter/Canarivel", {}, ("read", "4", 404, "client-1")),
+    ("GET Encounter/1", {"Authorization": ""}, ("read", "4", 401, None)),
+    ("GET Canarivel", BAD_TOKEN, (None, "4", 404, None)),
+    ("GET openapi.json", {}, (None, "0", 200, None)),
     ("GET Encounter/1", BAD_TOKEN, ("read", "4", 401, None)),
     ("GET metadata", {}, ("capabilities", "0", 200, None)),
 ]
@@ -261,48 +269,57 @@ def test_texts_that_are_no_unicode_are_audited(audited: Audited) -> None:
     assert brief(audited.last())[2] == "400 Bad Request"
 
 
-REQUESTS = [
-    "Encounter/1",
-    "Patient/12",
-    "Organization/H1",
-    "Organization",
-    "Encounter?patient=1,3&date=ge2024-03-14",
-    "Patient?_id=1,3",
-    "Encounter?patient=1&date=never",
-    "Encounter/Canarivel",
-    "nothing",
-    "metadata",
-]
+RESPONSES = (
+    [
+        AuditedResponse(
+            recorded="2025-06-01T10:00:00.000+00:00",
+            status=200,
+            request_id="request-1",
+            key="abcdefgh",
+            interaction="search-type",
+            resource_type="Encounter",
+            client="client-1",
+            address="192.0.2.7",
+            bundle="f6tmk2",
+            parameters=(("patient", digest("Patient/1")), ("_count", digest("100"))),
+            reason="planned visit",
+            returned="Encounter",
+            patients=dict.fromkeys(named, "8,9"),
+            others=("Organization/H1",),
+        )
+        for named in (
+            ["Patient/1", "Patient/3"],
+            [digest("Patient/1"), digest("Patient/3")],
+        )
+    ]
+    + [
+        AuditedResponse(
+            recorded="2025-06-01T10:00:00.000+00:00",
+            status=200,
+            request_id="request-2",
+            key="abcdefgh",
+            returned="Patient",
+            patients=dict.fromkeys(named, ""),
+        )
+        for named in (["Patient/1"], [digest("Patient/1")])
+    ]
+    + [
+        AuditedResponse(
+            recorded="2025-06-01T10:00:00.000+00:00",
+            status=status,
+            request_id="request-3",
+            key="abcdefgh",
+        )
+        for status in (404, 503)
+    ]
+)
 
 
-@pytest.mark.parametrize("patients", ["digest", "clear"])
-def test_both_forms_hold_the_same_facts(audit: Audit, patients: str) -> None:
-    """All but the time, the request id and the id of the Bundle, which differ anyway."""
-
-    both = []
-    for form in ("fhir", "compact"):
-        audited = audit(AUDIT_FORM=form, AUDIT_PATIENTS=patients)
-        audited.file.unlink(missing_ok=True)
-        answers = [raw(audited.served, "GET", path) for path in REQUESTS]
-        events = audited.events() if form == "fhir" else audited.compact()
-        read = [read_event(event) for event in events]
-        sent = [answer.headers["X-Request-Id"] for answer in answers]
-        assert [each.request_id for each in read] == sent
-        both.append([normal(each) for each in read])
-    assert both[0] == both[1]
-    assert {each.returned for each in both[0]} == {None, "Encounter", "Patient"}
-
-
-def normal(response: AuditedResponse) -> AuditedResponse:
-    """Return it without what differs anyway, and with tuples and lists alike."""
-    return replace(
-        response,
-        recorded="",
-        request_id="",
-        bundle=response.bundle and "id",
-        parameters=[list(each) for each in response.parameters],
-        others=list(response.others),
-    )
+@pytest.mark.parametrize("response", RESPONSES)
+def test_what_is_written_is_read_again(response: AuditedResponse) -> None:
+    event = audit_event(response, Deployment("0f3c", "https://a.example/fhir/v3", "A"))
+    assert not list(fhir_faults(event))
+    assert read_event(json.loads(json.dumps(event))) == response
 
 
 def test_events_go_to_stdout_where_that_is_the_choice(
@@ -410,6 +427,53 @@ def test_answers_go_on_when_the_disk_has_room_again(
     assert served.get("Encounter/1").status_code == 200
     assert len(target.read_text().splitlines()) == 1
     assert counted("events") == events + 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "null"])
+def test_a_sink_that_cannot_report_failure_is_refused(
+    audit: Audit, tmp_path: Path, kind: str
+) -> None:
+    target = tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(target)
+    elif kind == "null":
+        target.symlink_to(os.devnull)
+    else:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            listener.bind(str(target))
+    with pytest.raises(SettingsError) as raised:
+        audit(AUDIT=str(target))
+    assert "ENCOUNTERS_AUDIT" in str(raised.value)
+
+
+OPENING = """
+import sys
+from app.audit import check_stdout
+from app.config import SettingsError
+try:
+    check_stdout()
+except SettingsError:
+    sys.exit(2)
+"""
+
+
+def test_a_stdout_that_cannot_report_failure_is_refused(tmp_path: Path) -> None:
+    def status(stdout: object) -> int:
+        return start(OPENING, stdout=stdout).wait(60)
+
+    assert status(subprocess.DEVNULL) == 2
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with ours, theirs:
+        assert status(theirs) == 2
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert status(theirs) == 0
+    with (tmp_path / "file").open("wb") as file:
+        assert status(file) == 0
+    reading, writing = os.pipe()
+    assert status(writing) == 0
+    os.close(reading)
+    os.close(writing)
 
 
 WRITERS, LINES = "abc", 400

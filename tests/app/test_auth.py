@@ -17,7 +17,6 @@ from joserfc import jwe
 
 from app.auth import CACHE_SECONDS, Authenticator, Client
 from app.errors import IssueCode, UnauthenticatedError, UnavailableError
-from app.jwks import metadata_urls
 from tests.app import provider
 from tests.app.provider import INTROSPECTION_URL, Clock, bearer, ec, okp, rsa, sign
 
@@ -186,6 +185,25 @@ def test_a_verified_token_is_not_checked_again_until_it_expires(auth, key_set, c
     assert answered(auth, token) == 200
     clock.now += 32
     assert refused(auth, bearer(token)).code == IssueCode.EXPIRED
+
+
+def test_a_token_without_a_key_name_needs_a_provider_with_one_key(make, key_set):
+    nameless = sign(header={"kid": None})
+    assert answered(make(), nameless) == 401
+    encryption = {**okp("x", "X25519").as_dict(private=False), "use": "enc"}
+    signing = rsa().as_dict(private=False)
+    published = {"keys": [signing, encryption]}
+    key_set.upsert(responses.GET, provider.KEY_SET_URL, json=published)
+    assert answered(make(), nameless) == 200
+
+
+def test_a_key_for_one_algorithm_serves_no_other_and_costs_no_fetch(make, key_set):
+    published = provider.key_set(rsa(), alg="RS512")
+    key_set.upsert(responses.GET, provider.KEY_SET_URL, json=published)
+    auth = make()
+    assert answered(auth, sign(alg="RS512")) == 200
+    assert answered(auth, sign(alg="RS256")) == 401
+    assert calls(key_set) == 1
 
 
 def test_a_refusal_is_not_remembered(auth, clock):
@@ -515,7 +533,6 @@ def test_one_thread_is_enough_to_introspect(introspecting, key_set):
 # Addresses from the metadata of the issuer
 
 OPENID = f"{provider.ISSUER}.well-known/openid-configuration"
-OAUTH = f"{provider.ISSUER}.well-known/oauth-authorization-server"
 METADATA = {
     "issuer": provider.ISSUER,
     "jwks_uri": provider.KEY_SET_URL,
@@ -523,16 +540,14 @@ METADATA = {
 }
 
 
-@pytest.mark.parametrize("url", [OPENID, OAUTH])
-def test_the_metadata_of_the_issuer_names_both_addresses(make, key_set, url):
-    key_set.get(OPENID, status=404)
-    key_set.upsert(responses.GET, url, json=METADATA)
+def test_the_metadata_of_the_issuer_names_both_addresses(make, key_set):
+    key_set.get(OPENID, json=METADATA)
     says(key_set, **good())
     account = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
     auth = make(KEY_SET_URL=None, **account)
     for token in (sign(), sign(client_id="client-2"), OPAQUE):
         assert answered(auth, token) == 200
-    assert calls(key_set, url) == 1
+    assert calls(key_set, OPENID) == 1
     assert calls(key_set, INTROSPECTION_URL) == 1
 
 
@@ -553,7 +568,6 @@ def test_without_metadata_no_token_is_checked_until_it_is_there(
     make, key_set, monotonic, name
 ):
     key_set.get(OPENID, **WRONG[name])
-    key_set.get(OAUTH, status=404)
     retry = {"KEY_SET_RETRY_SECONDS": "10", "KEY_SET_SECONDS": "10"}
     auth = make(KEY_SET_URL=None, **retry)
     assert [answered(auth, sign()) for _ in range(5)] == [503] * 5
@@ -568,8 +582,8 @@ def test_without_metadata_no_token_is_checked_until_it_is_there(
     assert answered(auth, sign(rsa("new"))) == 200
 
 
-def test_an_issuer_with_a_path_has_its_metadata_at_two_places():
-    assert metadata_urls("https://auth.example.org/realms/a") == (
-        "https://auth.example.org/realms/a/.well-known/openid-configuration",
-        "https://auth.example.org/.well-known/oauth-authorization-server/realms/a",
-    )
+def test_an_issuer_with_a_path_has_its_metadata_below_it(make, key_set):
+    issuer = "https://auth.example.org/realms/a"
+    metadata = {**METADATA, "issuer": issuer}
+    key_set.get(f"{issuer}/.well-known/openid-configuration", json=metadata)
+    assert answered(make(KEY_SET_URL=None, ISSUER=issuer), sign(iss=issuer)) == 200

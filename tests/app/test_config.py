@@ -50,7 +50,8 @@ def faulty(variables: dict[str, str]) -> list[str]:
 
 
 def test_every_setting_is_used():
-    code = "\n".join(file.read_text("utf-8") for file in (ROOT / "app").rglob("*.py"))
+    files = [f for name in ("app", "explorer") for f in (ROOT / name).rglob("*.py")]
+    code = "\n".join(file.read_text("utf-8") for file in files)
     unused = [s.field for s in SETTINGS if not re.search(rf"\.{s.field}\b", code)]
     assert unused == []
 
@@ -129,8 +130,7 @@ BAD = [
     ("AUDIT", "/nowhere/audit.jsonl"),
     ("AUDIT_KEY", "secret"),
     ("AUDIT_KEY", f"secret {'A' * 32}"),
-    ("AUDIT_CHAIN_KEY", f"secret{'A' * 59}"),
-    ("AUDIT_FORM", "json"),
+    ("AUDIT_KEY", f"secret{'A' * 59}"),
     ("AUDIT_PATIENTS", "names"),
     ("AUDIT_FAILURE", "ignore"),
     ("AUDIT_ADDRESSES", "hashed"),
@@ -149,8 +149,6 @@ BAD = [
     ("EXPLORER_BIND", "8003"),
     ("EXPLORER_IDLE_MINUTES", "0"),
     ("EXPLORER_REASON", "always"),
-    ("STATE_DIRECTORY", "state"),
-    ("STATE_DIRECTORY", __file__),
     ("WATCH_SECONDS", "4"),
     ("WORKERS", "65"),
     ("THREADS", "x"),
@@ -199,7 +197,6 @@ GOOD = [
     ("BIND", "[::1]:8000", "bind", SAME),
     ("BIND", "unix:/run/encounters/http.sock", "bind", SAME),
     ("CLIENT_REQUESTS_PER_MINUTE", "OFF", "client_requests_per_minute", None),
-    ("STATE_DIRECTORY", "/nowhere/state", "state_directory", Path("/nowhere/state")),
     ("WORKERS", " ", "workers", 2),
     ("LOG_LEVEL", "DEBUG", "log_level", "debug"),
     (
@@ -232,7 +229,6 @@ EVERY_SECRET = {
     "INTROSPECTION_CLIENT_ID": "us",
     "INTROSPECTION_CLIENT_SECRET": "hush-introspection",
     "AUDIT_KEY": "hush" * 8,
-    "AUDIT_CHAIN_KEY": "chain" * 8,
     "EXPLORER_CLIENT_SECRET": "hush-explorer",
 }
 
@@ -488,7 +484,6 @@ def shipped(group: str, stage: str, etc: Path) -> dict[str, str]:
     Path(variables["ENCOUNTERS_SEAL_KEYS_FILE"]).write_text(SEAL_KEYS[0])
     key = mapping.parent.name.ljust(40, "k")
     Path(variables["ENCOUNTERS_AUDIT_KEY_FILE"]).write_text(key)
-    Path(variables["ENCOUNTERS_AUDIT_CHAIN_KEY_FILE"]).write_text(key[::-1])
     Path(variables["ENCOUNTERS_AUDIT"]).parent.mkdir(parents=True)
     return variables
 
@@ -509,7 +504,7 @@ def test_shipped_settings_are_complete_and_refuse_unaudited_responses(tmp_path):
     # Each has data of its own.
     for name in (
         *("base_url", "bind", "operations_bind", "mapping", "redis_url"),
-        *("audit", "audit_key", "audit_chain_key"),
+        *("audit", "audit_key"),
     ):
         assert len({getattr(each, name) for each in read.values()}) == 4, name
     # Spec 1 and 5: authentication domain and audience are those of an environment.

@@ -158,13 +158,23 @@ def given(tmp_path):
 
 @pytest.fixture
 def keys(clock, given):
-    return KeySource(given, KEY_SET_URL, clock=clock)
+    return KeySource(given, KEY_SET_URL, clock)
 
 
-def find(keys, name="rsa-1", algorithm="RS256"):
+@dataclass
+class Named:
+    """A token that names a key."""
+
+    kid: str
+
+    def headers(self):
+        return {"alg": "RS256", "kid": self.kid}
+
+
+def find(keys, name="rsa-1"):
     """Return the name of the key, or None where there is none for it."""
     with contextlib.suppress(InvalidKeyIdError):
-        return keys.find(name, algorithm).kid
+        return keys.for_token(Named(name)).get_by_kid(name).kid
 
 
 def test_a_key_set_is_fetched_once_while_it_is_fresh(keys, mock, clock):
@@ -198,18 +208,40 @@ def test_one_request_fetches_and_others_use_the_keys_at_hand(keys, mock, clock):
     assert len(mock.calls) == 2
 
 
-def test_old_keys_are_asked_for_first_and_serve_while_the_provider_is_away(
+def test_keys_serve_until_their_lifetime_ends_while_the_provider_is_away(
     keys, mock, clock
 ):
     find(keys)
     mock.upsert(responses.GET, KEY_SET_URL, status=503)
-    for seconds in (300 + USABLE_SECONDS, 86400):
-        clock.now += seconds
-        assert find(keys) == "rsa-1"
-    assert len(mock.calls) == 3
-    provider.publish(mock, rsa("rsa-2"))
+    clock.now += 300 + USABLE_SECONDS - 1
+    assert find(keys) == "rsa-1"
+    assert keys.current()
+    clock.now += 1
+    assert keys.current() is None
+    with pytest.raises(UnavailableError):
+        find(keys)
+    provider.publish(mock, rsa(), rsa("rsa-2"))
     clock.now += 10
+    assert find(keys) == "rsa-1"
+
+
+def test_the_first_token_after_a_quiet_night_is_checked_with_new_keys(
+    keys, mock, clock
+):
+    find(keys)
+    provider.publish(mock, rsa("rsa-2"))
+    clock.now += 300 + USABLE_SECONDS
     assert find(keys) is None
+    assert find(keys, "rsa-2") == "rsa-2"
+
+
+def test_the_key_set_is_the_same_object_until_its_keys_change(keys, mock, clock):
+    first = keys.current()
+    clock.now += 300
+    assert keys.current() is first
+    provider.publish(mock, rsa(), rsa("rsa-2"))
+    clock.now += 300
+    assert keys.current() is not first
 
 
 def test_a_new_key_is_found_at_once_or_after_the_pause(keys, mock, clock):
@@ -257,50 +289,6 @@ def test_threads_that_meet_cost_one_fetch_before_there_are_keys_and_for_unknown_
     assert len(mock.calls) == 3
 
 
-@pytest.fixture
-def another(clock, given, tmp_path):
-    """Return a function that makes the key source of another process."""
-    return lambda: KeySource(given, KEY_SET_URL, clock=clock, saved=tmp_path / "keys")
-
-
-def test_who_begins_while_the_provider_is_away_has_the_keys_of_others(
-    another, mock, clock
-):
-    find(another())
-    mock.upsert(responses.GET, KEY_SET_URL, status=503)
-    late = another()
-    assert find(late) == "rsa-1"
-    with pytest.raises(UnavailableError):
-        late.find("rsa-2", "RS256")
-    # Withdrawn meanwhile: that counts as soon as the provider is back.
-    provider.publish(mock, rsa("rsa-2"))
-    clock.now += 10
-    assert late.freshen() == 2
-    assert find(late) is None
-    # Who begins while it answers asks it.
-    assert find(another()) is None
-
-
-@pytest.mark.parametrize("kept", [None, b"", b"{", b'{"keys": [{"kty": "oct"}]}'])
-def test_what_was_kept_and_is_none_is_as_nothing(another, mock, tmp_path, kept):
-    if kept is not None:
-        (tmp_path / "keys").write_bytes(kept)
-    mock.upsert(responses.GET, KEY_SET_URL, status=503)
-    late = another()
-    with pytest.raises(UnavailableError):
-        late.find("rsa-1", "RS256")
-    assert late.freshen() == 0
-
-
-def test_no_private_part_of_a_key_is_kept(another, mock, tmp_path):
-    private = rsa().as_dict(private=True)
-    mock.upsert(responses.GET, KEY_SET_URL, json={"keys": [private]})
-    find(another())
-    (kept,) = json.loads((tmp_path / "keys").read_bytes())["keys"]
-    assert private.keys() - kept.keys() >= {"d", "p", "q"}
-    assert {each.name for each in tmp_path.iterdir()} == {"keys", "mapping.yaml"}
-
-
 BAD_ANSWERS = {
     "no connection": {"body": requests.ConnectionError("auth.example.org")},
     "time-out": {"body": requests.Timeout()},
@@ -323,7 +311,7 @@ def test_a_bad_answer_leaves_what_we_have(keys, mock, clock, caplog, name):
     assert find(keys) == "rsa-1"
     clock.now += 10
     with pytest.raises(UnavailableError) as caught:
-        keys.find("rsa-2", "RS256")
+        find(keys, "rsa-2")
     assert caught.value.headers == (("Retry-After", "10"),)
     assert {call.request.url for call in mock.calls} == {KEY_SET_URL}
     assert caplog.records
@@ -344,30 +332,6 @@ def test_without_keys_the_answer_names_the_seconds_to_the_next_try(keys, mock, c
     clock.now += 3.5
     assert find(keys) == "rsa-1"
     assert find(keys, "forged") is None
-
-
-def test_the_key_is_the_one_that_fits_name_and_algorithm(keys, mock, clock):
-    same, other = ec("same"), rsa("same")
-    for published, name, algorithm, found in (
-        ([rsa(), ec(), okp()], None, "RS256", "rsa-1"),
-        ([rsa(), ec(), okp()], None, "ES256", "ec-1"),
-        ([rsa(), ec(), okp()], None, "ES384", None),
-        ([rsa(), rsa("rsa-2")], None, "RS256", None),
-        ([other, same], "same", "ES256", "same"),
-        ([other, same], "same", "PS512", "same"),
-        ([rsa()], "rsa-1", "ES256", None),
-    ):
-        provider.publish(mock, *published)
-        clock.now += 300
-        assert find(keys, name, algorithm) == found
-    # A key for one algorithm serves no other, and asking so costs no fetch.
-    mock.upsert(responses.GET, KEY_SET_URL, json=provider.key_set(rsa(), alg="RS512"))
-    clock.now += 300
-    fetched = len(mock.calls) + 1
-    assert find(keys, "rsa-1", "RS512") == "rsa-1"
-    clock.now += 60
-    assert find(keys, "rsa-1", "RS256") is None
-    assert len(mock.calls) == fetched
 
 
 def _number(bits):

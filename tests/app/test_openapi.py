@@ -22,6 +22,7 @@ from schemathesis import Case, GenerationMode
 from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.parameters import SEARCH_PARAMETERS
+from app.middleware import CONTENT_TYPE
 from app.offer import OfferedParameter, compute_offer
 from app.openapi import openapi, search_parameters
 from app.service import EXTENSION
@@ -211,6 +212,54 @@ def test_every_operation_has_a_name_and_describes_failures() -> None:
         dated = "Last-Modified" in read["responses"]["200"]["headers"]
         assert ("If-Modified-Since" in names) == dated
         assert not read["responses"]["304"].get("content")
+
+
+def closed(node: Any) -> Any:
+    """Return a schema that allows no element but those that it names."""
+    if isinstance(node, list):
+        return [closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    more = {"additionalProperties": False} if node.get("type") == "object" else {}
+    return {**{name: closed(value) for name, value in node.items()}, **more}
+
+
+@pytest.mark.parametrize("kind", ResourceType)
+def test_every_element_that_is_served_is_named(
+    kind: ResourceType, served: Served
+) -> None:
+    description = described("full")
+    components = closed(description["components"])
+
+    def check(schema: Any, body: Any) -> None:
+        Draft4Validator({**schema, "components": components}).validate(body)
+
+    paths = description["paths"]
+    read = paths[f"/{kind}/{{id}}"]["get"]["responses"]
+    search = paths[f"/{kind}"]["get"]["responses"]
+    # A search of Patient needs a criterion.
+    genders = "male,female,other,unknown"
+    criteria = {"gender": genders} if kind is ResourceType.PATIENT else {}
+    for selection in ({}, {"_summary": "text"}, {"_elements": "id"}):
+        query = {"_count": "100", **criteria, **selection}
+        bundle = served.search(kind, query)
+        check(search["200"]["content"][CONTENT_TYPE]["schema"], bundle)
+        resources = [entry["resource"] for entry in bundle["entry"]]
+        for resource in resources:
+            if resource["resourceType"] == kind:
+                check(read["200"]["content"][CONTENT_TYPE]["schema"], resource)
+    check(
+        read["404"]["content"][CONTENT_TYPE]["schema"], served.get(f"{kind}/none").json
+    )
+
+
+def test_a_status_is_one_of_those_that_are_served() -> None:
+    schemas = described("full")["components"]["schemas"]
+    status = schemas["Encounter"]["properties"]["status"]
+    assert status["enum"] == [
+        *SEARCH_PARAMETERS[ResourceType.ENCOUNTER]["status"].codes
+    ]
+    assert "status" in schemas["Encounter"]["required"]
 
 
 def test_patterns_are_those_of_every_language() -> None:

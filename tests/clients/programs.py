@@ -8,7 +8,7 @@ import json, os
 from urllib.parse import parse_qsl, urlsplit
 from client import AuthenticatedClient
 from client.api.default import read_page, search_encounter_by_form as search
-from client.models import SearchEncounterByFormBody
+from client.models import Encounter, EncounterStatus, SearchEncounterByFormBody
 
 client = AuthenticatedClient(base_url=os.environ["BASE"], token=os.environ["TOKEN"])
 body = SearchEncounterByFormBody.from_dict({"patient": "Patient/158", "_count": 4})
@@ -18,6 +18,9 @@ while links := [link.url for link in pages[-1].link if link.relation == "next"]:
     arguments = {"field_id": query["_id"], "field_index": query["_index"]}
     arguments["field_search_after"] = query["_searchAfter"]
     pages.append(read_page.sync(client=client, **arguments))
+for entry in pages[0].entry:
+    assert isinstance(entry.resource, Encounter)
+    assert isinstance(entry.resource.status, EncounterStatus)
 print(json.dumps([page.to_dict() for page in pages]))
 """
 
@@ -42,6 +45,11 @@ while (data) {
 }
 const total: number | undefined = pages[0]?.total;
 if (total === undefined) throw new Error("no total");
+for (const { resource } of pages[0]?.entry ?? []) {
+  if (resource.resourceType !== "Encounter") throw new Error("no stay");
+  const status: "planned" | "in-progress" | "finished" = resource.status;
+  if (!status) throw new Error("no status");
+}
 console.log(JSON.stringify(pages));
 """
 

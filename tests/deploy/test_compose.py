@@ -58,7 +58,6 @@ def test_it_fits_the_schema_of_compose_files() -> None:
 
 
 def test_each_instance_runs_as_the_image_is_made_for() -> None:
-    assert "ENCOUNTERS_STATE_DIRECTORY=/var/lib/encounters" in DOCKERFILE
     for name in INSTANCES:
         service = composed()["services"][name]
         assert service["read_only"] is True
@@ -66,8 +65,6 @@ def test_each_instance_runs_as_the_image_is_made_for() -> None:
         assert "no-new-privileges:true" in service["security_opt"]
         # What a stop takes (docs/operators.md): requests under way.
         assert int(service["stop_grace_period"].removesuffix("s")) > 30
-        # Each has a state of its own, where the image expects it.
-        assert f"state-{name[-1]}:/var/lib/encounters" in service["volumes"]
 
 
 def test_what_is_mounted_is_there() -> None:

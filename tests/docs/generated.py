@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -12,15 +12,8 @@ from adapters.contract import ResourceType
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
 from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS, SearchParameter
 from app.audit import Digests
-from app.audit_chain import Chain
 from app.config import SETTINGS, Setting
-from app.fhir.audit_event import (
-    AuditedResponse,
-    Deployment,
-    audit_event,
-    compact_event,
-)
-from app.fhir.resources import Element
+from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
 from tests.live import ROOT
 
 FAULTY_MAPPING = """\
@@ -138,16 +131,13 @@ def refused_mapping() -> str:
 
 
 def audit_sizes() -> str:
-    """Return the table of the sizes of audit events, in both forms."""
-    rows = ["| Bytes of an event | FHIR | with a chain | compact | with a chain |\n"]
-    rows.append("|---|---|---|---|---|\n")
+    """Return the table of the sizes of audit events."""
+    base_url = "https://encounters.example.org/fhir/v3"
+    deployment = Deployment("0f3c9a51d2e84b67", base_url, "Demo PAS")
+    rows = ["| Event | Bytes |\n|---|---|\n"]
     for name, response in _responses():
-        sizes = [
-            f"{_size(response, form, chain):,}"
-            for form in (audit_event, compact_event)
-            for chain in (None, Chain("c" * 44))
-        ]
-        rows.append(f"| {' | '.join([name, *sizes])} |\n")
+        size = len(orjson.dumps(audit_event(response, deployment))) + len("\n")
+        rows.append(f"| {name} | {size:,} |\n")
     return "".join(rows)
 
 
@@ -186,22 +176,6 @@ def _response(
             for number in range(patients)
         },
     )
-
-
-def _size(
-    response: AuditedResponse,
-    form: Callable[[AuditedResponse, Deployment], Element],
-    chain: Chain | None,
-) -> int:
-    base_url = "https://encounters.example.org/fhir/v3"
-    deployment = Deployment("0f3c9a51d2e84b67", base_url, "Demo PAS")
-    if chain is None:
-        return len(orjson.dumps(form(response, deployment))) + len("\n")
-    lines: list[bytes] = []
-    for _ in range(2):
-        # The first event of a writer names none before it.
-        chain.write(form(response, deployment), lines.append)
-    return len(lines[-1])
 
 
 def _transcript(command: str, environ: dict[str, str]) -> str:

@@ -28,7 +28,7 @@ from app import observability
 from app.audit import TURN_SECONDS, Digests
 from app.cli import main
 from app.config import PREFIX, SETTINGS, Settings
-from app.fhir.audit_event import _SHORT, read_event
+from app.fhir.audit_event import Deployment, audit_event, read_event
 from app.redis_client import REDIS_SECONDS
 from tests.demo.running import get, offline_token
 from tests.docs.pages import OPERATORS, blocks, section, table, words, written
@@ -87,8 +87,7 @@ def test_the_minimal_settings_start(tmp_path: Path) -> None:
     mapping, seal_keys = tmp_path / "hospital.yaml", tmp_path / "seal_keys"
     mapping.touch()
     seal_keys.write_text("A" * 43 + "=\n")
-    for name in ("audit_key", "audit_chain_key"):
-        (tmp_path / name).write_text(name[6] * 44 + "\n")
+    (tmp_path / "audit_key").write_text("k" * 44 + "\n")
     shown = next(iter(blocks(section(PAGE, "Start"), "ini"))).text
     for folder in ("/etc/encounters", "/var/log/encounters"):
         shown = shown.replace(folder, str(tmp_path))
@@ -190,7 +189,7 @@ def test_what_is_a_groups_own_is_in_its_files() -> None:
 
 
 def test_the_access_line_and_the_audit_event_are_real_ones(demo: Demo) -> None:
-    shown, compact = blocks(section(PAGE, "Audit"), "json")
+    (shown,) = blocks(section(PAGE, "Audit"), "json")
     told = json.loads(shown.text)
     assert list(fhir_faults(told)) == []
     searched = f"{demo.base_url}/Encounter?patient=5&_count=1"
@@ -198,9 +197,6 @@ def test_the_access_line_and_the_audit_event_are_real_ones(demo: Demo) -> None:
     lines = (demo.directory / "audit.jsonl").read_text("utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     assert any(_shape(event) == _shape(told) for event in events)
-    one, other = read_event(told), read_event(json.loads(compact.text))
-    assert list(map(list, one.parameters)) == other.parameters
-    assert replace(one, parameters=(), others=()) == replace(other, parameters=())
     log = (demo.directory / "service.log").read_text("utf-8").splitlines()
     written_lines = [json.loads(line) for line in log if line.startswith("{")]
     real = next(line for line in written_lines if line["logger"] == "app.access")
@@ -208,22 +204,19 @@ def test_the_access_line_and_the_audit_event_are_real_ones(demo: Demo) -> None:
     assert list(real) == list(json.loads(access.text))
 
 
-def test_the_parts_of_compact_events_are_on_the_page() -> None:
-    named = {
-        key
-        for row in table(section(PAGE, "Audit"), "Part")
-        for key in row[1].split(", ")
-    }
-    assert named == {*_SHORT.values(), "site", "url", "map", "id", "prev", "mac"}
-
-
 def test_the_commands_find_a_patient(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, compact = blocks(section(PAGE, "Audit"), "json")
+    (shown_event,) = blocks(section(PAGE, "Audit"), "json")
     digests = Digests("k" * 44)
-    event = json.loads(compact.text)
-    event |= {"key": digests.fingerprint, "pat": {digests.of("Patient/42"): "8"}}
+    response = read_event(json.loads(shown_event.text))
+    response = replace(
+        response,
+        key=digests.fingerprint,
+        patients={digests.of("Patient/42"): "8"},
+    )
+    deployment = Deployment("0f3c", "https://encounters.example.org/fhir/v3", "Demo")
+    event = audit_event(response, deployment)
     file = tmp_path / "audit.jsonl"
     file.write_text(json.dumps(event) + "\n")
     monkeypatch.setenv(f"{PREFIX}AUDIT", str(file))

@@ -63,7 +63,7 @@ def test_commands_can_be_typed() -> None:
                 command.make_context(words[0], words[1:], context)
                 break
             _, *words = words
-            command = command.commands[words[0]]
+            command = command.get_command(context, words[0])
 
 
 def test_checks_that_it_names_are_those_of_the_doctor() -> None:

@@ -248,7 +248,6 @@ class Deployment:
         self.secrets.mkdir()
         self.write_secret("SEAL_KEYS", seal_key())
         self.write_secret("AUDIT_KEY", audit_key())
-        self.write_secret("AUDIT_CHAIN_KEY", audit_key())
         self.write_secret("REDIS_URL", redis_url)
         self.write_secret("INTROSPECTION_CLIENT_SECRET", "first-secret")
         self.write_secret("PAS_URL", self.database.account("first", "first"))

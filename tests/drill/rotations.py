@@ -11,7 +11,9 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from app.cli import main as encounters
+import orjson
+
+from app.fhir.audit_event import UNREADABLE, read_event
 from tests.app import provider
 from tests.certificates import certify
 from tests.drill.clients import TOKEN_REQUESTS, Client, running
@@ -68,14 +70,10 @@ class Rotations:
     ) -> None:
         self._deployment, self._redis, self._clients = deployment, redis, clients
         self._reloads = 0
-        self._chain_keys = deployment.directory / "chain-keys"
-        self._chain_keys.mkdir()
-        self._keep_chain_key()
         never = frozenset[int]()
         self.kinds: tuple[tuple[str, Callable[[], None], frozenset[int]], ...] = (
             ("the key of pages", self._seal_keys, never),
             ("the key of audit digests", self._audit_key, never),
-            ("the key of the audit chain", self._chain_key, never),
             ("the database account, by a second one", self._account, never),
             ("its password, the account stays", self._password, AWAY),
             ("the password of Redis", self._redis_password, never),
@@ -89,10 +87,11 @@ class Rotations:
         """Yield what was not as it must be, apart from responses."""
         if self._deployment.introspection.refused:
             yield "introspection was refused"
-        keys = sorted(map(str, self._chain_keys.iterdir()))
-        options = [option for key in keys for option in ("--key", key)]
-        if encounters(["audit", "verify", *options, str(self._deployment.audit)]):
-            yield "the audit chain does not hold"
+        try:
+            for line in self._deployment.audit.read_bytes().splitlines():
+                read_event(orjson.loads(line))
+        except UNREADABLE:
+            yield "an audit event is not whole"
 
     def until_all_have(self, done: int) -> None:
         """Wait until each client has done so many things more."""
@@ -114,14 +113,6 @@ class Rotations:
 
     def _audit_key(self) -> None:
         self._replace("AUDIT_KEY", audit_key())
-
-    def _chain_key(self) -> None:
-        self._replace("AUDIT_CHAIN_KEY", audit_key())
-        self._keep_chain_key()
-
-    def _keep_chain_key(self) -> None:
-        key = self._deployment.read_secret("AUDIT_CHAIN_KEY")
-        (self._chain_keys / str(self._reloads)).write_text(key)
 
     def _account(self) -> None:
         database = self._deployment.database

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any, NoReturn
@@ -27,8 +26,6 @@ from app.server import health
 from app.server.health import RequestLimit, Watch, Worker
 from app.server.reload import (
     RefusedError,
-    StateDirectory,
-    can_serve,
     check_mapping,
     source_problems,
 )
@@ -126,16 +123,11 @@ def test_parts_that_are_optional_are_reported_alone() -> None:
 def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
     away = connect(f"redis://{HOST}:{free_ports()}/0")
     assert health.check_redis(away) == ("does not answer (ConnectionError)",)
-    file = tmp_path / "refused"
-    assert health.check_refused(file) == ()
-    file.write_text("a.yaml:1:1: wrong\nb", "utf-8")
-    assert health.check_refused(file)[1:] == ("a.yaml:1:1: wrong", "b")
-    # In the middle of being written, and where it cannot be read at all.
-    file.write_bytes("é".encode()[:1])
-    assert len(health.check_refused(file)) == 2
-    file.unlink()
-    file.mkdir()
-    assert health.check_refused(file)
+    assert health.check_refused(()) == ()
+    assert health.check_refused(("a.yaml:1:1: wrong", "b"))[1:] == (
+        "a.yaml:1:1: wrong",
+        "b",
+    )
     assert health.check_room(tmp_path) == ()
     assert health.check_room(tmp_path / "nowhere")
     folder = tmp_path / "audit"
@@ -154,16 +146,16 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
 def test_keys_once_fetched_are_enough(hospital: Path) -> None:
     clock = provider.Clock()
     settings = provider.settings(hospital, KEY_SET_SECONDS="10")
-    keys = KeySource(settings, provider.KEY_SET_URL, clock=clock)
+    keys = KeySource(settings, provider.KEY_SET_URL, clock)
     with responses.RequestsMock() as mock:
         mock.get(provider.KEY_SET_URL, status=503)
-        assert not keys.freshen()
+        assert not keys.current()
         clock.now += 60
         provider.publish(mock, provider.rsa())
-        assert keys.freshen()
+        assert keys.current()
         mock.upsert(responses.GET, provider.KEY_SET_URL, status=503)
         clock.now += 60
-        assert keys.freshen()
+        assert keys.current()
 
 
 # ---- the limit on requests
@@ -284,29 +276,19 @@ def test_a_source_that_hangs_counts_as_away() -> None:
     assert source_problems(_Adapter(Problem("x")), 60) == (Problem("x"),)  # type: ignore[arg-type]
 
 
-def test_what_passes_is_kept_and_what_is_refused_is_not(
+def test_a_mapping_that_passes_is_returned_with_the_files_it_was_read_from(
     hospital: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    state = StateDirectory(tmp_path)
     base_url = "https://127.0.0.1/fhir/v3"
     settings = provider.settings(hospital, THREADS="2", BASE_URL=base_url)
-    assert not can_serve(settings, state)
     with caplog.at_level(logging.WARNING):
-        check_mapping(settings, state)
+        report = check_mapping(settings)
     (record,) = [r for r in caplog.records if r.name == "app.server.reload"]
     assert record.data == {"sources": ["Tiny hospital"]}, "as many as threads"  # type: ignore[attr-defined]
-    assert can_serve(settings, state)
-    kept = state.mapping.read_bytes()
+    assert report["files"] == {str(hospital): hospital.read_text("utf-8")}
+    # Identifiers of examples are for this machine alone.
+    with pytest.raises(RefusedError, match="loopback"):
+        check_mapping(provider.settings(hospital))
     hospital.write_text(mapping_text(EDGES).replace("name:", "nmae:"), "utf-8")
     with pytest.raises(RefusedError, match="nmae"):
-        check_mapping(settings, state)
-    assert state.mapping.read_bytes() == kept
-    assert can_serve(settings, state)
-    assert not can_serve(replace(settings, mapping=tmp_path / "other.yaml"), state)
-    # Identifiers of examples are for this machine alone.
-    assert not can_serve(provider.settings(hospital), state)
-    for incomplete in (b"", b"{}"):
-        state.mapping.write_bytes(incomplete)
-        assert not can_serve(settings, state)
-    state.mapping.unlink()
-    assert not can_serve(settings, state)
+        check_mapping(settings)

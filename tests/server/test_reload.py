@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -10,10 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from werkzeug.wrappers import Request, Response
 
-from tests.app import provider
-from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import free_ports
 from tests.redis_server import RedisServer
@@ -27,6 +25,7 @@ from tests.server.slow_source import READ
 from toolkit.contract.hospital import EDGES
 
 REFUSED = "refused; the one before is served"
+CLIENTS = 4
 
 
 @pytest.fixture
@@ -46,9 +45,8 @@ def mapping(tmp_path: Path) -> Path:
 
 @contextmanager
 def served(mapping: Path, redis: RedisServer, **settings: str) -> Iterator[Running]:
-    """Serve a mapping, with a state directory beside it."""
-    state = str(mapping.parent / "state")
-    chosen = {"REDIS_URL": redis.url, "STATE_DIRECTORY": state, **settings}
+    """Serve a mapping."""
+    chosen = {"REDIS_URL": redis.url, **settings}
     with running(mapping.parent, mapping, **chosen) as service:
         yield service
 
@@ -111,8 +109,8 @@ def test_a_mapping_that_passes_is_loaded_and_searches_go_on(
     assert next_page(service)
 
 
-def restart_a_worker(service: Running) -> None:
-    """End a worker, and wait for another: it loads what passed last."""
+def replace_worker(service: Running) -> None:
+    """End a worker as `kill -9` does, and wait for the one that takes its place."""
     (worker,) = service.workers()
     worker.kill()
     service.until(lambda: service.workers() not in ([], [worker]))
@@ -138,44 +136,74 @@ def test_a_mapping_that_is_refused_changes_nothing(
         assert all(str(mapping.parent) in text for text in problems)
         assert service.events("mapping refused")[-1]["problems"] == problems
         assert service.page(link).status == 200
-        restart_a_worker(service)
+        replace_worker(service)
         assert name(service) == "First"
+        assert refusal(service) == problems
         change(mapping.with_name(file), new, old)
         hang_up(service)
         good = {"ready": True, "problems": []}
         service.until(lambda good=good: service.part("mapping") == good)
 
 
-def test_files_that_are_gone_or_half_written_harm_nobody(
+def test_a_worker_that_is_killed_while_files_are_faulty_or_gone_is_replaced(
     service: Running, mapping: Path
 ) -> None:
-    mapping.write_text("mapping: 1\nextend: ba", "utf-8")
-    mapping.with_name("base.yaml").unlink()
-    restart_a_worker(service)
+    files = [mapping, mapping.with_name("base.yaml"), mapping.with_name("ours.yaml")]
+    for file in files:
+        # In the middle of being written.
+        file.write_text("mapping: 1\nextend: ba", "utf-8")
+    replace_worker(service)
     assert name(service) == "First"
-    mapping.unlink()
+    assert service.get(READ).status == 200
+    for file in files:
+        file.unlink()
+    replace_worker(service)
+    assert name(service) == "First"
+    assert service.get(READ).status == 200
     hang_up(service)
     assert refusal(service)
+    replace_worker(service)
     assert name(service) == "First"
 
 
-def test_a_restart_with_a_bad_mapping_serves_what_passed_last(
+def test_no_request_is_lost_while_mappings_are_reloaded(
+    mapping: Path, redis_server: RedisServer
+) -> None:
+    end = Event()
+
+    def read_on(service: Running) -> list[int]:
+        statuses = []
+        while not end.is_set():
+            statuses.append(service.get(READ).status)
+        return statuses
+
+    with (
+        served(mapping, redis_server, WORKERS="2") as service,
+        ThreadPoolExecutor(CLIENTS) as threads,
+    ):
+        clients = [threads.submit(read_on, service) for _ in range(CLIENTS)]
+        try:
+            for old, new in (
+                ("First", "Second"),
+                ("name:", "nmae:"),
+                ("nmae:", "name:"),
+            ):
+                change(mapping, old, new)
+                hang_up(service)
+        finally:
+            end.set()
+        statuses = [status for client in clients for status in client.result()]
+        assert name(service) == "Second"
+    assert len(statuses) > 10 * CLIENTS
+    assert set(statuses) == {200}
+
+
+def test_a_start_with_a_bad_mapping_fails_with_its_findings(
     mapping: Path, redis_server: RedisServer
 ) -> None:
     with served(mapping, redis_server) as service:
         assert name(service) == "First"
-    change(mapping, "name:", "nmae:")
-    with served(mapping, redis_server) as service:
-        assert name(service) == "First"
-        assert refusal(service)
-    # Another file has not passed yet.
-    other = mapping.rename(mapping.with_name("other.yaml"))
-    assert "'nmae' is not a key" in refused_start(other)
-
-
-def test_a_first_start_with_a_bad_mapping_fails_with_its_findings(
-    mapping: Path,
-) -> None:
+    # That it has been served before changes nothing.
     change(mapping, "name:", "nmae:")
     assert "'nmae' is not a key" in refused_start(mapping)
     change(mapping, "nmae:", "name:")
@@ -188,9 +216,7 @@ def test_a_first_start_with_a_bad_mapping_fails_with_its_findings(
 
 def refused_start(mapping: Path) -> str:
     """Start a service that refuses; return what it says."""
-    state = str(mapping.parent / "state")
-    environ = service_environ(mapping, free_ports(2), STATE_DIRECTORY=state)
-    status, said = refused(environ)
+    status, said = refused(service_environ(mapping, free_ports(2)))
     assert status == 2, said
     return said
 
@@ -211,50 +237,35 @@ def test_a_source_that_is_away_is_a_warning(
         service.until(lambda: service.get(READ).status == 200)
 
 
-def test_keys_outlive_the_workers_that_fetched_them(
+def test_secrets_whose_files_are_gone_keep_what_they_held(
     mapping: Path, redis_server: RedisServer
 ) -> None:
-    away = Event()
-
-    @Request.application
-    def keys(_request: Request) -> Response:
-        if away.is_set():
-            return Response(status=503)
-        return answer(provider.key_set(provider.rsa()))
-
-    with (
-        serving(keys) as address,
-        served(mapping, redis_server, KEY_SET_URL=f"{address}/keys") as service,
-    ):
-        assert service.get(READ).status == 200
-        away.set()
-        hang_up(service)
-        assert service.get(READ).status == 200
-        assert service.get(READ, provider.sign(provider.rsa("new"))).status == 503
-
-
-def test_a_secret_whose_file_is_gone_keeps_what_it_held(
-    mapping: Path, redis_server: RedisServer
-) -> None:
-    secret, url = mapping.with_name("url"), f"sqlite:///{mapping.with_name('pas.db')}"
-    secret.write_text(f"{url}\n")
-    change(mapping.with_name("base.yaml"), url, "{env: PAS_URL}")
-    state = str(mapping.with_name("state"))
-    chosen = {"REDIS_URL": redis_server.url, "STATE_DIRECTORY": state}
-    environ = {"PAS_URL_FILE": str(secret)}
-    with running(mapping.parent, mapping, environ, **chosen) as service:
-        secret.unlink()
-        hang_up(service)
-        assert any("PAS_URL_FILE" in problem for problem in refusal(service))
-        assert service.get(READ).status == 200
+    url, redis = mapping.with_name("url"), mapping.with_name("redis")
+    address = f"sqlite:///{mapping.with_name('pas.db')}"
+    url.write_text(f"{address}\n")
+    redis.write_text(redis_server.url)
+    change(mapping.with_name("base.yaml"), address, "{env: PAS_URL}")
+    environ = {"PAS_URL_FILE": str(url), "ENCOUNTERS_REDIS_URL_FILE": str(redis)}
+    with running(mapping.parent, mapping, environ, REDIS_URL="") as service:
+        for file, named in ((url, "PAS_URL_FILE"), (redis, "ENCOUNTERS_REDIS_URL")):
+            held = file.read_text()
+            file.unlink()
+            replace_worker(service)
+            assert service.get(READ).status == 200
+            hang_up(service)
+            assert any(named in text for text in refusal(service))
+            assert service.get(READ).status == 200
+            file.write_text(held)
 
 
-def test_nothing_is_left_where_no_state_is_wanted(
+def test_a_service_leaves_nothing_on_the_disk(
     mapping: Path, redis_server: RedisServer, tmp_path: Path
 ) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
+    before = set(os.listdir(tmp_path))
     environ = {"TMPDIR": str(temporary)}
     with running(mapping.parent, mapping, environ, REDIS_URL=redis_server.url):
         assert len(os.listdir(temporary)) == 1
     assert os.listdir(temporary) == []
+    assert set(os.listdir(tmp_path)) - before <= {"log"}

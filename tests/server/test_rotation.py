@@ -99,7 +99,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     secrets = {
         "SEAL_KEYS": Fernet.generate_key().decode(),
         "AUDIT_KEY": "o" * 44,
-        "AUDIT_CHAIN_KEY": "p" * 44,
         "REDIS_URL": redis.url,
         "INTROSPECTION_CLIENT_SECRET": "o" * 32,
         "PAS_URL": url,
@@ -116,7 +115,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
             "INTROSPECTION_URL": f"{address}/introspect",
             "INTROSPECTION_CLIENT_ID": "encounters",
             "AUDIT": str(directory / "audit.jsonl"),
-            "STATE_DIRECTORY": str(directory / "state"),
         }
         with running(directory, mapping, environ, **settings) as service:
             yield Deployed(service, directory, redis, introspection)
@@ -129,12 +127,11 @@ def audit(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[..., tuple[int, str]]:
-    """Return a function that runs `encounters audit` with the present keys."""
+    """Return a function that runs `encounters audit` with the present key."""
 
     def run(*arguments: str) -> tuple[int, str]:
-        for name in ("AUDIT_KEY", "AUDIT_CHAIN_KEY"):
-            file = deployment.directory / name.lower()
-            monkeypatch.setenv(f"ENCOUNTERS_{name}_FILE", str(file))
+        file = deployment.directory / "audit_key"
+        monkeypatch.setenv("ENCOUNTERS_AUDIT_KEY_FILE", str(file))
         status = main(["audit", *arguments, str(deployment.directory / "audit.jsonl")])
         return status, capsys.readouterr().out
 
@@ -179,14 +176,6 @@ def test_the_key_of_the_audit(
     assert (status, table.count("read")) == (0, before.count("read") + 2)
     status, table = audit("who", "Patient/1")
     assert (status, table.count("read")) == (1, 1)
-
-
-def test_the_key_of_the_chain(
-    deployment: Deployed, audit: Callable[..., tuple[int, str]]
-) -> None:
-    old = rotated(deployment, "audit_chain_key")
-    assert audit("verify", "--key", old)[0] == 0
-    assert audit("verify")[0] == 1
 
 
 def test_the_address_of_the_database(deployment: Deployed) -> None:

@@ -44,8 +44,7 @@ def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
     key.write_text(Fernet.generate_key().decode() + "\n")
     environ = {
         "GUNICORN_CMD_ARGS": "--workers=2",
-        # As the unit has them: the state, and secrets from files.
-        "STATE_DIRECTORY": str(tmp_path / "state"),
+        # As the unit has them: secrets from files.
         "ENCOUNTERS_SEAL_KEYS_FILE": str(key),
     }
     settings = {"REDIS_URL": redis_server.url, "SEAL_KEYS": ""}
@@ -53,7 +52,6 @@ def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
         assert service.get(READ).status == 200
         assert service.page("Encounter?_count=1").status == 200
         service.until(lambda: len(service.workers()) == 2)
-        assert (tmp_path / "state" / "mapping.kept").is_file()
         assert psutil.Process(service.process.pid).name() == psutil.Process().name()
         for worker in service.workers():
             soft, _ = worker.rlimit(resource.RLIMIT_CORE)
@@ -91,10 +89,6 @@ def test_what_it_cannot_start_with_is_reported_whole(tmp_path: Path) -> None:
         assert status == 2
         assert "ENCOUNTERS_THREADS" in text
         assert "ENCOUNTERS_ISSUER" in text
-    state = {"STATE_DIRECTORY": "/proc/nowhere"}
-    status, text = refused(service_environ(mapping, free_ports(2), **state))
-    assert status == 2
-    assert "ENCOUNTERS_STATE_DIRECTORY" in text
     mapping.write_text("mapping: 1\n", "utf-8")
     status, text = refused(service_environ(mapping, free_ports(2)), GUNICORN)
     assert status == 2
@@ -106,20 +100,14 @@ def test_a_connection_without_verified_tls_is_refused(tmp_path: Path) -> None:
     mapping = tmp_path / "hospital.yaml"
     mapping.write_text(mapping_text(EDGES).replace(", may_write: true", ""), "utf-8")
     environ = {"PAS_URL": "postgresql://us:hunter2@pas.invalid/pas"}
-    state = {"STATE_DIRECTORY": str(tmp_path / "state")}
     first = free_ports(2)
-    status, text = refused(service_environ(mapping, first, environ, **state))
+    status, text = refused(service_environ(mapping, first, environ))
     assert status == 2
     assert "ENCOUNTERS_UNVERIFIED_TLS=database" in text
     assert "sslmode=verify-full" in text
     assert not re.search("hunter2|pas.invalid|Traceback", text)
-    # Nor is a mapping served that has passed while it was allowed.
-    settings = {**state, "UNVERIFIED_TLS": "database"}
-    with running(tmp_path, mapping, environ, **settings) as service:
+    with running(tmp_path, mapping, environ, UNVERIFIED_TLS="database") as service:
         assert service.get(READ).status == 503
-    status, text = refused(service_environ(mapping, first, environ, **state))
-    assert status == 2
-    assert "ENCOUNTERS_UNVERIFIED_TLS=database" in text
     status, text = refused(
         service_environ(mapping, first, environ, REDIS_URL="redis://redis.invalid")
     )

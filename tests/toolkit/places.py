@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-MAPPINGS = Path(__file__).parents[3] / "mappings"
+MAPPINGS = Path(__file__).parents[2] / "mappings"
 DEMO = MAPPINGS / "demo" / "demo.yaml"
 
 

@@ -14,7 +14,7 @@ from adapters.sql.query import ALWAYS
 from demo.hospital import fill
 from toolkit.lineage import TracedField, trace
 
-DEMO = Path(__file__).parents[3] / "mappings" / "demo" / "demo.yaml"
+DEMO = Path(__file__).parents[2] / "mappings" / "demo" / "demo.yaml"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from toolkit.contract.hospital import EDGES
 
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
 GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
-SAMPLE = Path(__file__).parents[2] / "gnuhealth" / "sample.sqlite.xz"
+SAMPLE = Path(__file__).parents[1] / "gnuhealth" / "sample.sqlite.xz"
 
 STAY = """\
 sejour_id: 900001

@@ -13,7 +13,7 @@ from adapters.mapping.schema import profile_schema
 from app.cli import main
 from toolkit.schema import schema_of_mappings
 
-MAPPINGS = Path(__file__).parents[3] / "mappings"
+MAPPINGS = Path(__file__).parents[2] / "mappings"
 PROFILES = sorted((MAPPINGS / "profiles").glob("*.yaml"))
 SHIPPED = {
     file

@@ -1,8 +1,8 @@
 """The check engine: checks, their results, and what these mean for a mapping.
 
 A `Check` yields its results, `Finding`s and `Measurement`s. `run_in_turn` and `run_at_once`
-limit and collect them for `mapping check --live`, `doctor` and `doctor --conformance`. An
-adapter whose source can be checked is `Inspectable`.
+limit and collect them for `mapping check --live` and `doctor`. An adapter whose source can be
+checked is `Inspectable`.
 
 The adapters read samples of rows and counts of codes; what these mean for the mapping is
 decided here: invalid rows, codes without an entry, fields that no row fills, doubtful times.
@@ -22,15 +22,12 @@ from enum import StrEnum
 from functools import partial
 from typing import (
     NamedTuple,
-    Protocol,
     Self,
     TypeAlias,
     TypeVar,
-    runtime_checkable,
 )
 
 from adapters.contract import (
-    Adapter,
     Criterion,
     DateCriterion,
     DateValue,
@@ -39,7 +36,6 @@ from adapters.contract import (
     ReferenceCriterion,
     ResourceType,
     RowFault,
-    SearchQuery,
     StringCriterion,
     Token,
     TokenCriterion,
@@ -269,19 +265,6 @@ def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
     began = clock.perf_counter()
     answer = call()
     return answer, round((clock.perf_counter() - began) * 1000, 1)
-
-
-@runtime_checkable
-class Legible(Protocol):
-    """An adapter that can explain a search with its values."""
-
-    def explain_values(self, query: SearchQuery) -> str:
-        """Return what would be sent, with its values."""
-
-
-def with_values(adapter: Adapter) -> Callable[[SearchQuery], str]:
-    """Return what explains a search, with its values where the adapter can."""
-    return adapter.explain_values if isinstance(adapter, Legible) else adapter.explain
 
 
 RULES_OF_CODES = ("no entry for ", "required and empty")

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
@@ -117,20 +116,6 @@ _COLONS = re.compile(
 )
 
 
-def literal(value: object) -> str:
-    """Return a value as SQL; times as texts (ISO 8601)."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, int | float | Decimal):
-        return str(value)
-    if isinstance(value, bytes):
-        return f"X'{value.hex()}'"
-    text = value.isoformat(" ") if isinstance(value, datetime) else str(value)
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _limit(statement: Select, rows: int) -> Select:
     return statement.limit(rows)
 
@@ -160,14 +145,6 @@ class Dialect:
     is missing; `denied` are those about one that the account may not read, each with the
     GRANT that it lacks; `invalid_option` names the option of the address that the driver
     refuses, "" for an unknown one, None for other errors.
-
-    For people: `literal` writes a value into a statement that somebody pastes into the
-    client of the database, `session` gives its session what connections of the service have,
-    and `end` ends a statement there.
-
-    Privileges: `grant` allows an account to read a table, "" where there are no accounts;
-    `access` is what reaches the database and each schema. `schema` is that of the tables that
-    a SELECT names without one.
 
     Where the database reports it: `rows_read` runs a compiled statement and counts, `scanned`
     names the tables, or their aliases, that its plan reads whole, `origins`
@@ -201,12 +178,6 @@ class Dialect:
     refusals: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     denied: Mapping[str, str] = field(default_factory=dict)
-    literal: Callable[[object], str] = literal
-    session: str = ""
-    end: str = ";"
-    access: tuple[str, ...] = ()
-    grant: str = "GRANT SELECT ON {table} TO {account};"
-    schema: str = ""
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
     rows_read: Callable[[sa.Connection, str, Any], RowsRead | None] = lambda *_: None
     scanned: Callable[[sa.Connection, str, Any], Collection[str]] = lambda *_: ()

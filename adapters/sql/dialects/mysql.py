@@ -25,7 +25,6 @@ from adapters.sql.dialects.base import (
     Transport,
     description,
     execute,
-    literal,
     pooled,
 )
 from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
@@ -94,10 +93,6 @@ def _instant(text: str) -> object:
 def _literal(moment: datetime, _conversions: object = None) -> str:
     # A literal has no zone; that of the session is UTC.
     return escape_datetime(moment.astimezone(UTC) if moment.tzinfo else moment)
-
-
-def _written(value: object) -> str:
-    return _literal(value) if isinstance(value, datetime) else literal(value)
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
@@ -285,13 +280,10 @@ DIALECT = Dialect(
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
     rows_read=_rows_read,
     scanned=_scanned,
-    literal=_written,
-    session=f"SET NAMES utf8mb4; SET SESSION {_SESSION};",
     # MariaDB names the database as well.
     denied={
         r"denied to user .* for table (?:`[^`]+`\.)?[`']([^`']+)": "GRANT SELECT ON"
     },
-    schema="{database}",
     origins=_origins,
     status=_status,
     folds_names=True,

@@ -5,7 +5,7 @@ has not been tried on a server.
 """
 
 import re
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,7 +22,6 @@ from adapters.sql.dialects.base import (
     any_true,
     description,
     execute,
-    literal,
     pooled,
 )
 from adapters.sql.dialects.folding import translated
@@ -124,12 +123,6 @@ def _code(error: BaseException) -> str:
     return str(getattr(error.args[0] if error.args else None, "full_code", ""))
 
 
-def _written(value: object) -> str:
-    if isinstance(value, datetime):
-        return f"TIMESTAMP {literal(value)}"
-    return f"DATE {literal(value)}" if isinstance(value, date) else literal(value)
-
-
 class _Char(sa.types.UserDefinedType[str]):
     """CHAR: SQLAlchemy's own becomes VARCHAR2 in a CAST."""
 
@@ -156,10 +149,5 @@ DIALECT = Dialect(
     # ORA-00900 to 00999: syntax, names, and columns that are two.
     unknowns="ORA-(009..|01031|01722|12704|18014)",
     # ORA-00942 does not say which table, nor whether it is missing or denied.
-    literal=_written,
-    # SQL*Plus asks for the value of &name, and ends a statement at an empty line.
-    session=f"SET DEFINE OFF SQLBLANKLINES ON\n{_SESSION};",
-    access=("GRANT CREATE SESSION TO {account};",),
-    grant="GRANT READ ON {table} TO {account};",
     missing=(r"ORA-00904: ([\w.$#\"]+): invalid identifier",),
 )

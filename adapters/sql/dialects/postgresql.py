@@ -29,7 +29,6 @@ from adapters.sql.dialects.base import (
     any_true,
     description,
     execute,
-    literal,
     pooled,
 )
 from adapters.sql.dialects.folding import translated
@@ -444,10 +443,6 @@ def _clock(now: datetime) -> tuple[str, str]:
     return now.isoformat(" "), midnight.isoformat(" ")
 
 
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else literal(value)
-
-
 DIALECT = Dialect(
     engine=_engine,
     transport=_transport,
@@ -473,13 +468,6 @@ DIALECT = Dialect(
         rf"(?im){_DENIED}.*? schema (\S+)$": "GRANT USAGE ON SCHEMA",
         rf"(?im){_DENIED}.* (\S+)$": "GRANT SELECT ON",
     },
-    session="SET TimeZone = 'UTC';",
-    literal=_written,
-    access=(
-        "GRANT CONNECT ON DATABASE {database} TO {account};",
-        "GRANT USAGE ON SCHEMA {schema} TO {account};",
-    ),
-    schema="public",
     invalid_option=_invalid_option,
     rows_read=_rows_read,
     scanned=_scanned,

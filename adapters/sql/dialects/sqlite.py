@@ -229,6 +229,5 @@ DIALECT = Dialect(
     scanned=_scanned,
     origins=_origins,
     status=_status,
-    grant="",
     folds_names=True,
 )

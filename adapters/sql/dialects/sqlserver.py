@@ -7,7 +7,6 @@ what has not been tried on a server.
 import math
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,7 +24,6 @@ from adapters.sql.dialects.base import (
     Transport,
     any_true,
     execute,
-    literal,
     pooled,
 )
 from adapters.sql.dialects.folding import SIGNS, one_blank, spelled_out
@@ -132,17 +130,6 @@ SELECT CASE WHEN EXISTS (
 """
 
 
-def _written(value: object) -> str:
-    """Return a literal that every SET LANGUAGE reads alike; texts are Unicode."""
-    if isinstance(value, datetime):
-        return f"CAST('{value.isoformat()}' AS DATETIME2)"
-    if isinstance(value, date):
-        return f"CAST('{value.isoformat()}' AS DATE)"
-    if isinstance(value, bytes):
-        return f"0x{value.hex()}"
-    return f"N{literal(value)}" if isinstance(value, str) else literal(value)
-
-
 DIALECT = Dialect(
     engine=_engine,
     transport=_transport,
@@ -159,8 +146,5 @@ DIALECT = Dialect(
     unknowns="(22|42)...",
     missing=(r"Invalid (?:column|object) name '([^']+)'",),
     denied={r"permission was denied on the object '([^']+)'": "GRANT SELECT ON"},
-    literal=_written,
-    end=";\nGO",
-    schema="dbo",
     folds_names=True,
 )

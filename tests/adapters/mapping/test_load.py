@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.mapping.load import SUFFIX, copy_mapping, load_mapping
+from adapters.mapping.load import Recorded, Recorder, load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
@@ -57,7 +57,7 @@ def test_faults_of_shape_come_before_those_of_meaning(tmp_path: Path) -> None:
     assert told == ["Encounter.status"]
 
 
-KEPT_ENVIRON = {"PAS_URL": "sqlite:///hunter2.db"}
+FROM_ENVIRON = {"PAS_URL": "sqlite:///hunter2.db"}
 PROFILE = "profile: ours\npaging: true\nencounter: {patient: {}}\n"
 
 
@@ -76,32 +76,22 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_it_is_read_as_it_was(file: Path, tmp_path: Path) -> None:
-    place = tmp_path / f"mapping{SUFFIX}"
-    kept = copy_mapping(file, KEPT_ENVIRON, place)
-    profile = profile_of(kept)
-    for gone in (file, *(tmp_path / "vendor").iterdir()):
-        gone.write_text("nonsense: 1", "utf-8")
-    loaded = load_mapping(place, KEPT_ENVIRON)
-    # Equal to the last line and column, so problems are told where they are mended.
-    assert "hunter2" in repr(kept)
-    assert b"hunter2" not in place.read_bytes()
-    assert repr(loaded) == repr(kept)
-    assert loaded.fingerprint == kept.fingerprint
-    assert profile_of(loaded) == profile
+def test_it_is_loaded_again_from_what_was_read(file: Path, tmp_path: Path) -> None:
+    recorder = Recorder()
+    first = load_mapping(file, FROM_ENVIRON, recorder)
+    profile = profile_of(first)
     for gone in (file, *(tmp_path / "vendor").iterdir()):
         gone.unlink()
-    assert repr(load_mapping(place, KEPT_ENVIRON)) == repr(kept)
-
-
-def test_a_mapping_at_fault_is_not_kept(file: Path, tmp_path: Path) -> None:
-    place = tmp_path / f"mapping{SUFFIX}"
-    kept = copy_mapping(file, KEPT_ENVIRON, place)
-    (tmp_path / "vendor" / "ours.yaml").write_text(PROFILE + "pages: 1\n", "utf-8")
-    with pytest.raises(MappingError, match="pages"):
-        copy_mapping(file, KEPT_ENVIRON, place)
-    assert repr(load_mapping(place, KEPT_ENVIRON)) == repr(kept)
-    assert list(tmp_path.glob("*.new")) == []
+    again = load_mapping(
+        file, FROM_ENVIRON, Recorded(recorder.files), changed=first.changed
+    )
+    # Equal to the last line and column, so problems are reported where they are mended.
+    assert repr(again) == repr(first)
+    assert again.changed == first.changed
+    assert again.fingerprint == first.fingerprint
+    assert profile_of(again) == profile
+    with pytest.raises(MappingError):
+        load_mapping(file, FROM_ENVIRON)
 
 
 def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
@@ -122,21 +112,3 @@ def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
         assert variable in problem.text
         assert "hunter2" not in problem.text
         assert str(tmp_path) not in problem.text
-
-
-def test_a_copy_has_the_secrets_of_now_and_else_those_of_before(tmp_path: Path) -> None:
-    secret, mapping = tmp_path / "url", tmp_path / "hospital.yaml"
-    mapping.write_text(MINIMAL, "utf-8")
-    secret.write_text("postgresql://first/pas")
-    environ = {"PAS_URL_FILE": str(secret)}
-    copy = tmp_path / f"mapping{SUFFIX}"
-    copy_mapping(mapping, environ, copy)
-    assert load_mapping(copy, environ).source.url == "postgresql://first/pas"
-    assert "first" not in copy.read_text("utf-8")
-    secret.write_text("postgresql://second/pas")
-    assert load_mapping(copy, environ).source.url == "postgresql://second/pas"
-    for broken in (lambda: secret.write_text(""), secret.unlink):
-        broken()
-        assert load_mapping(copy, environ).source.url == "postgresql://second/pas"
-    with pytest.raises(MappingError):
-        load_mapping(mapping, environ)

@@ -15,7 +15,6 @@ from typing import cast
 
 import pytest
 import sqlglot
-from sqlalchemy.engine import make_url
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
@@ -31,7 +30,7 @@ from adapters.sql.adapter import Section, open_section
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Dialect, Statement
-from adapters.sql.engine import Database, pasted
+from adapters.sql.engine import Database
 from tests.adapters.sql.golden import DRIVERS, GOLDEN, KINDS, compiled, statements
 from tests.hospital_sql import mapping_text
 from toolkit.contract.harness import FOUND, SOME, STAY, ask
@@ -43,9 +42,6 @@ GRAMMARS = {"mssql": "tsql", "oracle": "oracle"}
 
 DEPTH = 20_000
 """In frames: a name is folded by some hundred functions within each other."""
-
-LINE = 2_499
-"""The longest line that SQL*Plus reads."""
 
 ACTIVE = "replaced_by IS NULL AS active"
 FLAG = "CASE WHEN replaced_by IS NULL THEN 1 ELSE 0 END AS active"
@@ -185,14 +181,7 @@ def test_what_the_contract_suite_searches_for_is_parsed(
     described = Described(dialect_named(database), _kinds(database, ids))
     section = open_section(cast("Database", described), mapping, kind)
     made = [each for query in _queries(kind) for each in _statements(section, query)]
-    texts = {compiled(database, each).statement: each for each in made}
+    texts = {compiled(database, each).statement for each in made}
     assert len(texts) > 10
-    driver = make_url(f"{DRIVERS[database][0]}://").get_dialect()()
-    for text, statement in texts.items():
+    for text in texts:
         assert isinstance(parsed(database, text), exp.Query), text
-        # What `explain --values` prints.
-        shown = pasted(statement, described.dialect, driver)
-        select = parsed(database, shown.removesuffix("\nGO"))
-        assert isinstance(select, exp.Query), shown
-        assert not list(select.find_all(exp.Placeholder, exp.Parameter)), shown
-        assert max(map(len, shown.splitlines())) < LINE or database != "oracle"

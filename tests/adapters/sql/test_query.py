@@ -1,6 +1,7 @@
 """Values that a database compares in another way than the mapping reads them."""
 
 import pytest
+import sqlalchemy as sa
 
 from adapters.contract import (
     Criterion,
@@ -12,6 +13,7 @@ from adapters.contract import (
     StringMatch,
 )
 from tests.adapters.emptied import Opened
+from tests.databases import writing
 from toolkit.contract.harness import (
     PATIENT,
     STAY,
@@ -304,3 +306,37 @@ def test_a_time_that_stands_for_none_is_the_same_however_it_is_written(
         assert ids_of(page) == ["1", "2"]
         assert not any(getattr(row, "start", "?") for row in page.rows), cell
         assert adapter.count(ask(dates("gt1900"))) == 0
+
+
+SIGNS = (
+    *("o'neil", "a\\b", "100%", "%(a)s", ":now", "?", "&x", "é€", 'a"b', "-- x", "/*"),
+)
+
+VISITS = """\
+encounter:
+  rows: |
+    SELECT id, visit, '%' || 'a\\b' AS unit FROM stays -- 5 % of all
+
+    WHERE id >= 0
+  fields:
+    id: {from: id}
+    patient_id: {from: id}
+    status: finished
+    visit_number: {from: visit}
+    functional_unit: {from: unit}
+  search: [_id, identifier, service-provider._extension]
+"""
+
+
+def test_no_sign_of_a_value_or_of_rows_has_a_meaning(opened: Opened, url: str) -> None:
+    adapter = opened(VISITS, ("CREATE TABLE stays (id INTEGER, visit VARCHAR(20))",))
+    engine = writing(url)
+    with engine.begin() as connection:
+        rows = [{"id": n, "visit": visit} for n, visit in enumerate(SIGNS)]
+        insert = sa.text("INSERT INTO stays VALUES (:id, :visit)")
+        connection.execute(insert, rows)
+    engine.dispose()
+    for id, visit in enumerate(SIGNS):
+        assert ids_of(adapter.search(ask(token("identifier", visit)))) == [str(id)]
+    unit = adapter.search(ask(token("service-provider._extension", "%a\\b")))
+    assert len(unit.rows) == len(SIGNS)

@@ -13,16 +13,16 @@ from adapters.contract import (
     PatientRecord,
     ResourceType,
 )
-from app.fhir.resources import Element, resource_schemas
+from app.fhir.resources import SCHEMAS, Element
 from app.fhir.summary import TABLES, Presentation, Summary, cut
 from tests.app.fhir.test_schemas import CONSTANTS, ENCOUNTER
 from tests.validity import validate
 
 FILE = Path(__file__).parents[2] / "stu3/summary-mandatory-modifier-elements.json"
 TAG = {"system": "http://hl7.org/fhir/v3/ObservationValue", "code": "SUBSETTED"}
-SCHEMAS = resource_schemas(CONSTANTS)
-STAY: Element = SCHEMAS[ResourceType.ENCOUNTER].dump(ENCOUNTER)
-MERGED: Element = SCHEMAS[ResourceType.PATIENT].dump(
+WRITERS = {kind: schema(CONSTANTS) for kind, schema in SCHEMAS.items()}
+STAY: Element = WRITERS[ResourceType.ENCOUNTER].dump(ENCOUNTER)
+MERGED: Element = WRITERS[ResourceType.PATIENT].dump(
     PatientRecord(
         "p-1",
         names=(NameRecord(family="Noël"),),
@@ -63,7 +63,7 @@ def test_each_summary_of_a_stay(summary: Summary, kept: set[str]) -> None:
 
 
 def test_a_summary_that_loses_nothing_is_whole() -> None:
-    schema = SCHEMAS[ResourceType.ORGANIZATION]
+    schema = WRITERS[ResourceType.ORGANIZATION]
     hospital = schema.dump(OrganizationRecord("1", name="CHU"))
     assert cut(hospital, Presentation(Summary.TRUE)) == hospital
 

@@ -21,7 +21,7 @@ import demo.hospital
 from tests.databases import writing
 
 HERE = Path(__file__).parent
-SAMPLE = HERE.parents[2] / "gnuhealth" / "sample.sqlite.xz"
+SAMPLE = HERE.parents[1] / "gnuhealth" / "sample.sqlite.xz"
 KEYS: dict[str, Any] = yaml.safe_load((HERE / "keys.yaml").read_text("utf-8"))
 
 PATIENTS, STAYS = 120, 400
