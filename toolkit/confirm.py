@@ -27,8 +27,9 @@ from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import UNSERVED, Kind, Place, named_slots, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, find, parse_file
 from app.console import FINE, CannotRunError
-from toolkit.checks.engine import plain_text
-from toolkit.console import Finding, Severity, write_text
+from toolkit.checks.rows import plain_text
+from toolkit.console import write_text
+from toolkit.findings import Finding, Severity
 from toolkit.lineage import TracedField
 from toolkit.served import (
     ORGANIZATION,

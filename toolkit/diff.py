@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.mapping.slots import SLOTS
 from app.console import FINDINGS, FINE, CannotRunError
-from toolkit.checks.engine import code_of, without_code
+from toolkit.checks.rows import code_of, without_code
 from toolkit.console import MappingFile
 from toolkit.stays import NO_START, Row, Stays, month_of, reading
 

@@ -8,7 +8,7 @@ from adapters.contract import ResourceType
 from adapters.mapping.slots import LINES, Kind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.catalogue import CodeCount, Holds, no_yes
-from toolkit.checks.engine import rows_that
+from toolkit.checks.rows import rows_that
 from toolkit.console import MARK
 from toolkit.evidence import Field, Part
 from toolkit.names import all_of, code_of

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from functools import cache
 
 from adapters.mapping.model import HIDDEN
-from toolkit.checks.labels import CANCELLED, LABELS, MARKS, meanings, stem_meanings
+from toolkit.labels import CANCELLED, LABELS, MARKS, meanings, stem_meanings
 
 Words = tuple[frozenset[str], ...]
 """What each word of a name means."""
 
-# English, French, German, Italian, Spanish and Portuguese; stems as in `toolkit.checks.labels`.
+# English, French, German, Italian, Spanish and Portuguese; stems as in `toolkit.labels`.
 _STEMS = """
 stay: stay visit encounter admission episod sejour venue fall faell aufenthalt ricover degenz ingres
 stay: encntr csn vst nda iep nosolog estanci internam atend inpatient ipd opd hospitali adm

@@ -25,7 +25,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import Mark, ResourceMapping
 from adapters.mapping.slots import FHIR_ID, LISTS, REFERS, SLOTS, Kind, places_of
-from toolkit.checks.engine import plain_text
+from toolkit.checks.rows import plain_text
 from toolkit.console import MappingFile
 from toolkit.lineage import TracedField, trace
 from toolkit.source_rows import SourceRow, all_pages, find_rows

@@ -21,7 +21,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import ItemMapping, ResourceMapping, SourceMapping
 from adapters.mapping.row_mapper import own_columns
-from toolkit.checks.engine import SAMPLE, SMALL_SAMPLE
+from toolkit.checks.rows import SAMPLE, SMALL_SAMPLE
 
 
 @runtime_checkable

@@ -31,7 +31,7 @@ from adapters.mapping.model import FieldMapping, ResourceMapping
 from adapters.mapping.slots import Place, places_of
 from adapters.mapping.values import as_text
 from adapters.registry import open_source
-from toolkit.checks.engine import SAMPLE, SMALL_SAMPLE
+from toolkit.checks.rows import SAMPLE, SMALL_SAMPLE
 from toolkit.console import MappingFile, show_progress
 from toolkit.source_rows import RowReader, all_pages
 

@@ -15,7 +15,7 @@ from adapters.contract import ResourceType
 from adapters.mapping.problems import did_you_mean
 from app.console import CannotRunError
 from toolkit.catalogue import Catalogue, Contents, Holds, Table, TableColumn, no_yes
-from toolkit.checks.labels import is_mark
+from toolkit.labels import is_mark
 from toolkit.names import (
     OF_ROW,
     Words,

@@ -45,7 +45,8 @@ from app.jwks import Address, IdentityError, provider_addresses, usable_keys
 from app.redis_client import connect, is_exposed
 from app.tls import refused_sources, remedy_of
 from toolkit.check import check as check_file
-from toolkit.checks.engine import Check, Finding, Outcome, Severity, run_at_once
+from toolkit.checks.runner import Check, Outcome, run_at_once
+from toolkit.findings import Finding, Severity
 
 CERTIFICATE_DAYS = 21
 """A certificate that expires within so many days is a warning."""

@@ -24,8 +24,9 @@ from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.tls import certificate_for
-from toolkit.checks.engine import Finding, Severity, run_at_once
+from toolkit.checks.runner import run_at_once
 from toolkit.contract.hospital import EDGES
+from toolkit.findings import Finding, Severity
 
 OK, ERROR, WARNING, NOTE = (
     Severity.OK,

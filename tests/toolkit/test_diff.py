@@ -13,7 +13,7 @@ from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.toolkit.conftest import Mapping, NewUrl, Said
 from tests.toolkit.live_hospital import MAPPING, MONTH, counted, run
-from toolkit.checks.engine import SAMPLE
+from toolkit.checks.rows import SAMPLE
 from toolkit.contract.hospital import EDGES
 from toolkit.diff import Side, pairs
 from toolkit.stays import reading

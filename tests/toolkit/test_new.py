@@ -16,7 +16,7 @@ from adapters.mapping.load import load_mapping
 from app.cli import main
 from tests.databases import writing
 from toolkit.check import check
-from toolkit.console import Finding, Severity
+from toolkit.findings import Finding, Severity
 from toolkit.new import run
 
 Capture = pytest.CaptureFixture[str]

@@ -564,4 +564,4 @@ CHECKS: tuple[tuple[str, Callable[[Sample], Iterator[Result]]], ...] = (
     ("orders", _check_orders),
     ("read", _check_read),
 )
-"""The checks of a section with their subjects; where the list is refused, the first one ends them."""
+"""The checks of a section with their subjects; without rows none after the first is run."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from adapters.contract import (
     Criterion,
@@ -397,6 +397,8 @@ class Records:
                 yield from self._future(place)
             if slot == "start":
                 yield from self._without_start(place)
+            elif slot == "last_updated":
+                yield from self._without_change(place)
             elif slot == "end":
                 yield from self._ended_in_progress(place)
             elif slot == "status":
@@ -405,6 +407,7 @@ class Records:
                 yield from self._shared_numbers(place)
             elif slot in ("identifiers.value", "telecoms.value", "addresses.lines"):
                 yield from self._no_values(place)
+                yield from self._other_system(place)
 
     @property
     def _stays(self) -> list[EncounterRecord]:
@@ -434,7 +437,9 @@ class Records:
         are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
         are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
         if are_utc and not are_local:
-            text = f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
+            text = (
+                f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
+            )
             yield self._at(place, f"{text}: {ZONE}", Severity.WARNING)
 
     def _future(self, place: Place) -> Findings:
@@ -451,6 +456,14 @@ class Records:
             text = f"{lacking:,} of {len(begun):,} stays that have begun have none"
             yield self._at(place, text, Severity.WARNING)
 
+    def _without_change(self, place: Place) -> Findings:
+        """Rows without a last change, which another column may have: who polls misses them."""
+        values = [getattr(record, "last_updated", None) for record in self.records]
+        if ENOUGH <= (lacking := values.count(None)) < len(values):
+            text = f"{lacking:,} of {rows_that(len(values), 'have')} no last change, so that"
+            text += " no search by it brings them: when were they written?"
+            yield self._at(place, text, Severity.WARNING)
+
     def _ended_in_progress(self, place: Place) -> Findings:
         """Stays in progress that have ended; a class may have its ends from elsewhere."""
         ends: dict[str, list[datetime | None]] = {}
@@ -460,7 +473,8 @@ class Records:
         for name, of_class in sorted(ends.items()):
             ended = sum(end is not None and end <= self.now for end in of_class)
             if ended >= max(ENOUGH, len(of_class) / 2):
-                text = f"{ended:,} of {len(of_class):,} stays of class {name} in progress have ended"
+                stays = f"{ended:,} of {len(of_class):,} stays of class {name}"
+                text = f"{stays} in progress have ended"
                 yield self._at(place, text, Severity.WARNING)
 
     def _planned_and_past(self, place: Place) -> Findings:
@@ -482,20 +496,24 @@ class Records:
                 patients.setdefault(key, []).append(stay.patient_id)
         shared = sum(len(ids) for ids in patients.values() if len({*ids}) > 1)
         if shared >= max(ENOUGH, len(self._stays) / 2):
-            text = f"{shared:,} of {len(self._stays):,} stays share theirs with stays of other patients"
+            text = f"{shared:,} of {len(self._stays):,} stays share theirs with stays of other"
+            text += " patients: which column tells visits apart?"
             yield self._at(place, text, Severity.WARNING)
+
+    def _parts(self, place: Place) -> list[Any]:
+        """Return the items of the records that have the constants of the field's own item."""
+        fields = place.item.fields.items() if place.item else ()
+        fixed = {n: f.constant for n, f in fields if f.constant is not None}
+        listed = place.slot.partition(".")[0]
+        parts = (part for one in self.records for part in getattr(one, listed, ()))
+        return [
+            p for p in parts if all(getattr(p, n, v) == v for n, v in fixed.items())
+        ]
 
     def _no_values(self, place: Place) -> Findings:
         """Texts that stand for none: without a letter or digit, or one number of many people."""
         listed, _, field = place.slot.partition(".")
-        parts: list[Any] = [p for r in self.records for p in getattr(r, listed, ())]
-        fields = place.item.fields if place.item else {}
-        constants = {n: f.constant for n, f in fields.items() if f.constant is not None}
-        parts = [
-            part
-            for part in parts
-            if all(getattr(part, n, value) == value for n, value in constants.items())
-        ]
+        parts = self._parts(place)
         texts = [part.value for part in parts] if field == "value" else []
         if field == "lines":
             texts = [line for part in parts for line in part.lines]
@@ -508,6 +526,23 @@ class Records:
         else:
             return
         yield self._at(place, f"{text}: no value? Then set absent", Severity.WARNING)
+
+    def _other_system(self, place: Place) -> Findings:
+        """Phone numbers with an @, or addresses of email without."""
+        if place.slot != "telecoms.value":
+            return
+        parts = self._parts(place)
+        numbers = [part.value for part in parts if part.system in ("phone", "fax")]
+        mails = [part.value for part in parts if part.system == "email"]
+        with_at = sum("@" in number for number in numbers)
+        without_at = sum("@" not in mail for mail in mails)
+        if with_at >= FEW:
+            text = f"{with_at:,} of {len(numbers):,} numbers have an @: is it email?"
+        elif without_at >= FEW:
+            text = f"{without_at:,} of {len(mails):,} have no @: are they addresses of email?"
+        else:
+            return
+        yield self._at(place, text, Severity.WARNING)
 
 
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)

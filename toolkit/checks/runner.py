@@ -5,12 +5,13 @@ person: counts, codes, columns and rules only. Each source is opened as the serv
 without a breaker: a check that fails must not keep the next one from being run.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from adapters.contract import (
     Adapter,
@@ -44,6 +45,13 @@ class Outcome:
     results: list[Result] = field(default_factory=list)
     is_complete: bool = False
 
+    def collect(self) -> Self:
+        """Run the check and keep each result as it comes."""
+        for result in self.check.run():
+            self.results.append(result)
+        self.is_complete = True
+        return self
+
     @property
     def findings(self) -> list[Finding]:
         """Its findings alone."""
@@ -64,9 +72,29 @@ def run_in_turn(
                 yield Outcome(check)
                 return
             show(f"{check.subject} …")
-            yield Outcome(check, list(check.run()), is_complete=True)
+            yield Outcome(check).collect()
     finally:
         show("")
+
+
+def run_at_once(checks: Iterable[Check], seconds: float) -> list[Outcome]:
+    """Run checks in parallel; a daemon thread that hangs does not keep us from exiting."""
+    outcomes = [Outcome(check) for check in checks]
+    deadline = time.monotonic() + seconds
+    threads = [threading.Thread(target=o.collect, daemon=True) for o in outcomes]
+    for thread in threads:
+        thread.start()
+    for outcome, thread in zip(outcomes, threads, strict=True):
+        thread.join(max(0.0, deadline - time.monotonic()))
+        text = ""
+        if thread.is_alive():
+            text = f"did not end within {seconds:g} seconds: see its log, or raise --seconds"
+        elif not outcome.is_complete:
+            text = "this check itself failed; its traceback is above"
+        if text:
+            error = Finding.about(text, "report it if it stays", Severity.ERROR)
+            outcome.results.append(error)
+    return outcomes
 
 
 def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
@@ -118,9 +146,7 @@ class OpenSource:
             if problem.outage:
                 raise SourceUnavailableError(problem.text)
             severity = Severity.ERROR if problem.serious else Severity.WARNING
-            yield Finding(
-                str(self.mapping.file), 0, 0, problem.text, severity=severity
-            )
+            yield Finding(str(self.mapping.file), 0, 0, problem.text, severity=severity)
 
     def _named(self, check: Check) -> Iterator[Result]:
         try:

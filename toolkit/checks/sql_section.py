@@ -187,7 +187,8 @@ class Inspection:
 
     def table_of_ids(self) -> str:
         """Return the table whose rows ids name, "" where it is not known."""
-        (name, *_), rows = self.section.mapping.fields["id"].columns, self.section.rows
+        rows = self.section.mapping.rows
+        (name, *_) = self.section.mapping.fields["id"].columns
         origin = self.origins_of(rows).get(name)
         return origin.table if origin else table_behind(rows, name)
 
