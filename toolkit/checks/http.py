@@ -194,7 +194,6 @@ def _run(
 ) -> Iterator[Result]:
     """Run a check; what the source refuses is a finding, and refused rows end the others."""
     if sample.refused:
-        sample.skip(subject, "the list is refused")
         return
     try:
         yield from check(sample)
@@ -215,6 +214,9 @@ def _run(
 
 
 def _not_examined(sample: Sample) -> Findings:
+    if sample.refused:
+        # The error about the list says so.
+        return
     parts = ["types and indexes (no API reveals them)", *sample.skipped]
     if sample.kind is ResourceType.ENCOUNTER:
         parts.append("starts before births, references (no patient is read for a stay)")
