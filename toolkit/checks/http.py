@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
-    Generator,
     Iterable,
     Iterator,
     Mapping,
@@ -220,8 +219,7 @@ def _not_examined(sample: Sample) -> Findings:
     parts = ["types and indexes (no API reveals them)", *sample.skipped]
     if sample.kind is ResourceType.ENCOUNTER:
         parts.append("starts before births, references (no patient is read for a stay)")
-    text = f"not examined: {', '.join(dict.fromkeys(parts))}"
-    yield sample.finding(text, Severity.NOTE)
+    yield sample.finding(f"not examined: {', '.join(parts)}", Severity.NOTE)
 
 
 def _check_rows(sample: Sample) -> Findings:
@@ -321,6 +319,7 @@ def _check_paging(sample: Sample) -> Findings:
     query = sample.query(count=1)
     first = sample.adapter.search(query)
     if not first.more or first.last is None:
+        sample.skip("paging", "the list has one row at most")
         return
     second = sample.adapter.search(replace(query, after=first.last))
     ids = [{record.id for record in _records(page.rows)} for page in (first, second)]
@@ -382,7 +381,8 @@ def _check_filter(
     """Measure a filter, then report the first of its trials that fails."""
     name, query = criterion.parameter, sample.query(criterion, count=_PAGE)
     column = ", ".join(place.field.columns)
-    page, _ = yield from _measured(sample, name, query)
+    page, _, costs = _measured(sample, name, query)
+    yield from costs
     if page and len(page.rows) == _PAGE and _may_be_ignored(sample, query):
         text = f"'{name}' brings as many rows as no filter: {_KNOWN}"
         yield Finding.of_field(place, column, text, Severity.WARNING)
@@ -440,14 +440,20 @@ def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
             yield Trial(" by two values at once (several:)", both, coded[:2])
 
 
-def _measured(
-    sample: Sample, name: str, query: SearchQuery
-) -> Generator[Measurement, None, tuple[Page | None, str]]:
-    """Yield what a search costs; return its page, or why there is none."""
+class Measured(NamedTuple):
+    """What a search brought and cost: no page, and no costs, where it failed for this reason."""
+
+    page: Page | None
+    error: str
+    costs: Sequence[Measurement]
+
+
+def _measured(sample: Sample, name: str, query: SearchQuery) -> Measured:
     (page, error), milliseconds = timed(partial(sample.search, query))
-    if page:
-        yield Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
-    return page, error
+    if page is None:
+        return Measured(None, error, ())
+    cost = Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
+    return Measured(page, error, [cost])
 
 
 def _walk(sample: Sample, criterion: Criterion) -> tuple[list[Record], str]:
@@ -486,7 +492,8 @@ def _check_orders(sample: Sample) -> Iterator[Result]:
         query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
         # Without a way to the last rows, the adapter reads on until it sees the order.
         first = replace(query, placed=not goes_back)
-        page, error = yield from _measured(sample, f"_sort={word}", first)
+        page, error, costs = _measured(sample, f"_sort={word}", first)
+        yield from costs
         rows = page.rows if page else ()
         if page and goes_back:
             page, error = sample.search(replace(query, from_end=True))
@@ -545,6 +552,7 @@ def _check_read(sample: Sample) -> Findings:
     """Read one row of the list by its id."""
     record = next((record for record in sample.records if record.id), None)
     if record is None:
+        sample.skip("read", "no row of the list can be served")
         return
     place = next(p for p in places_of(sample.section.mapping) if p.slot == "id")
     try:
