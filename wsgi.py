@@ -14,5 +14,5 @@ _settings = served.settings or Settings.from_environ(os.environ)
 _app = create_app(_settings, mapping=served.mapping)
 _explorer = None
 if _settings.explorer_bind:
-    _explorer = import_module(EXPLORER).create_explorer(_app)
+    _explorer = import_module(EXPLORER).create_explorer(_app, _settings)
 application = Worker(_app, _settings, _explorer, served.refused)

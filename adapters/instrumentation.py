@@ -1,34 +1,30 @@
 """Instrumentation of outgoing calls: one context manager around each of them.
 
-`observe` counts and times a call (prometheus_client) and starts a span (OpenTelemetry's API,
-which does nothing without an SDK). Neither gets an address, a statement, a value or a
+`observe` counts and times a call (prometheus_client). Within a request that is traced it
+makes a span as well (OpenTelemetry). Neither gets an address, a statement, a value or a
 message: a call is named in fixed words.
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from functools import lru_cache
-from typing import TypeVar
+from types import TracebackType
 
 from opentelemetry import trace
 from prometheus_client import Counter, Gauge, Histogram
 
 from adapters.contract import GoneError, NotFoundError, SourceUnavailableError
 
-Metric = TypeVar("Metric", Counter, Gauge, Histogram)
-
 
 class Kind(StrEnum):
     """What is called."""
 
     SOURCE = "source"
-    """A source of the mapping, by its name; calls within it are observed too."""
+    """A source of the mapping, by its name; its statements and requests are part of it."""
     STORE = "store"
-    """A database or Redis, by its kind."""
+    """Redis, by its kind."""
     HTTP = "http"
-    """A server, by its role."""
+    """The identity provider, by its role."""
 
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -70,7 +66,6 @@ STORE_ERRORS = Counter(
     ("step",),
 )
 
-_tracer = trace.get_tracer("encounters")
 _ATTRIBUTES = {
     Kind.SOURCE: ("encounters.source", "encounters.call"),
     Kind.STORE: ("db.system.name", "db.operation.name"),
@@ -78,46 +73,70 @@ _ATTRIBUTES = {
 }
 """The span attributes that hold the name of what is called and the operation."""
 
+_tracer = trace.get_tracer("encounters")
+
 
 @lru_cache(1024)
-def labelled(metric: Metric, *labels: str) -> Metric:
-    """Return a metric with these labels: `labels` checks them anew each time."""
-    return metric.labels(*labels)
+def _source_seconds(source: str, call: str, answered: str) -> Histogram:
+    return SOURCE_SECONDS.labels(source, call, answered)
 
 
-@contextmanager
-def observe(kind: Kind, name: str, operation: str) -> Iterator[trace.Span]:
-    """Observe a call for as long as the block lasts; yields its span."""
-    began = time.perf_counter()
-    is_source = kind is Kind.SOURCE
-    if is_source:
-        labelled(SOURCE_CALLS, name).inc()
-    span = _tracer.start_span(
-        f"{operation} {name}",
-        kind=trace.SpanKind.INTERNAL if is_source else trace.SpanKind.CLIENT,
-        attributes=dict(zip(_ATTRIBUTES[kind], (name, operation), strict=True)),
-    )
-    failure: BaseException | None = None
+@lru_cache(64)
+def _store_seconds(step: str) -> Histogram:
+    return STORE_SECONDS.labels(step)
+
+
+@lru_cache(64)
+def _source_calls(source: str) -> Gauge:
+    return SOURCE_CALLS.labels(source)
+
+
+class observe:  # noqa: N801 - used as a statement
+    """Observes a call for as long as its block lasts.
+
+    `span` is its span; it records nothing outside of a request that is traced.
+    """
+
+    def __init__(self, kind: Kind, name: str, operation: str) -> None:
+        self._kind, self._name, self._operation = kind, name, operation
+        self.span: trace.Span = trace.INVALID_SPAN
+
+    def __enter__(self) -> trace.Span:
+        self._began = time.perf_counter()
+        if self._kind is Kind.SOURCE:
+            _source_calls(self._name).inc()
+        if trace.get_current_span().is_recording():
+            names = _ATTRIBUTES[self._kind]
+            self.span = _tracer.start_span(
+                f"{self._operation} {self._name}",
+                kind=trace.SpanKind.CLIENT,
+                attributes=dict(zip(names, (self._name, self._operation), strict=True)),
+            )
+        return self.span
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        seconds = time.perf_counter() - self._began
+        if self.span.is_recording():
+            _end_span(self.span, error)
+        if self._kind is Kind.SOURCE:
+            _source_calls(self._name).dec()
+            answered = "no" if isinstance(error, SourceUnavailableError) else "yes"
+            _source_seconds(self._name, self._operation, answered).observe(seconds)
+        elif self._kind is Kind.STORE:
+            _store_seconds(self._operation).observe(seconds)
+            if error is not None:
+                STORE_ERRORS.labels(self._operation).inc()
+
+
+def _end_span(span: trace.Span, error: BaseException | None) -> None:
     # A message may hold anything: only the type of an error is recorded.
-    with trace.use_span(
-        span, end_on_exit=True, record_exception=False, set_status_on_exception=False
-    ):
-        try:
-            yield span
-        except BaseException as error:
-            failure = error
-            span.set_attribute("error.type", type(error).__name__)
-            if not isinstance(error, NotFoundError | GoneError):
-                span.set_status(trace.StatusCode.ERROR)
-            raise
-        finally:
-            seconds = time.perf_counter() - began
-            if is_source:
-                labelled(SOURCE_CALLS, name).dec()
-                is_away = isinstance(failure, SourceUnavailableError)
-                answered = "no" if is_away else "yes"
-                labelled(SOURCE_SECONDS, name, operation, answered).observe(seconds)
-            elif name == "redis":
-                labelled(STORE_SECONDS, operation).observe(seconds)
-                if failure is not None:
-                    labelled(STORE_ERRORS, operation).inc()
+    if error is not None:
+        span.set_attribute("error.type", type(error).__name__)
+        if not isinstance(error, NotFoundError | GoneError):
+            span.set_status(trace.StatusCode.ERROR)
+    span.end()

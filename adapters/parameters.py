@@ -26,8 +26,8 @@ class SearchParameter:
     """A search parameter: how FHIR defines it, and the slots that it is compared with.
 
     A row matches if one of `slots` does; `names.family` is a slot of the items of a list.
-    `title` is what forms call it. `shown` is where a resource shows what is compared
-    (JMESPath): texts, tokens as [system, code], dates as [start, end].
+    `shown` is where a resource shows what is compared (JMESPath): texts, tokens as
+    [system, code], dates as [start, end].
     `definition` is the STU3 canonical address, None for a parameter of this service.
 
     Of a token, `codes` is the closed list of a parameter that has one, `system` the system
@@ -40,7 +40,6 @@ class SearchParameter:
     type: ParameterType
     slots: tuple[str, ...]
     documentation: str
-    title: str
     shown: str
     definition: str | None = None
     codes: tuple[str, ...] = ()
@@ -61,7 +60,6 @@ _ID = SearchParameter(
     ParameterType.TOKEN,
     ("id",),
     "Ids, comma-separated.",
-    "Id",
     "[[`null`, id]]",
     _STU3 + "Resource-id",
 )
@@ -72,7 +70,6 @@ _LAST_UPDATED = SearchParameter(
     ParameterType.DATE,
     ("last_updated",),
     "When the resource last changed.",
-    "Last changed",
     "[[meta.lastUpdated, meta.lastUpdated]]",
     _STU3 + "Resource-lastUpdated",
 )
@@ -82,7 +79,6 @@ def _string(
     name: str,
     slots: tuple[str, ...],
     documentation: str,
-    title: str,
     shown: str,
     definition: str,
 ) -> SearchParameter:
@@ -91,7 +87,6 @@ def _string(
         ParameterType.STRING,
         slots,
         documentation,
-        title,
         shown,
         _STU3 + definition,
     )
@@ -105,7 +100,6 @@ _ENCOUNTER = (
         ParameterType.REFERENCE,
         ("patient_id",),
         "The patient: Patient/<id>, <id> or the absolute address.",
-        "Patient",
         "[[`null`, subject.reference]]",
         _STU3 + "clinical-patient",
         target=ResourceType.PATIENT,
@@ -115,7 +109,6 @@ _ENCOUNTER = (
         ParameterType.DATE,
         ("start",),
         "When the stay began.",
-        "Start of the stay",
         "[[period.start, period.end]]",
         _STU3 + "clinical-date",
     ),
@@ -124,7 +117,6 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("visit_number",),
         "The visit number, whole and exact.",
-        "Number (visit number, IPP …)",
         "identifier[].[system, value]",
         _STU3 + "clinical-identifier",
         system_slot="visit_number_system",
@@ -134,7 +126,6 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("status",),
         "planned, in-progress or finished.",
-        "Status",
         "[[`null`, status]]",
         _STU3 + "Encounter-status",
         codes=("planned", "in-progress", "finished"),
@@ -145,7 +136,6 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("class",),
         "EMER, IMP, PRENC, AMB, REC or UNK.",
-        "Class",
         "[[class.system, class.code]]",
         _STU3 + "Encounter-class",
         codes=("EMER", "IMP", "PRENC", "AMB", "REC", "UNK"),
@@ -155,7 +145,6 @@ _ENCOUNTER = (
         ParameterType.TOKEN,
         ("functional_unit",),
         "The functional unit: <extension url>|<code>, whole and exact.",
-        "Ward (functional unit)",
         "serviceProvider.extension[].[url, valueString]",
         extension=True,
     ),
@@ -167,7 +156,6 @@ _PATIENT = (
         "name",
         ("names.family", "names.given", "names.text"),
         "Any part of a name: the start of a word.",
-        "Name",
         "name[].[family, given, text][][]",
         "Patient-name",
     ),
@@ -175,7 +163,6 @@ _PATIENT = (
         "family",
         ("names.family",),
         "A family name: the start of a word.",
-        "Family name",
         "name[].family",
         "individual-family",
     ),
@@ -183,7 +170,6 @@ _PATIENT = (
         "given",
         ("names.given",),
         "A given name: the start of a word.",
-        "Given name",
         "name[].given[]",
         "individual-given",
     ),
@@ -192,7 +178,6 @@ _PATIENT = (
         ParameterType.DATE,
         ("birth_date",),
         "The day of birth.",
-        "Birth date",
         "[[birthDate, birthDate]]",
         _STU3 + "individual-birthdate",
     ),
@@ -201,7 +186,6 @@ _PATIENT = (
         ParameterType.TOKEN,
         ("gender",),
         "male, female, other or unknown.",
-        "Gender",
         "[[`null`, gender]]",
         _STU3 + "individual-gender",
         codes=("male", "female", "other", "unknown"),
@@ -212,7 +196,6 @@ _PATIENT = (
         ParameterType.TOKEN,
         ("identifiers.value",),
         "An identifier (IPP, INS), whole and exact.",
-        "Number (visit number, IPP …)",
         "identifier[].[system, value]",
         _STU3 + "Patient-identifier",
         system_slot="identifiers.system",
@@ -225,7 +208,6 @@ _ORGANIZATION = (
         "name",
         ("name",),
         "The name: the start of a word.",
-        "Name",
         "[name]",
         "Organization-name",
     ),
@@ -234,7 +216,6 @@ _ORGANIZATION = (
         ParameterType.TOKEN,
         ("identifiers.value",),
         "An identifier, whole and exact.",
-        "Number (visit number, IPP …)",
         "identifier[].[system, value]",
         _STU3 + "Organization-identifier",
         system_slot="identifiers.system",

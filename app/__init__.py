@@ -33,13 +33,9 @@ def create_app(
     from adapters.mapping.load import load_mapping
     from app.audit import open_trail
     from app.config import Settings
-    from app.middleware import register_errors, register_transport
-    from app.observability import (
-        open_tracing,
-        register_metrics,
-        register_request_log,
-        register_tracing,
-    )
+    from app.error_responses import handle_error
+    from app.middleware import Requests
+    from app.observability import count_connections, open_tracing
     from app.service import EXTENSION, Service
     from app.tls import require_verified_tls
     from app.views import register_views
@@ -48,23 +44,23 @@ def create_app(
     mapping = mapping or load_mapping(settings.mapping, os.environ)
     adapter = adapter or open_adapter(mapping)
     require_verified_tls(settings, mapping)
+    if settings.tracing:
+        open_tracing()
+    count_connections({n: s.connections for n, s in mapping.sources.items()})
 
     # The package's name: the log distinguishes Flask's own logger from ours by it.
     app = Flask("app", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
-    app.extensions[EXTENSION] = Service.open(settings, mapping, adapter)
-
-    # Flask calls what follows a view in reverse order. The audit trail comes first then:
-    # a response that it puts in place of another needs the headers of every response.
-    register_request_log(app)
-    if settings.tracing:
-        open_tracing()
-        register_tracing(app)
-    register_metrics(app, {n: s.connections for n, s in mapping.sources.items()})
-    register_errors(app)
-    register_transport(app, settings)
-    if trail := open_trail(settings, mapping=adapter.fingerprint, site=mapping.name):
-        app.after_request(trail.record)
-
+    service = Service.open(settings, mapping, adapter)
+    app.extensions[EXTENSION] = service
+    app.register_error_handler(Exception, handle_error)
     register_views(app)
+    trail = open_trail(settings, mapping=adapter.fingerprint, site=mapping.name)
+    app.wsgi_app = Requests(  # type: ignore[method-assign] # as Flask documents it
+        app.wsgi_app,
+        service.transport,
+        limit=service.limit,
+        trail=trail,
+        is_traced=settings.tracing,
+    )
     return app

@@ -28,10 +28,10 @@ from itertools import count
 from pathlib import Path
 
 import orjson
-from flask import Response, request
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
 from adapters.parameters import SEARCH_PARAMETERS
+from app.call import Call, Stage
 from app.config import (
     AUDIT_OFF,
     AUDIT_STDOUT,
@@ -40,19 +40,10 @@ from app.config import (
     SettingsError,
     is_null_device,
 )
-from app.errors import UnavailableError
 from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
-from app.middleware import error_response, requesting_address
-from app.observability import (
-    AUDIT_EVENTS,
-    AUDIT_FAILURES,
-    REASON,
-    Facts,
-    Stage,
-    enter,
-    facts,
-    request_id,
-)
+from app.in_process import REASON
+from app.middleware import requesting_address
+from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
 
 TURN_SECONDS = 1.0
@@ -134,10 +125,10 @@ class Trail:
         self._deployment = Deployment(mapping, settings.base_url, site)
         self._failures = count(1)
 
-    def record(self, response: Response) -> Response:
-        """Write the event of a response; return the response, or a refusal instead."""
-        enter(Stage.WRITE)
-        event = audit_event(self._described(response.status_code), self._deployment)
+    def record(self, call: Call, status: int) -> bool:
+        """Write the event of a response; return whether the response may be sent."""
+        call.enter(Stage.WRITE)
+        event = audit_event(self._described(call, status), self._deployment)
         line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
         try:
             self._sink.write(line)
@@ -146,53 +137,46 @@ class Trail:
             AUDIT_FAILURES.inc()
             data = {"failures": next(self._failures), "refused": is_refused}
             _log.error("audit event not written", exc_info=error, extra={"data": data})
-            if is_refused:
-                return error_response(
-                    UnavailableError("No answer is given that cannot be audited.")
-                )
-        else:
-            AUDIT_EVENTS.inc()
-        return response
+            return not is_refused
+        AUDIT_EVENTS.inc()
+        return True
 
-    def _described(self, status: int) -> AuditedResponse:
-        settings, known = self._settings, facts()
-        view = (request.endpoint or "").rpartition(".")[2]
-        interaction, kind = _VIEWS.get(view, (None, None))
-        # The response to OPTIONS is Flask's own: nothing was read.
-        is_view = request.method != "OPTIONS"
+    def _described(self, call: Call, status: int) -> AuditedResponse:
+        settings = self._settings
+        interaction, kind = _VIEWS.get(call.view, (None, None))
         is_returned = status < HTTPStatus.BAD_REQUEST
-        patients, others = _references(known.rows if is_returned else ())
+        patients, others = _references(call.rows if is_returned else ())
         type_ = "Encounter" if any(patients.values()) else "Patient"
         if settings.audit_patients == "digest":
             digest = self._digests.remembered
             patients = {digest(name): ids for name, ids in patients.items()}
         address = None
         if settings.audit_addresses:
-            address = requesting_address(settings.trusted_proxies)
+            address = requesting_address(call.environ, settings.trusted_proxies)
         return AuditedResponse(
             recorded=datetime.now(UTC).isoformat(timespec="milliseconds"),
             status=status,
-            request_id=request_id() or "",
-            interaction=interaction if is_view else None,
+            request_id=call.id,
+            interaction=interaction,
             resource_type=kind,
-            client=known.client,
+            client=call.client_id,
             address=None if address is None else str(address),
             key=self._digests.fingerprint,
-            parameters=tuple(self._parameters(kind or "", known)),
-            reason=request.environ.get(REASON),
+            parameters=tuple(self._parameters(kind or "", call)),
+            reason=call.environ.get(REASON),
             returned=type_ if patients else None,
             patients={name: ",".join(ids) for name, ids in patients.items()},
             others=others,
-            bundle=known.bundle if is_returned else None,
+            bundle=call.bundle if is_returned else None,
         )
 
-    def _parameters(self, kind: str, known: Facts) -> Iterator[tuple[str, str]]:
+    def _parameters(self, kind: str, call: Call) -> Iterator[tuple[str, str]]:
         """Yield the names of parameters with digests of their values."""
-        parts: list[tuple[str, Parameters]] = [(kind, known.parameters)]
-        if id := (request.view_args or {}).get("id"):
-            parts.append((kind, (("_id", id),)))
-        if known.page_of:
-            parts.append(known.page_of)
+        parts: list[tuple[str, Parameters]] = [(kind, call.parameters)]
+        if call.resource_id:
+            parts.append((kind, (("_id", call.resource_id),)))
+        if call.page_of:
+            parts.append(call.page_of)
         left = MOST_VALUES
         for searched, pairs in parts:
             for name, text in pairs:
@@ -262,12 +246,6 @@ class FileSink:
                 line = b"\n" + line
             if os.write(file, line) < len(line):
                 os.ftruncate(file, end)
-                raise _failure(errno.ENOSPC)
-
-    def check(self) -> None:
-        """Check that there is room for a line. Raises OSError."""
-        with self._open() as file:
-            if os.fstatvfs(file).f_bavail == 0:
                 raise _failure(errno.ENOSPC)
 
     @contextmanager

@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -78,6 +79,16 @@ _PROTECTOR = ResourceProtector()
 _PROTECTOR.register_token_validator(TokenValidator(realm=REALM))
 
 _log = logging.getLogger(__name__)
+
+
+class Scope(StrEnum):
+    """The technical scopes of spec 5.2."""
+
+    ENCOUNTER_READ = "ENCOUNTER_READ"
+    ENCOUNTER_SEARCH = "ENCOUNTER_SEARCH"
+    PATIENT_READ = "PATIENT_READ"
+    PATIENT_SEARCH = "PATIENT_SEARCH"
+    ORGANIZATION_READ = "ORGANIZATION_READ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +210,7 @@ def _bearer_token(authorization: str | None) -> str | None:
     return str(token).strip()
 
 
-def require(client: Client, *scopes: str) -> None:
+def require(client: Client, *scopes: Scope) -> None:
     """Raise InsufficientScopeError unless the client has one of the scopes (spec 5.3)."""
     if client.scopes.isdisjoint(scopes):
         raise InsufficientScopeError(

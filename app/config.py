@@ -419,11 +419,6 @@ class Settings:
         "The scopes that the login to the explorer requests.",
         "openid PATIENT_GAM_SEARCH",
     )
-    explorer_integrator_scope: Annotated[str, _word] = _setting(
-        "The scope of people who may see what was sent to the hospital system, and the "
-        "origin of each element.",
-        "INTEGRATOR",
-    )
     explorer_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
         "How long a person may be inactive before being logged out.", "15"
     )

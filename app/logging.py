@@ -18,7 +18,7 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-from app.observability import request_id
+from app.call import request_id
 
 _OURS = ("app.", "adapters.", "demo.")
 _SERVER_SAYS = (

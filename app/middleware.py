@@ -1,38 +1,32 @@
-"""What applies to every request: HTTPS, error responses, headers.
+"""What every request gets around the framework: one WSGI middleware.
 
+- An id, which its log lines, its response and its audit event share.
 - Transport: only HTTPS is served, directly or as a trusted proxy reports it (decision 24).
-- Errors: every status from 400 up is an OperationOutcome, by the tables in `app.errors`
-  (spec 7, decision 20).
-- Headers: no response is stored, framed or sniffed.
+- A turn: a worker answers a limited number of requests at a time.
+- An audit event before the first byte of the response, whatever its status (decision 43).
+- Security headers: no response is stored, framed or sniffed.
+- One access line, metrics, and a span where requests are traced.
 """
 
 import logging
 import re
-from collections.abc import Sequence
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TypeAlias
+from threading import Semaphore
+from typing import Any, NoReturn, Protocol, TypeAlias
 
-import orjson
-from flask import Flask, Response, g, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from app.call import CALL, Call, begin, end
+from app.config import Network
+from app.error_responses import error_response
+from app.errors import Headers, SecurityError, ServiceError, UnavailableError
+from app.observability import METHODS, RequestSpan, count_request
 
-from adapters.contract import AdapterError, RowFault
-from app.config import Network, Settings
-from app.errors import (
-    UNEXPECTED,
-    Answer,
-    Headers,
-    SecurityError,
-    ServiceError,
-    answer_for_error,
-    answer_for_status,
-)
-from app.fhir.outcome import OUTCOME, Issue
-from app.observability import Stage, enter, facts
-
-CONTENT_TYPE = "application/fhir+json;charset=UTF-8"
+REQUEST_ID_HEADER = "X-Request-Id"
 
 SECURITY_HEADERS: Headers = (
     # Responses are about patients: no cache stores one, nor a 404 or 410 by heuristics
@@ -51,62 +45,247 @@ STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
 UNIX_SOCKET = ""
 """The REMOTE_ADDR of a peer on a unix socket: only the proxy can open its file."""
 
+STUCK_SECONDS = 60.0
+"""How long all threads may work without one that finishes: then the limit is stuck."""
+
 _SITE_BITS = 64
 """The part of an IPv6 address that one site shares."""
 
 _WITH_PORT = re.compile(r"\[([^]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 """An address as some proxies write it, with the port of the client."""
 
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _Address: TypeAlias = IPv4Address | IPv6Address
+_Environ: TypeAlias = dict[str, Any]
+_Application: TypeAlias = Callable[[_Environ, Any], Iterable[bytes]]
 
-_log = logging.getLogger(__name__)
-
-
-def register_transport(
-    app: Flask, settings: Settings, headers: Headers = SECURITY_HEADERS
-) -> None:
-    """Refuse plain HTTP before anything else is read; add the security headers."""
-    secure_headers = (*headers, STRICT_TRANSPORT)
-
-    @app.before_request
-    def refuse_plain_http() -> None:
-        connected = _peer()
-        peer = _address(connected)
-        trusted = connected == UNIX_SOCKET or _is_in(peer, settings.trusted_proxies)
-        local = peer is not None and peer.is_loopback
-        g.https = request.scheme == "https" or (trusted and _is_forwarded_https())
-        if not g.https and not (local and settings.plain_http == "loopback"):
-            raise SecurityError("This service is reached over HTTPS only.")
-
-    @app.after_request
-    def add_headers(response: Response) -> Response:
-        added = secure_headers if g.get("https") else headers
-        if "Cache-Control" in response.headers:
-            # A file of the explorer: a browser may keep it.
-            added = tuple(each for each in added if each[0] != "Cache-Control")
-        response.headers.extend(added)
-        if request.method == "OPTIONS" and not response.calculate_content_length():
-            del response.headers["Content-Type"]
-        return response
+_access = logging.getLogger("app.access")
 
 
-def requester(proxies: Sequence[Network]) -> str:
+class AuditTrail(Protocol):
+    """Where the audit events of a deployment go."""
+
+    def record(self, call: Call, status: int) -> bool:
+        """Write the event of a response; return whether the response may be sent."""
+
+
+class RequestLimit:
+    """Limits how many requests a worker works on, and how many wait for their turn.
+
+    Further ones fail at once: threads are left for probes however many clients come.
+    """
+
+    def __init__(
+        self,
+        running: int,
+        waiting: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._places = Semaphore(running + waiting)
+        self._turns = Semaphore(running)
+        self._seconds = seconds
+        self._clock = clock
+        self._progress = clock()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold a turn. Raises UnavailableError (503) if none comes in time."""
+        has_place = self._places.acquire(blocking=False)
+        if not has_place or not self._turns.acquire(timeout=self._seconds):
+            if has_place:
+                self._places.release()
+            raise UnavailableError("The service is busy. Try again later.")
+        self._progress = self._clock()
+        try:
+            yield
+        finally:
+            self._progress = self._clock()
+            self._turns.release()
+            self._places.release()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether every turn is taken, and none has been passed on for a long time."""
+        if self._turns.acquire(blocking=False):
+            self._turns.release()
+            return False
+        return self._clock() - self._progress >= STUCK_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """Which connections are HTTPS: direct ones, and those that a trusted proxy reports.
+
+    `on_loopback` allows plain HTTP from this machine.
+    """
+
+    proxies: Sequence[Network] = ()
+    on_loopback: bool = False
+
+    def is_secure(self, environ: Mapping[str, Any]) -> bool:
+        """Return whether a request came over HTTPS."""
+        if environ.get("wsgi.url_scheme") == "https":
+            return True
+        peer = _peer(environ)
+        trusted = peer == UNIX_SOCKET or _is_in(_address(peer), self.proxies)
+        # The nearest proxy writes last.
+        protocols = environ.get("HTTP_X_FORWARDED_PROTO", "")
+        return trusted and protocols.rpartition(",")[2].strip().lower() == "https"
+
+    def allows_plain(self, environ: Mapping[str, Any]) -> bool:
+        """Return whether plain HTTP is allowed for who is connected."""
+        address = _address(_peer(environ))
+        return self.on_loopback and address is not None and address.is_loopback
+
+
+class _Started:
+    """What an application passes to `start_response`."""
+
+    def __init__(self) -> None:
+        self.status = ""
+        self.headers: list[tuple[str, str]] = []
+
+    def __call__(
+        self,
+        status: str,
+        headers: list[tuple[str, str]],
+        _: object = None,
+        /,
+    ) -> Callable[[bytes], object]:
+        self.status, self.headers = status, headers
+        return _refuse_write
+
+
+def _refuse_write(_: bytes) -> NoReturn:
+    """Refuse the imperative way to send a body (PEP 3333), which no framework of ours uses."""
+    raise RuntimeError("a response is returned, not written")
+
+
+class Requests:
+    """The middleware around an application of this process.
+
+    `headers` are those of every response, `trail` the audit trail, if there is one. Metrics
+    count the requests if `is_counted`.
+    """
+
+    def __init__(
+        self,
+        application: _Application,
+        transport: Transport,
+        *,
+        headers: Headers = SECURITY_HEADERS,
+        limit: RequestLimit | None = None,
+        trail: AuditTrail | None = None,
+        is_counted: bool = True,
+        is_traced: bool = False,
+    ) -> None:
+        self._application = application
+        self._transport = transport
+        self._headers = headers
+        self._limit = limit
+        self._trail = trail
+        self._is_counted = is_counted
+        self._is_traced = is_traced
+
+    def __call__(self, environ: _Environ, start_response: Any) -> Iterable[bytes]:
+        """Answer a request (PEP 3333)."""
+        sent = environ.get("HTTP_X_REQUEST_ID", "")
+        id = sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16)
+        call = environ[CALL] = Call(id, environ)
+        token = begin(id)
+        span = RequestSpan(call) if self._is_traced else None
+        try:
+            is_secure = self._transport.is_secure(environ)
+            started = _Started()
+            body = self._answer(call, environ, started, is_secure=is_secure)
+            status = int(started.status[:3])
+            if self._trail and not self._trail.record(call, status):
+                close = getattr(body, "close", None)
+                if close is not None:
+                    close()
+                refusal = UnavailableError("No answer is given that cannot be audited.")
+                body = error_response(refusal, call)(environ, started)
+                status = int(started.status[:3])
+            call.enter(call.stage)
+            self._report(call, status)
+            if span is not None:
+                span.end(status)
+        finally:
+            if span is not None:
+                span.close()
+            end(token)
+        start_response(started.status, self._complete(call, started, is_secure))
+        return body
+
+    def _answer(
+        self, call: Call, environ: _Environ, started: _Started, *, is_secure: bool
+    ) -> Iterable[bytes]:
+        try:
+            if not is_secure and not self._transport.allows_plain(environ):
+                raise SecurityError("This service is reached over HTTPS only.")
+            if self._limit is None:
+                return self._application(environ, started)
+            with self._limit.turn():
+                return self._application(environ, started)
+        except ServiceError as error:
+            return error_response(error, call)(environ, started)
+
+    def _complete(
+        self, call: Call, started: _Started, is_secure: bool
+    ) -> list[tuple[str, str]]:
+        """Return the headers of a response with those that every response has."""
+        headers = started.headers
+        names = {name for name, _ in headers}
+        if (
+            call.environ["REQUEST_METHOD"] == "OPTIONS"
+            and ("Content-Length", "0") in headers
+        ):
+            headers = [pair for pair in headers if pair[0] != "Content-Type"]
+        # A file of the explorer names its own: a browser may keep it.
+        added = [pair for pair in self._headers if pair[0] not in names]
+        if is_secure:
+            added.append(STRICT_TRANSPORT)
+        return [*headers, *added, (REQUEST_ID_HEADER, call.id)]
+
+    def _report(self, call: Call, status: int) -> None:
+        method = call.environ["REQUEST_METHOD"]
+        if self._is_counted:
+            count_request(call, method, status)
+        if not _access.isEnabledFor(logging.INFO):
+            return
+        seconds = call.seconds
+        data = {
+            "method": method if method in METHODS else "other",
+            "route": call.route or None,
+            "status": status,
+            "duration_ms": round(sum(seconds.values()) * 1000, 1),
+            **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
+            "client": call.client_id,
+        }
+        _access.info("request", extra={"data": data})
+
+
+def requester(environ: Mapping[str, Any], proxies: Sequence[Network]) -> str:
     """Return the client's address for counting requests; of IPv6 its network."""
-    address = requesting_address(proxies)
+    address = requesting_address(environ, proxies)
     if isinstance(address, IPv6Address):
         return str(ip_network((address, _SITE_BITS), strict=False))
     return str(address)
 
 
-def requesting_address(proxies: Sequence[Network]) -> _Address | None:
+def requesting_address(
+    environ: Mapping[str, Any], proxies: Sequence[Network]
+) -> _Address | None:
     """Return the client's address, None where nothing names it.
 
     Each trusted proxy names whom it speaks for, the nearest one last: the chain ends at
     the first address that is not a trusted proxy.
     """
-    forwarded = request.headers.get("X-Forwarded-For", "").split(",")
-    nearest = () if _peer() == UNIX_SOCKET else (_peer(),)
+    forwarded = environ.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    peer = _peer(environ)
+    nearest = () if peer == UNIX_SOCKET else (peer,)
     client = None
     for text in (*nearest, *map(_without_port, reversed(forwarded))):
         address = _address(text)
@@ -118,15 +297,10 @@ def requesting_address(proxies: Sequence[Network]) -> _Address | None:
     return client
 
 
-def _peer() -> str:
-    """Return who is connected to us; who is not named at all is nobody that we trust."""
-    return "unknown" if request.remote_addr is None else request.remote_addr
-
-
-def _is_forwarded_https() -> bool:
-    # The nearest proxy writes last.
-    protocols = request.headers.get("X-Forwarded-Proto", "")
-    return protocols.rpartition(",")[2].strip().lower() == "https"
+def _peer(environ: Mapping[str, Any]) -> str:
+    """Return the address of who is connected. A peer without one is not trusted."""
+    peer: str | None = environ.get("REMOTE_ADDR")
+    return "unknown" if peer is None else peer
 
 
 def _is_in(address: _Address | None, networks: Sequence[Network]) -> bool:
@@ -146,65 +320,3 @@ def _address(text: str) -> _Address | None:
         return None
     # A socket for both protocols writes IPv4 peers as ::ffff:a.b.c.d.
     return getattr(address, "ipv4_mapped", None) or address
-
-
-def register_errors(app: Flask) -> None:
-    """Answer every error of `app` with an OperationOutcome; log those from 500 up."""
-
-    @app.errorhandler(Exception)
-    def handle(error: Exception) -> Response | HTTPException:
-        status = error.code if isinstance(error, HTTPException) else None
-        if isinstance(error, HTTPException) and (status or 0) < HTTPStatus.BAD_REQUEST:
-            # A redirect or a ready response is no error.
-            return error
-        response = error_response(error)
-        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            log_failure(error, response.status_code)
-        return response
-
-
-def error_response(error: Exception) -> Response:
-    """Return the response to any error."""
-    enter(Stage.WRITE)
-    answer = outcome_for(error)
-    issue = Issue("error", answer.code, answer.text, answer.location)
-    # A request that is refused before its parameters are read has none.
-    is_pretty = ("_pretty", "true") in facts().parameters
-    option = orjson.OPT_INDENT_2 if is_pretty else 0
-    body = orjson.dumps(OUTCOME.dump((issue,)), option=option)
-    return Response(body, answer.status, answer.headers, content_type=CONTENT_TYPE)
-
-
-def outcome_for(error: Exception) -> Answer:
-    """Return how any error is answered, by the tables of `app.errors`."""
-    if isinstance(error, HTTPException):
-        return _http_answer(error)
-    return answer_for_error(error)
-
-
-def _http_answer(error: HTTPException) -> Answer:
-    # The framework's own description may quote the request: it is never passed on.
-    answer = answer_for_status(error.code or UNEXPECTED.status)
-    if isinstance(error, MethodNotAllowed) and error.valid_methods:
-        allowed = ", ".join(sorted(error.valid_methods))
-        text = f"This method is not offered here; {allowed} are."
-        answer = answer._replace(text=text, headers=(("Allow", allowed),))
-    retry_after = getattr(error, "retry_after", None)
-    if isinstance(retry_after, int):
-        answer = answer._replace(headers=(("Retry-After", str(retry_after)),))
-    return answer
-
-
-def log_failure(error: Exception, status: int) -> None:
-    """Log an error that is the service's own, without its message."""
-    fault = getattr(error, "fault", None)
-    details = {
-        "text": error.text if isinstance(error, ServiceError) else None,
-        "source": error.source if isinstance(error, AdapterError) else None,
-        "reason": error.reason if isinstance(error, AdapterError) else None,
-        "fault": fault.described() if isinstance(fault, RowFault) else None,
-    }
-    data = {"status": status, **{name: text for name, text in details.items() if text}}
-    # The log formatter writes the type and places of `exc_info`, never the message: a
-    # database driver quotes values of the row that it could not read.
-    _log.error("request failed", exc_info=error, extra={"data": data})

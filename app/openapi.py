@@ -24,10 +24,10 @@ from adapters.mapping.slots import (
 )
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from app.error_responses import CONTENT_TYPE
 from app.errors import answer_for_status
 from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text
 from app.fhir.summary import ELEMENTS, Summary
-from app.middleware import CONTENT_TYPE
 from app.offer import Offer, OfferedParameter, ResourceOffer
 from app.search.parser import MOST_PARAMETERS, modifiers, prefix_list, takes_days
 

@@ -12,11 +12,13 @@ from app.auth import Authenticator
 from app.config import Settings
 from app.crypto import derived_key
 from app.fhir.resources import SCHEMAS, RecordSchema
+from app.middleware import RequestLimit, Transport
 from app.offer import Offer, compute_offer
 from app.paging import PageStore, SearchSessions
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from app.search.parser import Context, context_of
+from app.server import WAITING_PER_THREAD
 
 EXTENSION = "encounters"
 
@@ -37,6 +39,8 @@ class Service:
     throttle: Throttle
     sessions: SearchSessions
     schemas: Mapping[ResourceType, RecordSchema]
+    limit: RequestLimit
+    transport: Transport
     reference_key: bytes
     title: str
     offered_since: date
@@ -72,6 +76,14 @@ class Service:
             schemas={
                 kind: schema(mapping.constants) for kind, schema in SCHEMAS.items()
             },
+            limit=RequestLimit(
+                settings.threads,
+                settings.threads * WAITING_PER_THREAD,
+                settings.request_seconds,
+            ),
+            transport=Transport(
+                settings.trusted_proxies, settings.plain_http == "loopback"
+            ),
             reference_key=derived_key(settings.seal_keys[0], b"reference"),
             title=mapping.name,
             offered_since=mapping.changed,

@@ -25,8 +25,10 @@ from werkzeug.sansio.http import is_resource_modified
 
 from adapters.contract import ResourceType, RowFault, SourceDataError
 from app import PATH
-from app.auth import Client, require
+from app.auth import Scope, require
+from app.call import CALL, Call, Stage
 from app.crypto import is_well_formed
+from app.error_responses import CONTENT_TYPE
 from app.errors import (
     BadRequestError,
     BadValueError,
@@ -40,8 +42,9 @@ from app.fhir.capability import capability_statement
 from app.fhir.outcome import OUTCOME, Issue
 from app.fhir.resources import Element
 from app.fhir.summary import WHOLE, cut
-from app.middleware import CONTENT_TYPE, requester
-from app.observability import PERSON, Stage, count_row_fault, enter, facts
+from app.in_process import PERSON
+from app.middleware import requester
+from app.observability import count_row_fault
 from app.openapi import openapi
 from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
@@ -58,17 +61,10 @@ from app.search.parser import (
 )
 from app.service import EXTENSION, Service
 
-READ_SCOPES: Mapping[ResourceType, str] = {
-    ResourceType.ENCOUNTER: "ENCOUNTER_READ",
-    ResourceType.PATIENT: "PATIENT_READ",
-    ResourceType.ORGANIZATION: "ORGANIZATION_READ",
-}
-"""The scope that reading requires (spec 5.2)."""
-
-SEARCH_SCOPES: Mapping[ResourceType, str] = {
-    ResourceType.ENCOUNTER: "ENCOUNTER_SEARCH",
-    ResourceType.PATIENT: "PATIENT_SEARCH",
-    ResourceType.ORGANIZATION: "ORGANIZATION_READ",
+SEARCH_SCOPES: Mapping[ResourceType, Scope] = {
+    ResourceType.ENCOUNTER: Scope.ENCOUNTER_SEARCH,
+    ResourceType.PATIENT: Scope.PATIENT_SEARCH,
+    ResourceType.ORGANIZATION: Scope.ORGANIZATION_READ,
 }
 """The scope that searching requires (spec 5.2; decision 9 for Organization)."""
 
@@ -125,143 +121,150 @@ def register_views(app: Flask) -> None:
     app.register_blueprint(fhir)
 
 
-def authenticated(
-    view: Callable[Concatenate[Service, Client, _P], Response],
-) -> Callable[_P, Response]:
-    """Run a view only for a client with a valid token.
+def fhir_view(
+    *scopes: Scope, is_open: bool = False
+) -> Callable[[Callable[Concatenate[Call, _P], Response]], Callable[_P, Response]]:
+    """Give a view its call: of a client with a valid token and one of the scopes.
 
-    The rate limit counts each request once: for its client if the token was verified
-    before, else, before anything is verified, for the address that it comes from.
+    An open view shows no patient data: everybody may call it, if a setting allows that
+    (decision 22).
     """
 
-    @wraps(view)
-    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> Response:
-        service: Service = current_app.extensions[EXTENSION]
-        header = request.headers.get("Authorization")
-        client = service.authenticator.recall(header)
-        if client is not None:
-            facts().client = client.id
-            service.throttle.count_client(client.id)
-        else:
-            address = requester(service.settings.trusted_proxies)
-            service.throttle.count_address(address)
-            client = service.authenticator.authenticate(header)
-        if person := request.environ.get(PERSON):
-            # Pages belong to the person, and the audit trail names them.
-            client = replace(client, id=f"{client.id}/{person}")
-        facts().client = client.id
-        return view(service, client, *args, **kwargs)
+    def decorate(
+        view: Callable[Concatenate[Call, _P], Response],
+    ) -> Callable[_P, Response]:
+        @wraps(view)
+        def answer(*args: _P.args, **kwargs: _P.kwargs) -> Response:
+            call: Call = request.environ[CALL]
+            call.service = current_app.extensions[EXTENSION]
+            call.route = str(request.url_rule)
+            call.view = view.__name__
+            call.resource_id = str(kwargs.get("id", ""))
+            if not (is_open and call.service.settings.open_metadata):
+                authenticate(call)
+                if scopes:
+                    require(call.client, *scopes)
+            return view(call, *args, **kwargs)
 
-    return wrapped
+        return answer
+
+    return decorate
 
 
-def authenticated_unless_open(
-    view: Callable[[Service], Response],
-) -> Callable[[], Response]:
-    """Run a view that shows no patient data for everybody, if a setting allows it.
+def authenticate(call: Call) -> None:
+    """Find the client of a call, and count the request once.
 
-    Else as `authenticated` does (decision 22).
+    It counts for its client if the token was verified before; else, before anything is
+    verified, for the address that it comes from. Raises UnauthenticatedError,
+    TooManyRequests, UnavailableError.
     """
+    service, header = call.service, call.header("AUTHORIZATION")
+    client = service.authenticator.recall(header)
+    if client is not None:
+        call.client_id = client.id
+        service.throttle.count_client(client.id)
+    else:
+        address = requester(call.environ, service.settings.trusted_proxies)
+        service.throttle.count_address(address)
+        client = service.authenticator.authenticate(header)
+    if person := call.environ.get(PERSON):
+        # Pages belong to the person, and the audit trail names them.
+        client = replace(client, id=f"{client.id}/{person}")
+    call.client, call.client_id = client, client.id
 
-    @wraps(view)
-    def wrapped() -> Response:
-        service: Service = current_app.extensions[EXTENSION]
-        is_open = service.settings.open_metadata
-        return view(service) if is_open else authenticated(lambda s, _: view(s))()
 
-    return wrapped
-
-
-# The calls that the interface has
+# The calls of the interface
 
 
 @fhir.get("/Encounter")
 @fhir.post("/Encounter/_search")
-@authenticated
-def search_encounters(service: Service, client: Client) -> Response:
+@fhir_view(Scope.ENCOUNTER_SEARCH)
+def search_encounters(call: Call) -> Response:
     """Answer a search for encounters (spec 4.1)."""
-    return search(service, client, ResourceType.ENCOUNTER)
+    return search(call, ResourceType.ENCOUNTER)
 
 
 @fhir.get("/Patient")
 @fhir.post("/Patient/_search")
-@authenticated
-def search_patients(service: Service, client: Client) -> Response:
+@fhir_view(Scope.PATIENT_SEARCH)
+def search_patients(call: Call) -> Response:
     """Answer a search for patients (spec 4.4, decision 9)."""
-    return search(service, client, ResourceType.PATIENT)
+    return search(call, ResourceType.PATIENT)
 
 
 @fhir.get("/Organization")
 @fhir.post("/Organization/_search")
-@authenticated
-def search_organizations(service: Service, client: Client) -> Response:
+@fhir_view(Scope.ORGANIZATION_READ)
+def search_organizations(call: Call) -> Response:
     """Answer a search for organizations (decision 9)."""
-    return search(service, client, ResourceType.ORGANIZATION)
+    return search(call, ResourceType.ORGANIZATION)
 
 
 @fhir.get("/Encounter/<id>")
-@authenticated
-def read_encounter(service: Service, client: Client, id: str) -> Response:
+@fhir_view(Scope.ENCOUNTER_READ)
+def read_encounter(call: Call, id: str) -> Response:
     """Answer the read of an encounter (spec 4.2)."""
-    return read(service, client, ResourceType.ENCOUNTER, id)
+    return read(call, ResourceType.ENCOUNTER, id)
 
 
 @fhir.get("/Patient/<id>")
-@authenticated
-def read_patient(service: Service, client: Client, id: str) -> Response:
+@fhir_view(Scope.PATIENT_READ)
+def read_patient(call: Call, id: str) -> Response:
     """Answer the read of a patient (decision 9)."""
-    return read(service, client, ResourceType.PATIENT, id)
+    return read(call, ResourceType.PATIENT, id)
 
 
 @fhir.get("/Organization/<id>")
-@authenticated
-def read_organization(service: Service, client: Client, id: str) -> Response:
+@fhir_view(Scope.ORGANIZATION_READ)
+def read_organization(call: Call, id: str) -> Response:
     """Answer the read of an organization (decision 9)."""
-    return read(service, client, ResourceType.ORGANIZATION, id)
+    return read(call, ResourceType.ORGANIZATION, id)
 
 
+# Which of the scopes is needed is known only once the page is (decision 32).
 @fhir.get("/Bundle")
-@authenticated
-def page(service: Service, client: Client) -> Response:
+@fhir_view(*dict.fromkeys(SEARCH_SCOPES.values()))
+def page(call: Call) -> Response:
     """Answer the page `_id`, or the page that its link leads to (decisions 10 and 14)."""
-    # Before any lookup: which of them is known only once the page is (decision 32).
-    require(client, *dict.fromkeys(SEARCH_SCOPES.values()))
-    single = _single_values(_PAGE, _PAGE if service.offer.paging else _WITHOUT_PAGING)
+    service = call.service
+    offered = _PAGE if service.offer.paging else _WITHOUT_PAGING
+    single = _single_values(call, _PAGE, offered)
     link = _link(single)
-    stored = service.sessions.store.load(single["_id"], client.id, link)
-    known = facts()
-    known.page_of = stored.search.resource_type, stored.search.parameters
-    require(client, SEARCH_SCOPES[stored.search.resource_type])
-    enter(Stage.PARSE)
+    call.enter(Stage.REDIS)
+    stored = service.sessions.store.load(single["_id"], call.client.id, link)
+    call.page_of = stored.search.resource_type, stored.search.parameters
+    require(call.client, SEARCH_SCOPES[stored.search.resource_type])
+    call.enter(Stage.PARSE)
     query = service.sessions.parse(stored.search)
-    enter(Stage.SOURCE)
-    result = service.sessions.resume(stored, query)
-    known.rows, known.bundle = result.page.rows, result.id
-    enter(Stage.MAP)
-    ignored = [name for name in dict(known.parameters) if name not in single]
-    bundle = _searchset(service, result, ignored)
-    enter(Stage.WRITE)
-    return Response(_json(bundle, single), content_type=CONTENT_TYPE)
+    result = service.sessions.resume(call, stored, query)
+    ignored = [name for name in dict(call.parameters) if name not in single]
+    return _page_response(call, result, single, ignored)
 
 
 @fhir.get("/metadata")
-@authenticated_unless_open
-def metadata(service: Service) -> Response:
+@fhir_view(is_open=True)
+def metadata(call: Call) -> Response:
     """Return the CapabilityStatement."""
-    single = _single_values(PRESENTATION)
+    single = _single_values(call, PRESENTATION)
     # A statement is returned whole, whatever the value.
     read_summary(single)
+    service = call.service
     statement = capability_statement(
-        service.offer, service.settings.base_url, service.title, service.offered_since
+        service.offer,
+        service.settings.base_url,
+        service.title,
+        service.offered_since,
+        unit_extension=service.context.functional_unit_extension,
     )
     return Response(_json(statement, single), content_type=CONTENT_TYPE)
 
 
 @fhir.get("/openapi.json")
-@authenticated_unless_open
-def description(service: Service) -> Response:
+@fhir_view(is_open=True)
+def description(call: Call) -> Response:
     """Return the OpenAPI description."""
-    single = read_single_values(_parameters(), ("_pretty",))
+    single = read_single_values(_parameters(call), ("_pretty",))
+    service = call.service
     settings = service.settings
     body = openapi(service.offer, settings.base_url, service.title, settings.token_url)
     content_type = "application/json;charset=UTF-8"
@@ -272,61 +275,57 @@ def description(service: Service) -> Response:
 @fhir.get("/<resource_type>/<id>/_history/<version>")
 def history(resource_type: str, id: str, version: str = "") -> Response:  # noqa: ARG001
     """Refuse: versions are not stored (FHIR STU3 http, vread)."""
+    call: Call = request.environ[CALL]
+    call.route, call.view, call.resource_id = str(request.url_rule), "history", id
     raise UnknownResourceError("History is not supported: versions are not stored.")
 
 
 # Search and read, of any type
 
 
-def search(service: Service, client: Client, kind: ResourceType) -> Response:
+def search(call: Call, kind: ResourceType) -> Response:
     """Answer a new search, in either form (spec 4.1, decision 1)."""
-    require(client, SEARCH_SCOPES[kind])
+    service = call.service
     offer = service.offer.resources.get(kind)
     if offer is None or not offer.searchable:
         raise UnknownResourceError(f"{kind} is not searched here.")
-    parameters, lenient = _parameters(), _is_lenient()
+    parameters, lenient = _parameters(call), _is_lenient(call)
     query = parse_search(parameters, offer, service.context, lenient=lenient)
     single = dict(parameters)
-    _check_format(single)
-    enter(Stage.SOURCE)
-    result = service.sessions.begin(query, parameters, client.id, lenient=lenient)
-    known = facts()
-    known.rows, known.bundle = result.page.rows, result.id
-    enter(Stage.MAP)
-    bundle = _searchset(service, result)
-    enter(Stage.WRITE)
-    return Response(_json(bundle, single), content_type=CONTENT_TYPE)
+    _check_format(call, single)
+    result = service.sessions.begin(call, query, parameters, lenient=lenient)
+    return _page_response(call, result, single)
 
 
-def read(service: Service, client: Client, kind: ResourceType, id: str) -> Response:
+def read(call: Call, kind: ResourceType, id: str) -> Response:
     """Answer a read, or 304 where nothing has changed (spec 4.2, decision 19)."""
-    require(client, READ_SCOPES[kind])
-    single = _single_values(PRESENTATION)
+    service = call.service
+    single = _single_values(call, PRESENTATION)
     presentation = read_presentation(single, kind)
     if kind not in service.offer.resources:
         raise UnknownResourceError(f"There is no such {kind}.")
     if not is_id(id):
         raise UnknownResourceError(f"There is no such {kind}: {ID_FORM}.")
-    enter(Stage.SOURCE)
+    call.enter(Stage.SOURCE)
     try:
         record = service.adapter.read(kind, id)
     except SourceDataError as error:
         if error.fault is not None:
             count_row_fault(kind, error.fault)
         raise
-    facts().rows = (record,)
-    enter(Stage.MAP)
+    call.rows = (record,)
+    call.enter(Stage.MAP)
     resource = service.schemas[kind].dump(record)
     if presentation != WHOLE:
         resource = cut(resource, presentation)
-    enter(Stage.WRITE)
+    call.enter(Stage.WRITE)
     body = _json(resource, single)
     response = Response(body, content_type=CONTENT_TYPE)
     changed = record.last_updated if service.offer.resources[kind].dated else None
     if changed is not None:
         response.headers["Last-Modified"] = formatdate(changed.timestamp(), usegmt=True)
-    response.set_etag(sha256(body).hexdigest()[:32], weak=True)
-    if not _CONDITIONS.isdisjoint(request.environ):
+    response.headers["ETag"] = f'W/"{sha256(body).hexdigest()[:32]}"'
+    if not _CONDITIONS.isdisjoint(call.environ):
         _apply_conditions(response)
     return response
 
@@ -334,32 +333,34 @@ def read(service: Service, client: Client, kind: ResourceType, id: str) -> Respo
 # Parse
 
 
-def _parameters() -> Parameters:
+def _parameters(call: Call) -> Parameters:
     """Return the parameters of the query string and, for a POST, of the form after them.
 
     Raises UnsupportedMediaTypeError for a body that is not a form, BadRequestError for a
     GET with a body: a filter in it would be ignored. A compressed body gets 501
     (RFC 9112, 6.1).
     """
-    query = request.query_string
-    facts().parameters = parameters = decode_form(query) if query else []
-    if request.method != "POST":
-        if request.content_length or "Transfer-Encoding" in request.headers:
+    environ = call.environ
+    query = environ.get("QUERY_STRING", "").encode("latin-1")
+    call.parameters = parameters = decode_form(query) if query else []
+    coding = environ.get("HTTP_TRANSFER_ENCODING")
+    if environ["REQUEST_METHOD"] != "POST":
+        if request.content_length or coding is not None:
             raise BadRequestError(
                 "A GET has no body: its parameters are in the address."
             )
         return parameters
-    if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
+    if coding is not None and coding.lower() != "chunked":
         # The server undoes chunks and no compression: what is left is no form.
         raise TransferCodingError
     body = request.get_data(cache=False)
     # Flask silently cuts a body without a length at the limit: filters would be ignored.
-    stream = request.environ["wsgi.input"]
+    stream = environ["wsgi.input"]
     if len(body) == request.max_content_length and stream.read(1):
         raise RequestEntityTooLarge
     if body or request.mimetype:
         _check_form()
-    facts().parameters = parameters = [*parameters, *decode_form(body)]
+    call.parameters = parameters = [*parameters, *decode_form(body)]
     return parameters
 
 
@@ -377,19 +378,19 @@ def _check_form() -> None:
 
 
 def _single_values(
-    allowed: Sequence[str], offered: Sequence[str] = ()
+    call: Call, allowed: Sequence[str], offered: Sequence[str] = ()
 ) -> Mapping[str, str]:
     """Return the parameters of a request without filters, once JSON is accepted."""
     single = read_single_values(
-        _parameters(), allowed, lenient=_is_lenient(), offered=offered
+        _parameters(call), allowed, lenient=_is_lenient(call), offered=offered
     )
-    _check_format(single)
+    _check_format(call, single)
     return single
 
 
-def _is_lenient() -> bool:
+def _is_lenient(call: Call) -> bool:
     """Whether the client wants unknown parameters ignored (decision 2)."""
-    header = request.headers.get("Prefer")
+    header = call.header("PREFER")
     if header is None:
         return False
     preferences = re.split("[,;]", re.sub('[ "]', "", header).lower())
@@ -398,7 +399,7 @@ def _is_lenient() -> bool:
     return handling[:1] == ["handling=lenient"]
 
 
-def _check_format(single: Mapping[str, str]) -> None:
+def _check_format(call: Call, single: Mapping[str, str]) -> None:
     """Raise NotAcceptableError unless the client accepts JSON of STU3 (decision 27).
 
     `_format` wins over `Accept` (FHIR STU3 http).
@@ -407,7 +408,7 @@ def _check_format(single: Mapping[str, str]) -> None:
         name, options = parse_options_header(single["_format"])
         is_accepted, place = name.lower() in _FORMATS and _is_stu3(options), "_format"
     else:
-        accept = request.headers.get("Accept")
+        accept = call.header("ACCEPT")
         is_accepted, place = not accept or _accepts_json(accept), "Accept"
     if not is_accepted:
         served = f"Answers are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
@@ -471,9 +472,21 @@ def _link(single: Mapping[str, str]) -> PageLink | None:
 # Map and write
 
 
-def _searchset(
-    service: Service, result: ResultPage, ignored: Sequence[str] = ()
-) -> Element:
+def _page_response(
+    call: Call,
+    result: ResultPage,
+    single: Mapping[str, str],
+    ignored: Sequence[str] = (),
+) -> Response:
+    """Return the response with a page; `single` are the parameters without filters."""
+    call.rows, call.bundle = result.page.rows, result.id
+    call.enter(Stage.MAP)
+    bundle = _searchset(call.service, result, ignored)
+    call.enter(Stage.WRITE)
+    return Response(_json(bundle, single), content_type=CONTENT_TYPE)
+
+
+def _searchset(service: Service, result: ResultPage, ignored: Sequence[str]) -> Element:
     """Return the Bundle of a page: links, resources and messages (spec 2.5, 4.3).
 
     `ignored` names parameters of this request, besides those of the search.
@@ -521,6 +534,11 @@ def _issues(
     for row in result.page.rows:
         if isinstance(row, RowFault):
             yield _invalid_row(service, result.search.query.resource_type, row)
+    if result.is_uncounted:
+        text = "Counting the matches takes too long: this search has no total."
+        if service.offer.resources[result.search.query.resource_type].uncounted:
+            text += " With _total=none none is counted."
+        yield Issue("information", IssueCode.TOO_COSTLY, text)
     if result.cut_short:
         yield Issue(
             "information",

@@ -46,8 +46,7 @@ SCOPES = (
 EXPLORER = "explorer"
 """The client of the explorer; it is public, so PKCE stands for a secret."""
 
-INTEGRATOR = "INTEGRATOR"
-PERSON_SCOPES = f"openid {DEFAULT_SCOPE} {INTEGRATOR}"
+PERSON_SCOPES = f"openid {DEFAULT_SCOPE}"
 TOKEN_SECONDS = 3600
 
 GRANT_TYPE, CODE_GRANT = "client_credentials", "authorization_code"
@@ -70,8 +69,6 @@ _LOGIN_PAGE = """\
 <p>This page stands for the hospital group's identity provider. Any name will do.</p>
 <form method="post">
   <label>Name <input name="name" required pattern="[A-Za-z0-9._\\-]{1,64}" value="camille" autofocus></label>
-  <label><input type="radio" name="role" value="integrator" checked> Integrator: sees where data come from</label>
-  <label><input type="radio" name="role" value="reader"> Reader</label>
   <button>Log in</button>
 </form>
 </main>
@@ -156,13 +153,11 @@ class _CodeGrant(AuthorizationCodeGrant):
     TOKEN_ENDPOINT_AUTH_METHODS = ("none",)
 
     def save_authorization_code(self, code: str, request: Any) -> None:
-        data, scope = request.payload.data, request.payload.scope
-        if data.get("role") != "integrator":
-            scope = " ".join(name for name in scope.split() if name != INTEGRATOR)
+        data = request.payload.data
         self.server.codes[code] = _Code(
             request.payload.client_id,
             request.payload.redirect_uri,
-            scope,
+            request.payload.scope,
             request.user,
             data.get("nonce"),
             data["code_challenge"],
@@ -243,7 +238,7 @@ def issue_token(
 def create_issuer(directory: DemoDirectory) -> Flask:
     """Return the token server as a WSGI application."""
     app = Flask(__name__)
-    app.config["OAUTH2_SCOPES_SUPPORTED"] = [*SCOPES, INTEGRATOR, "openid"]
+    app.config["OAUTH2_SCOPES_SUPPORTED"] = [*SCOPES, "openid"]
     issuer, key = directory.issuer(), directory.signing_key()
     keys = KeySet([key])
     server = _server(app, directory.client_secret().read_text(), _Tokens(issuer, keys))
@@ -286,7 +281,7 @@ def create_issuer(directory: DemoDirectory) -> Flask:
                 "grant_types_supported": [GRANT_TYPE, CODE_GRANT],
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
-                "scopes_supported": [*SCOPES, INTEGRATOR, "openid"],
+                "scopes_supported": [*SCOPES, "openid"],
                 "token_endpoint_auth_methods_supported": [*_AUTH_METHODS, "none"],
             }
         )

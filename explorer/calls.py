@@ -4,23 +4,24 @@ A call goes through all of the service: token, scopes, rate limit, audit. What c
 what a client would get, to the byte.
 """
 
-from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
+from wsgiref.types import WSGIApplication
 
 import orjson
-from flask import Flask, request
+from flask import request
 from werkzeug.test import Client
 
 from app import PATH
-from app.observability import PERSON, REASON, REQUEST_ID_HEADER, TIMES, request_id
-from explorer.sessions import Session
-
-Pairs = Sequence[tuple[str, str]]
+from app.call import request_id
+from app.in_process import PERSON, REASON
+from app.middleware import REQUEST_ID_HEADER
+from explorer.failures import RefusedError
+from explorer.sessions import Pairs, Session
 
 _PASSED_ON = (
     "REMOTE_ADDR",
@@ -28,29 +29,25 @@ _PASSED_ON = (
     "HTTP_X_FORWARDED_FOR",
     "HTTP_X_FORWARDED_PROTO",
 )
-"""Headers with the address of the person, and that they came over HTTPS."""
+"""The address of the person, and that they came over HTTPS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the service answered; `times` has the milliseconds of each of its stages."""
+    """What the service answered, and how long it took."""
 
-    resource: dict[str, Any]
     body: bytes
     milliseconds: float
-    times: Mapping[str, float]
 
-
-class RefusedError(Exception):
-    """The service has refused a call, with the issue of its OperationOutcome."""
-
-    def __init__(self, status: int, issue: Mapping[str, Any], request_id: str) -> None:
-        self.status, self.request_id = status, request_id
-        self.text = issue.get("diagnostics", "")
+    @property
+    def resource(self) -> dict[str, Any]:
+        """The resource that the body is."""
+        resource: dict[str, Any] = orjson.loads(self.body)
+        return resource
 
 
 def call(
-    app: Flask,
+    service: WSGIApplication,
     session: Session,
     path: str,
     *,
@@ -61,19 +58,18 @@ def call(
 
     Raises RefusedError.
     """
-    times: dict[str, float] = {}
     overrides: dict[str, Any] = {
         name: request.environ[name] for name in _PASSED_ON if name in request.environ
     }
-    overrides |= {PERSON: session.person, REASON: session.reason or None, TIMES: times}
+    overrides |= {PERSON: session.person, REASON: session.reason or None}
     sent: dict[str, Any] = {"query_string": urlencode(query)}
     if form is not None:
         content_type = "application/x-www-form-urlencoded"
         sent = {"method": "POST", "data": urlencode(form), "content_type": content_type}
     started = perf_counter()
-    # In a context of its own: the service has its own request id and times.
+    # In a context of its own: the service has a request of its own.
     response = copy_context().run(
-        Client(app).open,
+        Client(service).open,
         f"{PATH}/{path}",
         headers=[
             ("Authorization", f"Bearer {session.token}"),
@@ -84,9 +80,9 @@ def call(
         **sent,
     )
     took = (perf_counter() - started) * 1000
-    body = response.get_data()
-    resource = orjson.loads(body)
+    reply = Reply(response.get_data(), took)
     if response.status_code != HTTPStatus.OK:
+        text = reply.resource["issue"][0].get("diagnostics", "")
         id = response.headers.get(REQUEST_ID_HEADER, "")
-        raise RefusedError(response.status_code, resource["issue"][0], id)
-    return Reply(resource, body, took, times)
+        raise RefusedError(response.status_code, text, id)
+    return reply

@@ -2,12 +2,10 @@
 
 It listens on an address of its own and calls the service as any client does (`explorer.calls`).
 What a person looks for is never in an address: a form is posted, and the page it leads to
-has the signed id of the result, which is of no use to anybody else.
+has the random id of a result that their session stores.
 """
 
 import json
-import os
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,6 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from wsgiref.types import WSGIApplication
 
 import orjson
 from flask import (
@@ -33,36 +32,29 @@ from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.local import LocalProxy
 from werkzeug.wrappers import Response as BaseResponse
 
-from adapters.contract import AdapterError, ResourceType
-from adapters.mapping.problems import MappingError
-from app.crypto import derived_key
-from app.errors import ServiceError
-from app.middleware import log_failure, outcome_for, register_transport, requester
-from app.observability import Stage, register_request_log, request_id
-from app.offer import ResourceOffer
+from app.call import CALL
+from app.config import Settings
+from app.middleware import Requests, Transport, requester
 from app.pages import POLICY, create_pages
-from app.paging import StoredSearch
-from app.rate_limit import Throttle
 from app.redis_client import connect
-from app.search.parser import parse_search
-from app.service import EXTENSION, Service
-from app.snippets import snippets
-from explorer.calls import Pairs, RefusedError, Reply, call
-from explorer.forms import filled, form_of, parameters_of
-from explorer.login import Login, LoginError
+from explorer.calls import Reply, call
+from explorer.failures import LoginError, RefusedError, failure_of
+from explorer.forms import form_of, parameters_of
+from explorer.login import Login
+from explorer.offer import Offer, SearchOffer
 from explorer.results import (
     COLUMNS,
     REFERENCE,
     Results,
     as_csv,
     chosen_columns,
+    elements,
     hint,
     timeline,
 )
-from explorer.sessions import Sessions
-from toolkit.console import MappingFile
-from toolkit.source_rows import find_row
-from toolkit.trial import Line, TriedRow, leaves, written
+from explorer.sessions import Pairs, Result, Session, Sessions
+from explorer.snippets import snippets
+from explorer.words import RESOURCES
 
 HEADERS = (
     ("Cache-Control", "no-store"),
@@ -74,142 +66,129 @@ HEADERS = (
 )
 """Headers of every page: it loads from this origin alone, and nobody frames it."""
 
-LOGINS_PER_MINUTE = 30
-"""How many logins an address may begin in a minute."""
-
 MOST_REASON = 200
 PASTED_SECONDS = 3600
 """How long a pasted access token is used at most: one that expires earlier ends earlier."""
 
-WORDS: Mapping[str, tuple[str, str]] = {
-    "Encounter": ("stay", "stays"),
-    "Patient": ("patient", "patients"),
-    "Organization": ("hospital", "hospitals"),
-}
-"""What people call one and several of a resource type."""
+PASTED_NAME = "Access token"
+"""Who has logged in with a pasted access token, which may name nobody."""
 
 TABS = {
     "table": "Table",
     "timeline": "Timeline",
     "json": "JSON",
     "request": "Request",
-    "how": "How",
 }
 
-ADVICE: Mapping[int, str] = {
-    400: "The search uses something that is not offered here. Change the criterion that "
-    "the message names.",
-    401: "Your login has ended. Log in again.",
-    403: "Your login lacks a scope. Ask the operator for it; repeating does not help.",
-    404: "There is no such resource or page, or it belongs to somebody else: the address of a "
-    "result works for you alone. Search again, or pass on what the tab Request shows.",
-    410: "A page is stored for a limited time, and a removed stay is gone. Search again.",
-    412: "A value cannot be read. Correct the criterion that the message names.",
-    422: "The search is too wide. Add a patient, a range of dates or another criterion.",
-    429: "You have sent more requests in this minute than the operator allows. Wait a moment.",
-    500: "The hospital's record cannot be shown. The operator finds the reason by the request "
-    "id below.",
-    502: "The hospital system gave an answer that cannot be read. The operator finds the "
-    "reason by the request id below.",
-    503: "Something is busy or does not answer. Wait a few seconds and try again.",
-}
-"""What to do next, as in docs/clients.md, by status."""
-
-STAGES: Mapping[str, str] = {
-    Stage.PARSE: "token and parameters",
-    Stage.SOURCE: "hospital system",
-    Stage.REDIS: "page store",
-    Stage.MAP: "rows to FHIR",
-    Stage.WRITE: "JSON and audit",
-}
+STEPS = ("previous", "next")
+"""The links of a page of results that lead to another page."""
 
 
 class Explorer:
     """What the views need; one for each application."""
 
-    def __init__(self, app: Flask) -> None:
-        self.app = app
-        self.service: Service = app.extensions[EXTENSION]
-        settings = self.settings = self.service.settings
+    def __init__(self, service: WSGIApplication, settings: Settings) -> None:
+        self.service = service
+        self.settings = settings
         self.url = settings.explorer_url or f"http://{settings.explorer_bind}"
-        client = connect(settings.redis_url)
         self.sessions = Sessions(
-            client,
+            connect(settings.redis_url),
             settings.seal_keys,
             idle=60 * settings.explorer_idle_minutes,
             secure=self.url.startswith("https:"),
         )
-        self.throttle = Throttle(
-            client,
-            clients=None,
-            addresses=LOGINS_PER_MINUTE,
-            key=derived_key(settings.seal_keys[0], b"login"),
-        )
         redirect_uri = f"{self.url.rstrip('/')}/login/done"
         has_provider = settings.explorer_client_id is not None
         self.login = Login(settings, redirect_uri) if has_provider else None
+        # Read once, by whoever comes first: another mapping is served by other processes.
+        self.offer: Offer | None = None
 
     def count_login(self) -> None:
-        """Count a login of the requesting address. Raises TooManyRequestsError."""
-        self.throttle.count_address(requester(self.settings.trusted_proxies))
+        """Count a login of the requesting address. Raises TooManyRequests, AwayError."""
+        address = requester(request.environ, self.settings.trusted_proxies)
+        self.sessions.count_login(address)
 
-    def begin(self, token: str, **values: Any) -> BaseResponse:
+    def begin(self, **values: Any) -> BaseResponse:
         """Begin the session of somebody whose access token the service accepts.
 
-        Raises UnauthenticatedError, UnavailableError.
+        Raises RefusedError, AwayError.
         """
         response = redirect("/", HTTPStatus.SEE_OTHER)
         self.sessions.end(g.session, response)
-        client = self.service.authenticator.authenticate(f"Bearer {token}")
-        is_integrator = self.settings.explorer_integrator_scope in client.scopes
-        values = {"name": client.id, "is_integrator": is_integrator, **values}
-        self.sessions.begin(response, token=token, **values)
+        g.session = None
+        self._check_token(Session(id="", **values))
+        self.sessions.begin(response, **values)
         return response
+
+    def _check_token(self, session: Session) -> None:
+        """Raise RefusedError where the service does not accept the token of a session.
+
+        Pages need a token, the CapabilityStatement may not. Here no page is named, or the
+        token has no scope for pages: it is accepted all the same.
+        """
+        try:
+            call(self.service, session, "Bundle")
+        except RefusedError as error:
+            if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
+                raise
 
     def call(self, path: str, *, query: Pairs = (), form: Pairs | None = None) -> Reply:
         """Call the service as the person who is logged in. Raises RefusedError."""
-        return call(self.app, g.session, path, query=query, form=form)
+        return call(self.service, g.session, path, query=query, form=form)
 
-    def offer(self, kind: str) -> ResourceOffer:
-        """Return what is offered of a resource type that is searched, else NotFound."""
-        for each in self.service.offer.resources.values():
-            if each.resource_type == kind and each.searchable:
-                return each
-        raise NotFound
+    def read_offer(self) -> Offer:
+        """Return what the service offers. Raises RefusedError."""
+        if self.offer is None:
+            self.offer = Offer.of(self.call("metadata").resource)
+        return self.offer
+
+    def search_offer(self, kind: str) -> SearchOffer:
+        """Return the searches of a resource type, else NotFound."""
+        search = self.read_offer().searches.get(kind)
+        if search is None:
+            raise NotFound
+        return search
 
 
 blueprint = Blueprint("explorer", __name__)
 
 
-def create_explorer(app: Flask) -> Flask:
-    """Return the explorer of a service."""
-    of_app = Explorer(app)
+def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
+    """Return the explorer of a service, which it calls; both have the same settings."""
+    of_app = Explorer(service, settings)
     pages = create_pages("explorer", Path(__file__).parent)
-    pages.config["MAX_CONTENT_LENGTH"] = of_app.settings.max_body_bytes
+    pages.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     # A page of another site that resolves to this machine is not served (DNS rebinding).
     pages.config["TRUSTED_HOSTS"] = [urlsplit(of_app.url).hostname]
     pages.extensions["explorer"] = of_app
     pages.jinja_env.globals.update(
-        title=of_app.service.title,
-        offer=of_app.service.offer.resources,
-        words=WORDS,
+        words=RESOURCES,
         see=_see,
-        follow=_follow,
-        explained=_explained,
-        snippets=partial(snippets, of_app.settings.base_url),
+        snippets=partial(snippets, settings.base_url),
         timeline=lambda resources: timeline(resources, datetime.now(UTC)),
         hint=hint,
         encode=partial(json.dumps, ensure_ascii=False),
     )
-    register_request_log(pages)
-    register_transport(pages, of_app.settings, HEADERS)
+    transport = Transport(
+        settings.trusted_proxies, on_loopback=settings.plain_http == "loopback"
+    )
+    pages.wsgi_app = Requests(  # type: ignore[method-assign] # as Flask documents it
+        pages.wsgi_app, transport, headers=HEADERS, is_counted=False
+    )
     pages.register_error_handler(Exception, _show_error)
+    pages.context_processor(_offered)
     pages.register_blueprint(blueprint)
     return pages
 
 
 explorer: Explorer = LocalProxy(lambda: current_app.extensions["explorer"])  # type: ignore[assignment]
 """The explorer of the request."""
+
+
+def _offered() -> dict[str, Any]:
+    """Return what the head of each page shows; nothing of the deployment before the login."""
+    is_logged_in = g.get("session") is not None and g.session.token
+    return {"offer": explorer.offer if is_logged_in else None}
 
 
 def _see(reference: str) -> str:
@@ -221,6 +200,7 @@ def _see(reference: str) -> str:
 @blueprint.before_app_request
 def _require_login() -> BaseResponse | None:
     """Find the session; lead to the login, then to the question for a reason."""
+    request.environ[CALL].route = str(request.url_rule or "")
     g.session = None
     if request.endpoint in {None, "static"}:
         # Another host, or no page of ours: Flask refuses it next.
@@ -241,6 +221,8 @@ def _require_login() -> BaseResponse | None:
     lacks_reason = explorer.settings.explorer_reason and not session.reason
     if lacks_reason and page not in {"login_token", "reason", "logout"}:
         return redirect("/reason", HTTPStatus.SEE_OTHER)
+    if not is_login and page not in {"reason", "logout"}:
+        explorer.read_offer()
     return None
 
 
@@ -250,30 +232,14 @@ def _require_login() -> BaseResponse | None:
 def _show_error(error: Exception) -> Response | HTTPException:
     if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
         return error
-    failure = _failure(error)
-    response = Response(status=failure["status"])
-    if failure["status"] == HTTPStatus.UNAUTHORIZED and g.get("session"):
+    failure = failure_of(error)
+    response = Response(status=failure.status)
+    if failure.status == HTTPStatus.UNAUTHORIZED and g.get("session"):
         # The token has ended, or was withdrawn: so has the session.
         explorer.sessions.end(g.session, response)
         g.session = None
     response.set_data(render_template("error.html", failure=failure))
     return response
-
-
-def _failure(error: Exception) -> dict[str, Any]:
-    """Return what a page shows of an error: the text, and what to do."""
-    id, advice = request_id(), ""
-    if isinstance(error, RefusedError):
-        status, text, id = error.status, error.text, error.request_id
-    elif isinstance(error, LoginError):
-        status, text, advice = 403, str(error), "Log in again."
-    else:
-        outcome = outcome_for(error)
-        status, text = outcome.status, outcome.text or ""
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            log_failure(error, status)
-    advice = advice or ADVICE.get(status, "")
-    return {"status": status, "text": text, "advice": advice, "request_id": id}
 
 
 # ------------------------------------------------------------------------------- login
@@ -320,8 +286,9 @@ def login_token() -> BaseResponse:
     if explorer.login is not None:
         raise NotFound
     explorer.count_login()
+    token = request.form.get("token", "").strip()
     expires = datetime.now(UTC).timestamp() + PASTED_SECONDS
-    return explorer.begin(request.form.get("token", "").strip(), expires=expires)
+    return explorer.begin(token=token, name=PASTED_NAME, expires=expires)
 
 
 @blueprint.post("/logout")
@@ -348,121 +315,118 @@ def reason() -> BaseResponse | str:
 @blueprint.get("/")
 def home() -> BaseResponse:
     """Lead to the search for stays."""
-    kinds = explorer.service.offer.resources
-    kind = next(kind for kind, offer in kinds.items() if offer.searchable)
+    kind = next(iter(explorer.read_offer().searches))
     return redirect(f"/search/{kind}", HTTPStatus.SEE_OTHER)
 
 
 @blueprint.route("/search/<kind>", methods=["GET", "POST"])
 def search(kind: str) -> BaseResponse | str | tuple[str, int]:
     """Show the form of a resource type, or run a search and lead to its result."""
-    offer = explorer.offer(kind)
+    offer = explorer.search_offer(kind)
     if request.method == "GET":
         return render_template("search.html", **form_of(offer, request.form))
-    extension = explorer.service.context.functional_unit_extension
-    pairs = parameters_of(offer, request.form, extension)
-    return _run(offer, pairs, request.form)
+    return _run(offer, request.form)
 
 
 def _run(
-    offer: ResourceOffer, pairs: Pairs, sent: MultiDict[str, str], tab: str = "table"
+    offer: SearchOffer, sent: MultiDict[str, str], tab: str = "table"
 ) -> BaseResponse | tuple[str, int]:
     """Lead to the result of a search; one that is refused shows its form again."""
+    criteria = parameters_of(offer, sent)
     try:
-        reply = explorer.call(f"{offer.resource_type}/_search", form=pairs)
+        reply = explorer.call(f"{offer.kind}/_search", form=criteria)
     except RefusedError as error:
         if error.status == HTTPStatus.UNAUTHORIZED:
             raise
         form = form_of(offer, sent)
-        page = render_template("search.html", failure=_failure(error), **form)
+        page = render_template("search.html", failure=failure_of(error), **form)
         return page, error.status
-    here = _places(reply.resource)["self"]
-    return redirect(url_for(".results", tab=tab, **here), HTTPStatus.SEE_OTHER)
+    form_sent = [pair for pair in sent.items(multi=True) if pair[0] != "csrf"]
+    return _lead_to(offer.kind, form_sent, criteria, reply=reply, tab=tab)
 
 
-def _places(bundle: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the links of a page by relation, as the addresses of pages here have them."""
-    return {link["relation"]: _place(link["url"]) for link in bundle["link"]}
+def _lead_to(
+    kind: str, form: Pairs, criteria: Pairs, *, reply: Reply, **place: Any
+) -> BaseResponse:
+    """Store a page of results and lead to it."""
+    body, took = reply.body.decode(), reply.milliseconds
+    result = Result(kind, form, criteria, body=body, milliseconds=took)
+    id = explorer.sessions.save_result(g.session, result)
+    return redirect(url_for(".results", id=id, **place), HTTPStatus.SEE_OTHER)
 
 
-def _place(url: str) -> dict[str, Any]:
-    query = dict(parse_qsl(urlsplit(url).query))
-    return {"id": query.pop("_id"), **query}
+def _stored(id: str) -> Result:
+    """Return a result of this session, else NotFound."""
+    result = explorer.sessions.result(g.session, id)
+    if result is None:
+        raise NotFound
+    return result
 
 
 @blueprint.get("/results/<id>")
 def results(id: str) -> str:
     """Show a page of a result, in one of the tabs."""
-    reply, search = _page(id)
-    kind = search.resource_type
-    hidden = {"timeline"} if kind is not ResourceType.ENCOUNTER else set()
-    hidden |= {"how"} if not g.session.is_integrator else set()
+    result = _stored(id)
+    kind, bundle = result.kind, orjson.loads(result.body)
+    hidden = set() if kind == "Encounter" else {"timeline"}
     tabs = {name: title for name, title in TABS.items() if name not in hidden}
     tab = request.args.get("tab", "table")
     if tab not in tabs:
         raise NotFound
     columns = request.args.getlist("column")
-    places = _places(reply.resource)
-    for place in places.values():
-        place["column"] = columns
+    links = {link["relation"]: link["url"] for link in bundle["link"]}
+    steps = {
+        relation: url_for(".step", id=id, relation=relation, tab=tab, column=columns)
+        for relation in STEPS
+        if relation in links
+    }
+    addresses = {links[relation]: address for relation, address in steps.items()}
     return render_template(
         "results.html",
         kind=kind,
         tab=tab,
         tabs=tabs,
-        results=Results(reply.resource),
-        criteria=search.parameters,
+        results=Results(bundle),
+        bundle=bundle,
+        result=result,
         columns=chosen_columns(kind, columns),
         every_column=COLUMNS[kind],
-        here=places.pop("self"),
-        steps=places,
-        reply=reply,
-        stages=STAGES,
+        here={"id": id, "column": columns},
+        steps=steps,
+        follow=partial(_follow, addresses),
     )
 
 
-def _page(id: str) -> tuple[Reply, StoredSearch]:
-    """Return a page of a result and its search; a link of the service names the page.
-
-    Raises RefusedError for one that is not this person's.
-    """
-    names = ("_index", "_searchAfter", "_searchBefore")
-    more = [(name, request.args[name]) for name in names if name in request.args]
-    reply = explorer.call("Bundle", query=[("_id", id), *more])
-    client = explorer.service.authenticator.authenticate(f"Bearer {g.session.token}")
-    person = g.session.person
-    owner = f"{client.id}/{person}" if person else client.id
-    stored = _places(reply.resource)["self"]["id"]
-    return reply, explorer.service.sessions.store.load(stored, owner).search
-
-
-def _follow(value: Any) -> str:
+def _follow(addresses: dict[str, str], value: Any) -> str:
     """Return the page that a value of JSON leads to, "" for none."""
     text = value if isinstance(value, str) else ""
     relative = text.removeprefix(f"{explorer.settings.base_url}/")
     if REFERENCE.fullmatch(relative):
         return _see(relative)
-    if relative != text and relative.startswith("Bundle?"):
-        return url_for(".results", tab="json", **_place(text))
-    return ""
+    return addresses.get(text, "")
 
 
-def _explained(kind: ResourceType, parameters: Pairs) -> str:
-    service = explorer.service
-    offer = service.offer.resources[kind]
-    try:
-        search = parse_search(parameters, offer, service.context, lenient=True)
-        return service.adapter.explain(search.query) or "Nothing: nothing can match."
-    except (AdapterError, ServiceError) as error:
-        return str(error)
+@blueprint.get(f"/results/<id>/<any({', '.join(STEPS)}):relation>")
+def step(id: str, relation: str) -> BaseResponse:
+    """Read the next or the previous page of a result and lead to it."""
+    result = _stored(id)
+    links = {
+        link["relation"]: link["url"] for link in orjson.loads(result.body)["link"]
+    }
+    if relation not in links:
+        raise NotFound
+    query = parse_qsl(urlsplit(links[relation]).query)
+    place = {name: request.args.getlist(name) for name in ("tab", "column")}
+    reply = explorer.call("Bundle", query=query)
+    return _lead_to(result.kind, result.form, result.criteria, reply=reply, **place)
 
 
 @blueprint.get("/results/<id>/page.csv")
 def results_csv(id: str) -> Response:
     """Return the table of a page as CSV."""
-    reply, search = _page(id)
-    columns = chosen_columns(search.resource_type, request.args.getlist("column"))
-    text = as_csv(Results(reply.resource).resources, columns)
+    result = _stored(id)
+    columns = chosen_columns(result.kind, request.args.getlist("column"))
+    text = as_csv(Results(orjson.loads(result.body)).resources, columns)
     response = Response(text.encode("utf-8-sig"), mimetype="text/csv")
     response.headers["Content-Disposition"] = 'attachment; filename="page.csv"'
     return response
@@ -471,10 +435,9 @@ def results_csv(id: str) -> Response:
 @blueprint.get("/results/<id>/change")
 def change(id: str) -> str:
     """Show the form of a result again, filled in."""
-    _, search = _page(id)
-    offer = explorer.offer(search.resource_type)
-    sent = filled(search.resource_type, search.parameters)
-    return render_template("search.html", **form_of(offer, sent))
+    result = _stored(id)
+    form = form_of(explorer.search_offer(result.kind), MultiDict(result.form))
+    return render_template("search.html", **form)
 
 
 # --------------------------------------------------------------------------- resources
@@ -485,18 +448,16 @@ def see(sealed: str) -> str:
     """Show one resource; the address is sealed for this session."""
     reference = _unsealed(sealed)
     reply = explorer.call(reference)
-    kind, _, id = reference.partition("/")
-    resource = reply.resource
+    kind, resource = reference.partition("/")[0], reply.resource
     return render_template(
         "resource.html",
         kind=kind,
         sealed=sealed,
         resource=resource,
         summary=[(c.title, c.cell(resource)) for c in COLUMNS[kind]],
-        elements=[(path, written(value)) for path, value in leaves(resource)],
-        origins=_origins(ResourceType(kind), id) if g.session.is_integrator else None,
+        elements=list(elements(resource)),
         raw=orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode(),
-        reply=reply,
+        milliseconds=reply.milliseconds,
     )
 
 
@@ -506,8 +467,8 @@ def stays(sealed: str) -> BaseResponse | tuple[str, int]:
     reference = _unsealed(sealed)
     if not reference.startswith("Patient/"):
         raise NotFound
-    pairs, kind = [("patient", reference)], ResourceType.ENCOUNTER
-    return _run(explorer.offer(kind), pairs, filled(kind, pairs), "timeline")
+    offer = explorer.search_offer("Encounter")
+    return _run(offer, MultiDict([("patient", reference)]), "timeline")
 
 
 def _unsealed(text: str) -> str:
@@ -516,13 +477,3 @@ def _unsealed(text: str) -> str:
     if reference is None:
         raise NotFound
     return reference
-
-
-def _origins(kind: ResourceType, id: str) -> list[Line] | str:
-    """Return where each element comes from: the column, its value, the rule and its line."""
-    try:
-        file = MappingFile.open(explorer.settings.mapping, os.environ)
-        row = find_row(file.mapping, kind, id)
-    except (MappingError, AdapterError):
-        return "The row cannot be read at the moment."
-    return [*TriedRow.of(file, row).elements()]

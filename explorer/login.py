@@ -3,34 +3,47 @@
 `state` binds the answer of the provider to the browser that began the login, `nonce` the ID
 token to it (OpenID Connect Core 3.1, RFC 7636, RFC 9700 4.7). The access token is the
 person's own: the service checks it on each call.
+
+Addresses and keys of the provider are read for each login, which is rare: nothing is cached.
 """
 
 import logging
+import os
 import secrets
 import time
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
 import requests
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.requests_client import OAuth2Session
+from authlib.oidc.core import CodeIDToken
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+from joserfc.jws import JWSRegistry
 
-from adapters.http.session import isolated
-from app.auth import BadTokenError, check_claims, signed_claims
 from app.config import Settings
-from app.errors import UnavailableError
-from app.jwks import IdentityError, KeySource, Metadata
+from explorer.failures import AwayError, LoginError
 from explorer.sessions import Session
 
 MOST_NAME = 80
-_AWAY = "The identity provider does not answer at the moment."
+
+_SIGNATURES = JWSRegistry(
+    algorithms=[
+        *("RS256", "RS384", "RS512"),
+        *("PS256", "PS384", "PS512"),
+        *("ES256", "ES384", "ES512"),
+        *("EdDSA", "Ed25519"),
+    ],
+    # RFC 7515 section 4: unknown header members are ignored.
+    strict_check_header=False,
+)
+"""Asymmetric algorithms only: nobody but the provider signs an ID token."""
 
 _log = logging.getLogger(__name__)
-
-
-class LoginError(Exception):
-    """A login that failed; the text is for the person."""
 
 
 class Login:
@@ -39,48 +52,39 @@ class Login:
     def __init__(self, settings: Settings, redirect_uri: str) -> None:
         self._settings = settings
         self._redirect_uri = redirect_uri
-        self._metadata = Metadata(settings)
-        address = settings.key_set_url or partial(self._metadata.address, "jwks_uri")
-        self._keys = KeySource(settings, address)
 
     def start(self) -> tuple[str, dict[str, str]]:
-        """Begin a login: where the browser goes, and what its session keeps of it.
+        """Begin a login: where the browser goes, and what its session stores of it.
 
-        Raises UnavailableError.
+        Raises AwayError.
         """
         verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
-        url, state = self._client().create_authorization_url(
-            self._address("authorization_endpoint"),
-            code_verifier=verifier,
-            nonce=nonce,
-            audience=self._settings.audience,
-        )
+        with _calling_provider(), self._client() as client:
+            url, state = client.create_authorization_url(
+                self._address(client, "authorization_endpoint"),
+                code_verifier=verifier,
+                nonce=nonce,
+                audience=self._settings.audience,
+            )
         return url, {"verifier": verifier, "nonce": nonce, "state": state}
 
     def finish(self, query: Mapping[str, str], session: Session) -> dict[str, Any]:
         """Return the session of who logged in, from what the provider added to the address.
 
-        The caller has compared `state`. Raises LoginError, UnavailableError.
+        The caller has compared `state`. Raises LoginError, AwayError.
         """
         if "code" not in query:
             raise LoginError("The identity provider did not log you in.")
-        try:
-            with self._client() as client:
-                token = client.fetch_token(
-                    self._address("token_endpoint"),
-                    grant_type="authorization_code",
-                    code=query["code"],
-                    code_verifier=session.verifier,
-                    timeout=self._settings.identity_timeout_seconds,
-                )
-        except (AuthlibBaseError, requests.RequestException, ValueError) as error:
-            # Its texts may quote what the provider sends about the person.
-            data = {"reason": type(error).__name__}
-            _log.warning("login failed", extra={"data": data})
-            if isinstance(error, AuthlibBaseError):
-                raise LoginError("The identity provider refused the login.") from error
-            raise UnavailableError(_AWAY) from error
-        claims = self._id_claims(token, session.nonce)
+        with _calling_provider(), self._client() as client:
+            token = client.fetch_token(
+                self._address(client, "token_endpoint"),
+                grant_type="authorization_code",
+                code=query["code"],
+                code_verifier=session.verifier,
+            )
+            address = self._settings.key_set_url or self._address(client, "jwks_uri")
+            keys = KeySet.import_key_set(_read(client, address))
+        claims = self._id_claims(token, keys, session.nonce)
         person = claims["sub"]
         name = claims.get("name") or claims.get("preferred_username") or person
         return {
@@ -90,40 +94,96 @@ class Login:
             "expires": time.time() + int(token.get("expires_in", 3600)),
         }
 
-    def _id_claims(self, token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
-        settings = self._settings
-        expected = {
-            "iss": settings.issuer,
-            "aud": settings.explorer_client_id or "",
-            "nonce": nonce,
-        }
-        leeway, now = settings.leeway_seconds, time.time()
-        try:
-            claims = signed_claims(str(token.get("id_token", "")), self._keys)
-            check_claims(claims, expected, required=True, leeway=leeway, now=now)
-        except BadTokenError as error:
-            raise LoginError("The ID token of the login is not valid.") from error
-        if not claims.get("sub"):
-            raise LoginError("The ID token of the login names nobody.")
-        if not isinstance(token.get("access_token"), str):
+    def _id_claims(
+        self, token: Mapping[str, Any], keys: KeySet, nonce: str
+    ) -> CodeIDToken:
+        """Return the claims of the ID token, once they are valid (Core 3.1.3.7)."""
+        settings, access_token = self._settings, token.get("access_token")
+        if not isinstance(access_token, str):
             raise LoginError("The identity provider gave no access token.")
+        client_id = settings.explorer_client_id
+        try:
+            signed = jwt.decode(
+                str(token.get("id_token", "")), keys, registry=_SIGNATURES
+            )
+            claims = CodeIDToken(
+                signed.claims,
+                signed.header,
+                options={
+                    "iss": {"value": settings.issuer},
+                    "aud": {"value": client_id},
+                },
+                params={
+                    "client_id": client_id,
+                    "nonce": nonce,
+                    "access_token": access_token,
+                },
+            )
+            claims.validate(leeway=settings.leeway_seconds)
+        # joserfc raises the others for a token that is nested too deep, or no object.
+        except (JoseError, ValueError, TypeError, RecursionError) as error:
+            raise LoginError("The ID token of the login is not valid.") from error
+        if not claims["sub"] or not isinstance(claims["sub"], str):
+            raise LoginError("The ID token of the login names nobody.")
         return claims
 
     def _client(self) -> OAuth2Session:
+        """Return a session without proxy, .netrc and cookies."""
         settings = self._settings
         secret = settings.explorer_client_secret
-        session = OAuth2Session(
+        client = OAuth2Session(
             settings.explorer_client_id,
             secret,
             scope=settings.explorer_scope,
             redirect_uri=self._redirect_uri,
             code_challenge_method="S256",
             token_endpoint_auth_method="client_secret_basic" if secret else "none",
+            default_timeout=settings.identity_timeout_seconds,
         )
-        return isolated(session)
+        client.trust_env = False
+        client.verify = os.environ.get("SSL_CERT_FILE") or True
+        client.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        return client
 
-    def _address(self, name: str) -> str:
-        try:
-            return self._metadata.address(name)
-        except IdentityError as error:
-            raise UnavailableError(_AWAY) from error
+    def _address(self, client: OAuth2Session, name: str) -> str:
+        """Return an address of the issuer's metadata (OpenID Connect Discovery 1.0, 4)."""
+        issuer = self._settings.issuer
+        url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+        metadata = _read(client, url)
+        address = metadata.get(name)
+        if metadata.get("issuer") != issuer or not isinstance(address, str):
+            raise ValueError("metadata of another issuer, or without the address")
+        if not self._settings.allows_provider(address):
+            raise ValueError("an address without TLS")
+        return address
+
+
+def _read(client: OAuth2Session, url: str) -> Any:
+    """Return the JSON at an address of the provider."""
+    response = client.get(url, withhold_token=True, allow_redirects=False)
+    response.raise_for_status()
+    content = response.json()
+    if not isinstance(content, dict):
+        raise ValueError("no object")
+    return content
+
+
+@contextmanager
+def _calling_provider() -> Iterator[None]:
+    """Raise LoginError for a refusal of the provider, AwayError for no proper answer."""
+    try:
+        yield
+    except (
+        AuthlibBaseError,
+        requests.RequestException,
+        # Metadata or keys that are not what they should be.
+        JoseError,
+        LookupError,
+        ValueError,
+    ) as error:
+        # Their texts may quote what the provider sends about the person.
+        _log.warning("login failed", extra={"data": {"reason": type(error).__name__}})
+        if isinstance(error, AuthlibBaseError):
+            raise LoginError("The identity provider refused the login.") from error
+        text = "The identity provider does not answer at the moment."
+        raise AwayError(text) from error

@@ -6,18 +6,19 @@ All of it is computed from the resources that the service returned.
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
-from adapters.mapping.paths import at, path_of
-from adapters.mapping.slots import FHIR_ID
-from app.fhir.resources import CLASS_LABELS
+import jmespath
+
+from explorer.words import code_in_words
 
 Resource = Mapping[str, Any]
 
-REFERENCE = re.compile(rf"(?:Encounter|Patient|Organization)/{FHIR_ID.pattern}")
+REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64}")
 """A reference to a resource that has a page."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -46,15 +47,14 @@ class Results:
                 self.messages += (issue.get("diagnostics", "") for issue in issues)
 
 
-def in_words(kind: str, code: str) -> str:
-    """Return a code of a stay in words."""
-    return CLASS_LABELS.get(code, code) if kind == "class" else code.replace("-", " ")
-
-
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _code(element: str, code: str | None) -> str:
+    return code_in_words("Encounter", element, code or "")
 
 
 def _names(names: Sequence[Resource] | None) -> str:
@@ -87,7 +87,7 @@ def _duration(resource: Resource) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: what is at a path of a resource, and how it reads."""
+    """A column of a table: what is at a path of a resource (JMESPath), and how it reads."""
 
     name: str
     title: str
@@ -96,7 +96,7 @@ class Column:
 
     def cell(self, resource: Resource) -> Cell:
         """Return the cell of a resource; references lead to what they name."""
-        value = at(resource, path_of(self.path))
+        value = jmespath.search(self.path, resource)
         if value and self.path.endswith(("reference", _ITSELF)):
             return Cell(value.rpartition("/")[2], value)
         return Cell(self.text(value))
@@ -112,11 +112,11 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("id", "Stay", _ITSELF),
         Column("number", "Visit number", _IDENTIFIERS),
         Column("patient", "Patient", "subject.reference"),
-        Column("class", "Class", "class.code", lambda c: in_words("class", c or "")),
-        Column("status", "Status", "status", lambda c: in_words("status", c)),
+        Column("class", "Class", "class.code", partial(_code, "class")),
+        Column("status", "Status", "status", partial(_code, "status")),
         Column("start", "Start", "period.start", _time),
         Column("end", "End", "period.end", _time),
-        Column("duration", "Duration", ".", _duration),
+        Column("duration", "Duration", "@", _duration),
         Column("unit", "Ward", "serviceProvider.extension[].valueString"),
         Column("hospital", "Hospital", "serviceProvider.reference"),
         _CHANGED,
@@ -178,7 +178,7 @@ class Bar(NamedTuple):
     def title(self) -> str:
         """The stay in words."""
         stay = self.resource
-        words = in_words("class", stay.get("class", {}).get("code", ""))
+        words = _code("class", stay.get("class", {}).get("code"))
         start, end = (stay["period"].get(part) for part in ("start", "end"))
         times = f"{_time(start)} – {_time(end) or 'open'}"
         return f"Stay {stay['id']}: {words}, {stay['status']}, {times}"
@@ -239,3 +239,15 @@ def hint(value: Any) -> str:
     if "resourceType" in resource:
         return f"{resource['resourceType']}/{resource.get('id', '')}"
     return str(value.get("relation") or value.get("system") or "")
+
+
+def elements(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each value inside a resource with its path, as JSON writes them."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from elements(below, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from elements(below, f"{path}[{number}]")
+    else:
+        yield path, str(value).lower() if isinstance(value, bool) else str(value)

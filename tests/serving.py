@@ -10,6 +10,8 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from app import create_app
+from app.config import Settings
+from explorer.explorer import create_explorer
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.validity.client import ValidatingClient
@@ -19,6 +21,12 @@ BASE_URL = "https://encounters.example.org/fhir/v3"
 FORM = "application/x-www-form-urlencoded"
 
 Params = Mapping[str, str] | Sequence[tuple[str, str]]
+
+
+def explorer_of(served: "Served") -> Flask:
+    """Return the explorer of a service."""
+    settings: Settings = served.app.extensions["encounters"].settings
+    return create_explorer(served.app, settings)
 
 
 @dataclass

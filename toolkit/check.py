@@ -286,13 +286,10 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     try:
         with open_sources(mapping) as sources:
             checks = chain.from_iterable(source.checks() for source in sources)
-            for outcome in run_in_turn(checks, seconds, show_progress):
-                results += outcome.results
-                if not outcome.is_complete:
-                    text = f"the check is not complete: it took longer than {seconds:g} seconds"
-                    results.append(
-                        Finding(str(file), 0, 0, text, severity=Severity.WARNING)
-                    )
+            results, is_complete = run_in_turn(checks, seconds, show_progress)
+        if not is_complete:
+            text = f"the check is not complete: it took longer than {seconds:g} seconds"
+            results.append(Finding(str(file), 0, 0, text, severity=Severity.WARNING))
     except MappingError as error:
         results += findings_of(error)
     except AdapterError as error:

@@ -162,9 +162,10 @@ def _tables(command: Command) -> Command:
 def mapping_new(**options: Any) -> int:
     """Write a first mapping of a database or a FHIR R4 server.
 
-    Reads tables, columns and keys, and how often codes occur; never names, birth dates,
-    numbers and addresses of people. Declared keys come first, then words in names. Every
-    guess and every open question is marked '# ?'.
+    Without --stay, --patient and --organization it lists the tables of a database. Reads
+    columns and keys, and how often codes occur; never names, birth dates, numbers and
+    addresses of people. A declared key or an exact name fills a field; every other column is
+    a comment, and every open question is marked '# ?'.
     """
     return run_tool("toolkit.new", **options)
 

@@ -20,12 +20,11 @@ INDEX = "CREATE INDEX"
 
 
 class Severity(StrEnum):
-    """How severe a finding is; what is fine, and a note, needs nobody to act."""
+    """How severe a finding is; a note needs nobody to act."""
 
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
-    OK = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +77,6 @@ class Finding:
         mark, element = place.field.mark, place.element
         return cls.at(mark, text, element, column, severity, *details)
 
-    @classmethod
-    def about(
-        cls, text: str, remedy: str = "", severity: Severity = Severity.OK
-    ) -> Self:
-        """Return a finding about something else than a file, what is fine included."""
-        return cls("", 0, 0, text, remedy=remedy, severity=severity)
-
     @property
     def is_wrong(self) -> bool:
         """Whether somebody has to act."""
@@ -94,11 +86,6 @@ class Finding:
     def is_index(self) -> bool:
         """Whether an index would help."""
         return self.remedy.startswith(INDEX)
-
-    @property
-    def statement(self) -> str:
-        """Where it is and what it says, without severity and remedy."""
-        return ": ".join(filter(None, (*self._where, self.text)))
 
     @property
     def headline(self) -> str:

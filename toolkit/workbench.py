@@ -44,11 +44,13 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from adapters.contract import (
     AdapterError,
+    NotFoundError,
     ResourceType,
     RowFault,
     SearchQuery,
     Sort,
     SortKey,
+    TooCostlyError,
 )
 from adapters.mapping.load import load_draft
 from adapters.mapping.model import SourceMapping
@@ -172,7 +174,7 @@ def run(
         # The file names the variable: no password is written into it.
         os.environ.setdefault(VARIABLE, source)
     if not file.is_file():
-        hint = "no first mapping" if source else "--from URL writes a first one"
+        hint = "name its tables" if source else "--from URL writes a first one"
         raise CannotRunError(f"{file}: there is no such file ({hint})")
     workbench = Workbench(file.absolute(), os.environ)
     # Its lines would hold searches, and so ids of patients.
@@ -393,7 +395,10 @@ def _resource() -> str:
     """Show the resource of a row, each element with its cell and its line."""
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
     unmasked = _is_unmasked()
-    (row,) = find_rows(file.mapping, kind, [request.args["id"]])
+    try:
+        (row,) = find_rows(file.mapping, kind, [request.args["id"].strip()])
+    except NotFoundError as error:
+        raise CannotRunError(f"The source has no {kind} with this id.") from error
     tried = TriedRow.of(file, row, redacted=not unmasked)
     lines = [(line, line.number_in(bench.path)) for line in tried.elements()]
     open_lines = {number for number, _ in marked_lines(bench.draft.text)}
@@ -478,16 +483,31 @@ def _tests() -> str:
 
 
 def _try() -> str:
-    """Run a search: what is sent, and the first rows of the answer."""
+    """Run a search: what is sent, how long each stage takes, and the first rows."""
     mapping, unmasked = bench.good().mapping, _is_unmasked()
+    stages: dict[str, float] = {}
     with searching(mapping) as searches:
-        query = searches.query(*parsed_search(request.args.get("search", "")))
-        page, took = timed(lambda: searches.page(query))
+        asked = parsed_search(request.args.get("search", ""))
+        query, stages["parameters"] = timed(lambda: searches.query(*asked))
+        page, stages["source: a page of rows"] = timed(lambda: searches.page(query))
+        try:
+            total, stages["source: count"] = timed(lambda: searches.count(query))
+        except TooCostlyError:
+            total = None
         sent = searches.sent(query)
     records = [row for row in page.rows if not isinstance(row, RowFault)]
-    resources = [as_resource(mapping, query.resource_type, each) for each in records]
-    raw = _as_json(resources) if unmasked else ""
-    return render_template("tried.html", sent=sent, took=took, page=page, raw=raw)
+    kind = query.resource_type
+    resources, stages["rows to FHIR"] = timed(
+        lambda: [as_resource(mapping, kind, record) for record in records]
+    )
+    return render_template(
+        "tried.html",
+        sent=sent,
+        stages=stages,
+        page=page,
+        total=total,
+        raw=_as_json(resources) if unmasked else "",
+    )
 
 
 PANELS: Mapping[str, Callable[[], str]] = {

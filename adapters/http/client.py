@@ -31,7 +31,6 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.http.session import isolated
-from adapters.instrumentation import Kind, observe
 from adapters.mapping.model import (
     Basic,
     ErrorRule,
@@ -104,10 +103,9 @@ class Deadline:
 
 
 class Client:
-    """One HTTP server; safe to share between threads. `name` is its name in metrics."""
+    """One HTTP server; safe to share between threads."""
 
-    def __init__(self, url: str, name: str = "source") -> None:
-        self._name = name
+    def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
         self._local = local()
         self._sessions: WeakSet[requests.Session] = WeakSet()
@@ -162,23 +160,17 @@ class Client:
         left = deadline.left()
         is_get = call.method == "GET"
         try:
-            with (
-                observe(Kind.HTTP, self._name, call.method) as observed,
-                self._session().request(
-                    call.method,
-                    self.address(call.path),
-                    params=list(call.values) if is_get else None,
-                    data=None if is_get else list(call.values),
-                    json=None if call.json is None else dict(call.json),
-                    headers=dict(headers),
-                    timeout=(min(_CONNECT_SECONDS, left), left),
-                    allow_redirects=False,
-                    stream=True,
-                ) as response,
-            ):
-                observed.set_attribute(
-                    "http.response.status_code", response.status_code
-                )
+            with self._session().request(
+                call.method,
+                self.address(call.path),
+                params=list(call.values) if is_get else None,
+                data=None if is_get else list(call.values),
+                json=None if call.json is None else dict(call.json),
+                headers=dict(headers),
+                timeout=(min(_CONNECT_SECONDS, left), left),
+                allow_redirects=False,
+                stream=True,
+            ) as response:
                 body, wait = _body(response, deadline), _retry_after(response)
                 return Answer(response.status_code, body, wait, response.headers)
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
@@ -315,7 +307,7 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
     }
     pairs = tuple((name, value) for name, value in values.items() if value)
     headers = _basic(oauth2.client_id, oauth2.client_secret)
-    client = Client(oauth2.token_url, name="token server")
+    client = Client(oauth2.token_url)
     try:
         answer = client.send(Call("POST", oauth2.token_url, pairs), headers, deadline)
         body = answer.json()

@@ -15,7 +15,6 @@ from adapters.contract import (
     SourceTimedOutError,
     SourceUnavailableError,
 )
-from adapters.instrumentation import Kind, observe
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
@@ -88,8 +87,7 @@ class Database:
         select, values = (
             statement if isinstance(statement, Statement) else (statement, None)
         )
-        with observe(Kind.STORE, self._engine.dialect.name, "SELECT"):
-            return self.run(lambda connection: connection.execute(select, values).all())
+        return self.run(lambda connection: connection.execute(select, values).all())
 
     def run(self, question: Callable[[sa.Connection], Answer]) -> Answer:
         """Return what a question finds out over one connection; a stale one is replaced."""

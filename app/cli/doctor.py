@@ -1,24 +1,26 @@
-"""`encounters doctor`: checks everything that a deployment depends on.
+"""`encounters doctor`: checks everything that a deployment depends on, and says what to do.
 
-All checks run at the same time, so that one that hangs delays no other. Findings name
-settings, never their values: no host, account or secret is printed. Paths, tables and
-columns of the mapping are, as in `mapping check`.
+It runs the checks of `/ready` (`app.server.checks`) with their details, and what only a
+person at a terminal needs. All checks run at the same time, so that one that hangs delays
+no other. Results name settings, never their values: no host, account or secret is printed.
+Paths, tables and columns of the mapping are, as in `mapping check`.
 """
 
+import logging
 import os
 import secrets
-import shutil
 import socket
 import ssl
 import stat
-import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import redis
@@ -30,23 +32,29 @@ from adapters.encryption import WITHOUT_TLS, exposed_sources, is_plain
 from adapters.http.session import isolated
 from adapters.mapping.document import read_layers, variables_in
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import SourceConfig, SourceMapping
+from adapters.mapping.model import SourceConfig, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import profile_of
 from adapters.sql.engine import COUNTS, Database
-from app.config import (
-    AUDIT_OFF,
-    AUDIT_STDOUT,
-    SETTINGS,
-    Settings,
-    SettingsError,
-)
+from app.auth import BadTokenError, Introspection
+from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
-from app.jwks import Address, IdentityError, provider_addresses, usable_keys
+from app.errors import UnavailableError
+from app.jwks import Address, IdentityError, KeySource, provider_addresses
 from app.redis_client import connect, is_exposed
+from app.server.checks import (
+    Check,
+    Result,
+    Results,
+    check_source,
+    checks_of,
+    error,
+    fine,
+    note,
+    warning,
+)
+from app.server.reload import example_faults
 from app.tls import refused_sources, remedy_of
-from toolkit.check import check as check_file
-from toolkit.checks.runner import Check, Outcome, run_at_once
-from toolkit.findings import Finding, Severity
 
 CERTIFICATE_DAYS = 21
 """A certificate that expires within so many days is a warning."""
@@ -55,119 +63,124 @@ CLOCK_SECONDS = 5.0
 """How far two clocks may differ without a warning, the network delay included."""
 
 TIMEOUT_SECONDS = 5.0
-LEAST_DISK_BYTES = 1_600_000_000
-"""What a million audit events of reads and small pages take."""
-
-LEAST_METRICS_BYTES = 16 * 1024**2
-_MEND = "correct the mapping or the source"
-_AWAY = "check its address, its account and firewalls"
 _ALLOWED = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
-_GIB, _DAY = 1024**3, 86400
-
-Findings: TypeAlias = Iterator[Finding]
-
-_fine = Finding.about
-_note = partial(Finding.about, severity=Severity.NOTE)
-_warning = partial(Finding.about, severity=Severity.WARNING)
-_error = partial(Finding.about, severity=Severity.ERROR)
 
 
 def run(*, seconds: float, as_json: bool) -> int:
-    """Run all checks and print their findings."""
+    """Run all checks and print their results."""
     try:
         settings = Settings.from_environ(os.environ)
-    except SettingsError as error:
-        raise CannotRunError(f"{error}\nNothing was checked.") from error
-    outcomes = run_at_once(checks_of(settings), seconds)
+    except SettingsError as fault:
+        raise CannotRunError(f"{fault}\nNothing was checked.") from fault
+    # What the service would log of a failure is a result here.
+    logging.getLogger().addHandler(logging.NullHandler())
+    ended = run_at_once(checks_of_deployment(settings), seconds)
     if as_json:
-        print_json({"checks": [_as_json(outcome) for outcome in outcomes]})
+        print_json({"checks": [each.as_json() for each in ended]})
     else:
-        print_outcomes(outcomes)
-    is_wrong = any(each.is_wrong for outcome in outcomes for each in outcome.findings)
+        print(*aligned([row for each in ended for row in each.rows()]), sep="\n")
+    is_wrong = any(result.is_wrong for each in ended for result in each.results)
     return FINDINGS if is_wrong else FINE
 
 
-def _as_json(outcome: Outcome) -> dict[str, object]:
-    findings = [
-        {"text": each.statement, "remedy": each.remedy, "severity": each.severity}
-        for each in outcome.findings
-    ]
-    return {"check": outcome.check.subject, "seen": findings}
+class Running(threading.Thread):
+    """A check that runs; a daemon thread that hangs does not keep us from exiting."""
+
+    def __init__(self, check: Check) -> None:
+        super().__init__(daemon=True)
+        self.check = check
+        self.results: list[Result] = []
+        self.is_complete = False
+
+    def run(self) -> None:
+        """Run the check and keep each result as it comes."""
+        for result in self.check.run():
+            self.results.append(result)
+        self.is_complete = True
+
+    def rows(self) -> Iterator[Sequence[str]]:
+        """Yield a row for each result, and below it what to do."""
+        for each in self.results:
+            yield self.check.name, each.status, each.detail or each.text
+            yield from (("", "→", line) for line in each.remedy.splitlines())
+
+    def as_json(self) -> dict[str, object]:
+        """Return the name of the check and its results."""
+        seen = [
+            {"text": r.detail or r.text, "remedy": r.remedy, "severity": r.status}
+            for r in self.results
+        ]
+        return {"check": self.check.name, "seen": seen}
 
 
-def print_outcomes(outcomes: Iterable[Outcome]) -> None:
-    """Print a line for each finding, and below it what to do."""
-    rows: list[Sequence[str]] = []
-    for outcome in outcomes:
-        for each in outcome.findings:
-            rows.append((outcome.check.subject, each.severity, each.statement))
-            rows += [("", "→", line) for line in each.remedy.splitlines()]
-    if rows:
-        print(*aligned(rows), sep="\n")
+def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:
+    """Run checks in parallel; one that does not end in time has an error."""
+    threads = [Running(check) for check in checks]
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+        text = ""
+        if thread.is_alive():
+            text = f"did not end within {seconds:g} seconds: see its log, or raise --seconds"
+        elif not thread.is_complete:
+            text = "this check itself failed; its traceback is above"
+        if text:
+            thread.results.append(error(text, "report it if it stays"))
+    return threads
 
 
-def checks_of(settings: Settings) -> Iterator[Check]:
-    """Yield the checks of a deployment."""
+def checks_of_deployment(settings: Settings) -> Iterator[Check]:
+    """Yield the checks of a deployment: those of `/ready`, with details, and our own."""
     yield Check("settings", partial(_check_settings, settings))
-    yield Check("disk", partial(_check_disk, settings))
     yield Check("public address", partial(_check_public_address, settings))
     yield from _mapping_checks(settings)
-    yield Check("redis", partial(_check_redis, settings))
     key_set, introspection = provider_addresses(settings)
-    for subject, address, ask in (
-        ("key set", key_set, _check_key_set),
-        ("introspection", introspection, _check_introspection),
-    ):
-        if address:
-            check = partial(_check_provider, address, partial(ask, settings))
-            yield Check(subject, check)
+    keys = KeySource(settings, key_set) if key_set else None
+    details: dict[str, Callable[[], Results]] = {
+        "redis": partial(_redis_details, settings.redis_url)
+    }
+    if key_set:
+        details["identity"] = partial(_key_set_details, settings, key_set)
+    for check in checks_of(settings, keys):
+        if more := details.get(check.name):
+            check = replace(check, run=partial(_in_turn, check.run, more))
+        yield check
+    if introspection:
+        run = partial(_check_introspection, settings, introspection)
+        yield Check("introspection", run)
 
 
-# Settings, disk, and the service's own addresses
+def _in_turn(*runs: Callable[[], Iterable[Result]]) -> Results:
+    for run in runs:
+        yield from run()
 
 
-def _check_settings(settings: Settings) -> Findings:
-    yield _fine("are valid")
+# Settings, and the service's own addresses
+
+
+def _check_settings(settings: Settings) -> Results:
+    yield fine("are valid")
     if settings.plain_http == "loopback":
         text = "ENCOUNTERS_PLAIN_HTTP accepts requests of this machine without TLS"
-        yield _warning(text, "only for trying out: remove it")
+        yield warning(text, "only for trying out: remove it")
     elif not settings.trusted_proxies and not settings.bind.startswith("unix:"):
         text = "no proxy is trusted: all requests get 403"
-        yield _error(text, "ENCOUNTERS_TRUSTED_PROXIES: the address of your TLS proxy")
+        yield error(text, "ENCOUNTERS_TRUSTED_PROXIES: the address of your TLS proxy")
     if not settings.operations_bind:
         text = "there are no probes and no metrics"
-        yield _note(text, "ENCOUNTERS_OPERATIONS_BIND=127.0.0.1:8001")
+        yield note(text, "ENCOUNTERS_OPERATIONS_BIND=127.0.0.1:8001")
     yield from _check_files(setting.name for setting in SETTINGS if setting.secret)
 
 
-def _check_files(names: Iterable[str]) -> Findings:
+def _check_files(names: Iterable[str]) -> Results:
     """Warn of files of secrets that everybody may read."""
     for name in names:
         file = os.environ.get(f"{name}_FILE", "")
         if file and stat.S_IMODE(Path(file).stat().st_mode) & stat.S_IROTH:
             text = f"everybody on this machine may read {name}_FILE"
-            yield _warning(text, "chmod 0640, or 0400")
-
-
-def _check_disk(settings: Settings) -> Findings:
-    yield _writable(Path(tempfile.gettempdir()), "metrics", LEAST_METRICS_BYTES)
-    if settings.audit not in {AUDIT_OFF, AUDIT_STDOUT}:
-        # Without opening it: a file created by root is not writable for the service.
-        audit = Path(os.path.realpath(settings.audit))
-        audit = audit if audit.exists() else audit.parent
-        yield _writable(audit, "the audit file", LEAST_DISK_BYTES)
-
-
-def _writable(path: Path, name: str, least: int) -> Finding:
-    remedy = f"check owner and disk of {name} (TMPDIR, ENCOUNTERS_AUDIT)"
-    try:
-        free = shutil.disk_usage(path).free
-    except OSError as error:
-        return _error(f"{name} cannot be written ({error.strerror})", remedy)
-    if not os.access(path, os.W_OK):
-        return _error(f"{name} cannot be written by this account", remedy)
-    text = f"{free / _GIB:.1f} GiB free for {name}"
-    return _warning(text, remedy) if free < least else _fine(text)
+            yield warning(text, "chmod 0640, or 0400")
 
 
 def _request(method: str, url: str, **options: Any) -> requests.Response:
@@ -176,46 +189,45 @@ def _request(method: str, url: str, **options: Any) -> requests.Response:
         return session.request(method, url, **options)
 
 
-def _check_public_address(settings: Settings) -> Findings:
+_START = "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the proxy"
+_ANSWERS = {
+    200: fine("the service answers"),
+    400: note(
+        "the proxy answers, and may require a client certificate (400)",
+        "test with curl --cert … --key …",
+    ),
+    403: error(
+        "requests from the proxy are refused (403): they count as plain HTTP",
+        "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md, HTTPS",
+    ),
+}
+
+
+def _check_public_address(settings: Settings) -> Results:
     """Request /metadata as a client does, through the proxy."""
     try:
         status = _request("GET", f"{settings.base_url}/metadata").status_code
-    except requests.RequestException as error:
-        text = f"cannot be reached from here ({type(error).__name__})"
-        yield _note(text, "fine before the start, or if this machine has no access")
+    except requests.RequestException as failure:
+        text = f"cannot be reached from here ({type(failure).__name__})"
+        yield note(text, "fine before the start, or if this machine has no access")
     else:
-        yield _of_status(status, is_open=settings.open_metadata)
+        is_closed = status == 401 and not settings.open_metadata
+        other = error(f"only the proxy answers (status {status})", _START)
+        yield _ANSWERS.get(200 if is_closed else status, other)
     yield from check_certificate(settings.base_url, for_us=False)
-
-
-def _of_status(status: int, *, is_open: bool) -> Finding:
-    if status == requests.codes.ok or (status == 401 and not is_open):
-        return _fine("the service answers")
-    if status == 400:
-        text = "the proxy answers, and may require a client certificate (400)"
-        return _note(text, "test with curl --cert … --key …")
-    if status == 403:
-        text = "requests from the proxy are refused (403): they count as plain HTTP"
-        remedy = "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/operators.md"
-        return _error(text, f"{remedy}, HTTPS")
-    remedy = (
-        "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the proxy"
-    )
-    return _error(f"only the proxy answers (status {status})", remedy)
 
 
 # Certificates
 
-_OTHER_HOST = "is for another host", "use a name of the certificate in the setting"
-_OTHER_CA = (
-    "is of an unknown authority",
-    "send the whole chain; set SSL_CERT_FILE for own authorities",
-)
-_UNTRUSTED = {10: ("has expired", "renew it"), 62: _OTHER_HOST, 64: _OTHER_HOST}
+_UNTRUSTED = {
+    10: "has expired",
+    62: "is for another host than the setting",
+    64: "is for another host than the setting",
+}
 """What OpenSSL's codes mean (X509_V_ERR_…): its own texts may contain the host."""
 
 
-def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Findings:
+def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Results:
     """Check the certificate of an https address; one not `for_us` may have an own CA."""
     parts = urlsplit(url)
     if parts.scheme != "https":
@@ -228,20 +240,22 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
             context.wrap_socket(plain, server_hostname=parts.hostname) as secure,
         ):
             certificate = secure.getpeercert() or {}
-    except ssl.SSLCertVerificationError as error:
-        text, remedy = _UNTRUSTED.get(error.verify_code, _OTHER_CA)
-        is_theirs = remedy == _OTHER_CA[1] and not for_us
-        severity = Severity.NOTE if is_theirs else Severity.ERROR
-        yield Finding.about(f"its certificate {text}", remedy, severity)
-    except OSError as error:
-        yield _note(f"its certificate cannot be checked ({type(error).__name__})")
+    except ssl.SSLCertVerificationError as failure:
+        if text := _UNTRUSTED.get(failure.verify_code):
+            yield error(f"its certificate {text}", "renew it, or correct the setting")
+            return
+        remedy = "send the whole chain; set SSL_CERT_FILE for own authorities"
+        result = error if for_us else note
+        yield result("its certificate is of an unknown authority", remedy)
+    except OSError as failure:
+        yield note(f"its certificate cannot be checked ({type(failure).__name__})")
     else:
         ends = ssl.cert_time_to_seconds(str(certificate["notAfter"]))
-        days = int((ends - time.time()) // _DAY)
+        days = int((ends - time.time()) // 86400)
         if days < CERTIFICATE_DAYS:
-            yield _warning(f"its certificate expires in {days} days", "renew it")
+            yield warning(f"its certificate expires in {days} days", "renew it")
         else:
-            yield _fine(f"its certificate is valid for {days} days")
+            yield fine(f"its certificate is valid for {days} days")
 
 
 # Mapping and sources
@@ -250,34 +264,39 @@ def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Fin
 def _mapping_checks(settings: Settings) -> Iterator[Check]:
     try:
         mapping = load_mapping(settings.mapping, os.environ)
-    except MappingError as error:
-        problems = [_error(str(p), "correct the mapping") for p in error.problems]
+        profile_of(mapping)
+    except MappingError as failure:
+        problems = [error(str(p), "correct the mapping") for p in failure.problems]
         yield Check("mapping", lambda: problems)
         return
-    yield Check("mapping", partial(_check_mapping, settings.mapping))
+    yield Check("mapping", partial(_check_mapping, settings))
     sources: dict[str, list[SourceMapping]] = {}
     for part in mapping.parts:
         sources.setdefault(part.name, []).append(part.mapping)
     for name, parts in (sources or {"": [mapping]}).items():
-        subject = f"source {name}".rstrip()
-        yield Check(subject, partial(_check_source, parts, settings))
+        run = partial(_check_source, parts, settings)
+        yield Check(f"source {name}".rstrip(), run)
 
 
-def _check_mapping(file: Path) -> Findings:
-    yield _fine("fits its format and its profile")
-    yield from _check_files({*variables_in(read_layers(file))})
-    yield from check_file(file)
+def _check_mapping(settings: Settings) -> Results:
+    yield fine("fits its format and its profile")
+    yield from _check_files({*variables_in(read_layers(settings.mapping))})
+    for fault in example_faults(settings, from_disk):
+        yield error(fault, "the service does not start")
 
 
-def _check_source(parts: list[SourceMapping], settings: Settings) -> Findings:
-    """Check a source as a start of the service does, then its limits."""
-    problems = dict(_problems(parts))
-    for text, is_away in problems.items():
-        yield _error(text, _AWAY if is_away else _MEND)
-    if not problems:
-        yield _fine("answers, and has everything that the mapping names")
+def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
+    """Check a source as `/ready` does, then its limits and how it is reached."""
+    results: list[Result] = []
+    try:
+        with ExitStack() as opened:
+            adapters = [opened.enter_context(closing(open_source(p))) for p in parts]
+            results += check_source(*adapters)
+    except (AdapterError, MappingError) as failure:
+        results.append(error(str(failure), "correct the mapping"))
+    yield from results
     source = parts[0].source
-    if source.kind == "sql" and not any(problems.values()):
+    if source.kind == "sql" and not any(each.is_wrong for each in results):
         yield from _check_database(source, settings)
     if source.kind == "http":
         yield from check_certificate(source.url)
@@ -285,68 +304,39 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Findings:
     for exposed in exposed_sources(parts[0]):
         if exposed in refused:
             text = f"{WITHOUT_TLS}: the service does not start"
-            yield _error(text, remedy_of(exposed))
+            yield error(text, remedy_of(exposed))
         else:
-            yield _warning(_ALLOWED, exposed.remedy)
+            yield warning(_ALLOWED, exposed.remedy)
 
 
-def _problems(parts: Iterable[SourceMapping]) -> Iterator[tuple[str, bool]]:
-    """Yield what keeps a source from being served, and whether it is away."""
-    try:
-        for part in parts:
-            with closing(open_source(part)) as adapter:
-                yield from ((each.text, each.outage) for each in adapter.check())
-    except (AdapterError, MappingError) as error:
-        yield str(error), True
-
-
-def _check_database(source: SourceConfig, settings: Settings) -> Findings:
-    started = time.monotonic()
+def _check_database(source: SourceConfig, settings: Settings) -> Results:
     try:
         with closing(Database(source.url, source.timeout_seconds, 1)) as database:
             status = database.server_status()
-            seconds = time.monotonic() - started
-    except AdapterError as error:
-        yield _error(f"does not report its state: {error}", _MEND)
+    except AdapterError as failure:
+        text = f"does not report its state: {failure}"
+        yield error(text, "check the rights of its account")
         return
     if status is None:
-        yield _note("this kind of database reports no version and limits")
+        yield note("this kind of database reports no version and limits")
         return
-    yield _fine(f"{status.version}, connects in {seconds:.2f} s")
+    yield fine(status.version)
     needed = settings.workers * (source.connections + COUNTS)
     need = f"this instance needs up to {needed}"
     remedy = "fewer ENCOUNTERS_WORKERS or source.connections, or more there"
     if status.own_most is not None and status.own_most < needed:
         text = f"the account may have {status.own_most} connections"
-        yield _error(f"{text}, {need}", remedy)
+        yield error(f"{text}, {need}", remedy)
     others = (status.used or 0) - (status.own_used or 0)
     if status.most is not None and others + needed > status.most:
         text = f"allows {status.most} connections, others use {others}"
-        yield _error(f"{text}, {need}", remedy)
+        yield error(f"{text}, {need}", remedy)
 
 
 # Redis
 
 
-def _check_redis(settings: Settings) -> Findings:
-    yield from _check_redis_address(settings.redis_url)
-    try:
-        with connect(settings.redis_url) as client:
-            key = f"page:doctor-{secrets.token_hex(8)}"
-            with client.pipeline(transaction=False) as pipeline:
-                pipeline.hset(key, "page", "")
-                pipeline.expire(key, 10)
-                pipeline.delete(key)
-                pipeline.execute()
-            yield _fine("stores pages")
-            yield from _check_redis_info(client.info())
-    except redis.RedisError as error:
-        text = f"stores no pages ({type(error).__name__}): further pages get 503"
-        remedy = "ENCOUNTERS_REDIS_URL: name the master; check its account and memory"
-        yield _error(text, f"{remedy}, and firewalls")
-
-
-def _check_redis_address(url: str) -> Findings:
+def _redis_details(url: str) -> Results:
     parts = urlsplit(url)
     if parts.scheme == "rediss":
         (cafile,) = parse_qs(parts.query).get("ssl_ca_certs", [""])
@@ -354,83 +344,74 @@ def _check_redis_address(url: str) -> Findings:
         yield from check_certificate(https, cafile)
     if is_exposed(url):
         text = "is reached without TLS: pages are encrypted, its password is not"
-        yield _warning(text, "ENCOUNTERS_REDIS_URL: rediss://…")
-
-
-def _check_redis_info(info: Mapping[str, Any]) -> Findings:
-    # Managed services may leave out any of these.
-    version, policy = info.get("redis_version", ""), info.get("maxmemory_policy")
-    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    yield _fine(f"Redis {version}, {used / 1024**2:.1f} MiB in use")
-    if not limit:
-        text = "has no maxmemory: other data in it may use up the machine's memory"
-        yield _note(text, "CONFIG SET maxmemory …: docs/operators.md, Capacity")
-    elif policy not in {None, "noeviction"}:
-        text = f"drops pages when it is full ({policy}): page walks end with 410"
-        yield _warning(text, "CONFIG SET maxmemory-policy noeviction")
-    if limit and used > 0.8 * limit:
-        yield _warning(f"is {used / limit:.0%} full", "raise maxmemory")
-    if not info.get("aof_enabled"):
-        yield _note("pages end with a restart of Redis", "CONFIG SET appendonly yes")
+        yield warning(text, "ENCOUNTERS_REDIS_URL: rediss://…")
+    with suppress(redis.RedisError), connect(url) as client:
+        # Managed services may leave out any of these.
+        info = client.info()
+        yield fine(f"Redis {info.get('redis_version', '')}")
+        policy = info.get("maxmemory_policy")
+        if not info.get("maxmemory"):
+            text = "has no maxmemory: other data in it may use up the machine's memory"
+            yield note(text, "CONFIG SET maxmemory …: docs/operators.md, Capacity")
+        elif policy not in {None, "noeviction"}:
+            text = f"drops pages when it is full ({policy}): page walks end with 410"
+            yield warning(text, "CONFIG SET maxmemory-policy noeviction")
+        if not info.get("aof_enabled"):
+            text = "pages end with a restart of Redis"
+            yield note(text, "CONFIG SET appendonly yes")
 
 
 # Identity provider
 
 
-def _check_provider(address: Address, ask: Callable[[str], Findings]) -> Findings:
-    """Yield what an address of the provider answers, and how it is reached."""
-    url = reason = ""
+def _key_set_details(settings: Settings, address: Address) -> Results:
+    """Yield why there is no key set, or how its clock differs: tokens name times."""
     try:
-        url = address if isinstance(address, str) else address()
-        yield from ask(url)
-    except requests.HTTPError as error:
-        reason = f"status {error.response.status_code}"
-    except IdentityError as error:
-        reason = str(error)
-    except (requests.RequestException, ValueError, AttributeError) as error:
-        reason = type(error).__name__
-    if reason:
-        text = f"does not answer ({reason}): tokens cannot be checked (503)"
-        yield _error(text, "check its setting, or ENCOUNTERS_ISSUER, and firewalls")
-    if url and is_plain(url):
-        yield _warning(_ALLOWED, "use an https:// address")
-    yield from check_certificate(url)
+        url = address() if callable(address) else address
+        response = _request("GET", url, timeout=settings.identity_timeout_seconds)
+    except (IdentityError, requests.RequestException) as failure:
+        is_ours = isinstance(failure, IdentityError)
+        yield note(str(failure) if is_ours else type(failure).__name__)
+    else:
+        yield note(f"the provider answers with status {response.status_code}")
+        if date := response.headers.get("Date"):
+            yield _of_clock(date, settings.leeway_seconds)
+    yield from _link_of(address)
 
 
-def _check_key_set(settings: Settings, url: str) -> Findings:
-    response = _request("GET", url, timeout=settings.identity_timeout_seconds)
-    response.raise_for_status()
-    yield _fine(f"usable keys: {len(usable_keys(response.json()))}")
-    if date := response.headers.get("Date"):
-        # The header has whole seconds.
-        ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
-        text = f"its clock is {ahead:+.0f} seconds from ours"
-        remedy = "synchronize both machines (chronyc tracking, timedatectl)"
-        if abs(ahead) > settings.leeway_seconds:
-            limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({settings.leeway_seconds:g})"
-            yield _error(f"{text}, {limit}: tokens may be refused", remedy)
-        elif abs(ahead) > CLOCK_SECONDS:
-            yield _warning(text, remedy)
-        else:
-            yield _fine("its clock agrees with ours")
+def _of_clock(date: str, leeway: float) -> Result:
+    # The header has whole seconds.
+    ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
+    text = f"its clock is {ahead:+.0f} seconds from ours"
+    remedy = "synchronize both machines (chronyc tracking, timedatectl)"
+    if abs(ahead) > leeway:
+        limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({leeway:g})"
+        return error(f"{text}, {limit}: tokens may be refused", remedy)
+    if abs(ahead) > CLOCK_SECONDS:
+        return warning(text, remedy)
+    return fine("its clock agrees with ours")
 
 
-def _check_introspection(settings: Settings, url: str) -> Findings:
-    account = settings.introspection_client_id, settings.introspection_client_secret
-    response = _request(
-        "POST",
-        url,
-        data={"token": secrets.token_urlsafe(), "token_type_hint": "access_token"},
-        auth=(account[0] or "", account[1] or ""),
-        timeout=settings.identity_timeout_seconds,
-    )
-    if response.status_code in {401, 403}:
-        text = f"refuses the service (status {response.status_code})"
-        yield _error(text, "see ENCOUNTERS_INTROSPECTION_CLIENT_ID and …_SECRET")
-        return
-    response.raise_for_status()
-    if response.json().get("active") is False:
-        yield _fine("accepts the service, and rejects an invented token")
+def _check_introspection(settings: Settings, address: Address) -> Results:
+    """Introspect an invented token, as the service does."""
+    try:
+        Introspection(address, settings).claims(secrets.token_urlsafe())
+    except BadTokenError:
+        yield fine("accepts the service, and rejects an invented token")
+    except UnavailableError as failure:
+        remedy = "401 and 403: ENCOUNTERS_INTROSPECTION_CLIENT_ID and …_SECRET"
+        text = f"tokens cannot be introspected ({failure.__cause__}): they get 503"
+        yield error(text, f"{remedy}; else its address and firewalls")
     else:
         text = "accepts an invented token"
-        yield _error(text, "do not use it: everybody would have access")
+        yield error(text, "do not use it: everybody would have access")
+    yield from _link_of(address)
+
+
+def _link_of(address: Address) -> Results:
+    """Yield how an address of the provider is reached."""
+    with suppress(IdentityError):
+        url = address() if callable(address) else address
+        if is_plain(url):
+            yield warning(_ALLOWED, "use an https:// address")
+        yield from check_certificate(url)

@@ -31,22 +31,25 @@ _KEYSET = (
     "A resource that exists and does not change during the walk through the pages is "
     "returned exactly once, forwards and backwards."
 )
-_UNPAGED = (
-    "A search has its first page only if it may find ids that begin with {} and others as "
-    "well; total counts all matches. A search for a patient, an id or an identifier system "
-    "of one source has further pages."
-)
 
 
 def capability_statement(
-    offer: Offer, base_url: str, title: str, offered_since: date
+    offer: Offer,
+    base_url: str,
+    title: str,
+    offered_since: date,
+    *,
+    unit_extension: str | None = None,
 ) -> Element:
     """Return the STU3 CapabilityStatement of a deployment, in the order of its definition.
 
-    `offered_since` is the day on which the offer last changed. Resource types that are not
-    served are not in it.
+    `offered_since` is the day on which the offer last changed, `unit_extension` the url of
+    the extension for functional units. Resource types that are not served are not in it.
     """
-    resources = [_resource(each, offer.paging) for each in offer.resources.values()]
+    resources = [
+        _resource(each, offer.paging, unit_extension)
+        for each in offer.resources.values()
+    ]
     if any(each.searchable for each in offer.resources.values()):
         text = "An earlier search again: follow the self link of its result."
         if offer.paging:
@@ -77,7 +80,9 @@ def capability_statement(
     }
 
 
-def _resource(offer: ResourceOffer, paging: bool) -> Element:
+def _resource(
+    offer: ResourceOffer, paging: bool, unit_extension: str | None
+) -> Element:
     interactions: list[Element] = [{"code": "read"}]
     if offer.searchable:
         text = _search_text(offer, paging)
@@ -87,6 +92,8 @@ def _resource(offer: ResourceOffer, paging: bool) -> Element:
         row = SEARCH_PARAMETERS[offer.resource_type][name]
         element = {"name": name, "definition": row.definition, "type": row.type}
         text = parameter_text(row, offered)
+        if row.extension and unit_extension:
+            text = f"{text} The extension url is {unit_extension}."
         parameters.append(filled({**element, "documentation": text}))
     conditional = "full-support" if offer.dated else "not-match"
     return _element(offer.resource_type, interactions, conditional, parameters)
@@ -128,9 +135,6 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
         order += " With _total=none nothing is counted, and pages have no total."
     if not paging:
         return f"{size} {order} The first page only; total counts all matches."
-    if offer.unpaged:
-        beginnings = " or ".join(f"'{each}'" for each in offer.unpaged)
-        return f"{size} {order} {_UNPAGED.format(beginnings)}"
     return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"
 
 

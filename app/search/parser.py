@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 from urllib.parse import parse_qsl
@@ -105,16 +106,24 @@ def context_of(base_url: str, constants: Constants, zone: tzinfo) -> Context:
     return Context(base_url, zone, systems, constants.functional_unit_extension)
 
 
+class Total(StrEnum):
+    """What a client wants of the total (FHIR R4, `_total`)."""
+
+    NONE = "none"
+    """Nothing is counted."""
+    IN_TIME = ""
+    """It is counted if that does not take too long: the page comes first (decision 34)."""
+    ACCURATE = "accurate"
+    """Without it the search fails."""
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`.
-
-    `counted`: whether its pages have a total.
-    """
+    """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`."""
 
     query: SearchQuery
     presentation: Presentation
-    counted: bool = True
+    total: Total = Total.IN_TIME
     ignored: tuple[str, ...] = ()
     capped: bool = False
 
@@ -171,8 +180,8 @@ def parse_search(
         _sort(single.get("_sort"), offer),
         min(size, offer.count_max),
     )
-    counted = _is_counted(single.get("_total"), presentation)
-    return Search(query, presentation, counted, ignored, size > offer.count_max)
+    total = _total(single.get("_total"), presentation)
+    return Search(query, presentation, total, ignored, size > offer.count_max)
 
 
 def read_single_values(
@@ -495,13 +504,14 @@ def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:
     return size
 
 
-def _is_counted(text: str | None, presentation: Presentation) -> bool:
-    """Read `_total`: `none` does without the count (decision 13; FHIR R4)."""
-    if text not in (None, "none", "accurate"):
+def _total(text: str | None, presentation: Presentation) -> Total:
+    """Read `_total`; `_summary=count` wants nothing else (decisions 13 and 34)."""
+    if text not in (None, Total.NONE, Total.ACCURATE):
         raise bad_value("_total", text, "it is none or accurate")
-    if text == "none" and presentation.summary is Summary.COUNT:
+    is_count = presentation.summary is Summary.COUNT
+    if is_count and text == Total.NONE:
         raise bad_value("_total", text, "_summary=count requests the total")
-    return text != "none"
+    return Total.ACCURATE if is_count else Total(text or "")
 
 
 def _sort(text: str | None, offer: ResourceOffer) -> Sort:

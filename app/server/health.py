@@ -13,16 +13,14 @@ the last results: a slow source does not delay a probe.
 
 import logging
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from threading import Semaphore, Thread
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from threading import Thread
 from typing import Any, NoReturn
 
 import orjson
-import redis
-from flask import Flask, Request, Response, g
+from flask import Flask, Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
@@ -31,33 +29,13 @@ from prometheus_client import (
     multiprocess,
 )
 
-from adapters.contract import Adapter
 from adapters.instrumentation import SOURCE_HELD_BACK
-from adapters.registry import problems_of
-from app.audit import FileSink, audit_file
 from app.config import Settings
-from app.errors import UnavailableError
 from app.observability import PART_READY
-from app.redis_client import REDIS_ERRORS, connect
-from app.server import WAITING_PER_THREAD
+from app.server.checks import Check, Results, Status, check_source, checks_of, error
 from app.service import EXTENSION, Service
 
 PATHS = ("/live", "/ready", "/metrics")
-
-STUCK_SECONDS = 60.0
-"""How long all threads may work without one that finishes: then `/live` fails."""
-
-LEAST_ROOM = 1024 * 1024
-"""With fewer bytes left, metrics of a new process may find no room."""
-
-OPTIONAL = frozenset({"redis", "mapping", "guard", "counts"})
-"""Parts that `/ready` reports but does not depend on.
-
-Without Redis reads go on (decision 25); a source whose breaker is open has a part itself.
-"""
-
-Check = Callable[[], tuple[str, ...]]
-"""Checks one part; returns its problems, in words for an operator."""
 
 _log = logging.getLogger(__name__)
 
@@ -77,10 +55,9 @@ class Worker:
         self._explorer = explorer
         self._operations_bind = settings.operations_bind
         self._explorer_bind = settings.explorer_bind
-        threads, waiting = settings.threads, settings.threads * WAITING_PER_THREAD
-        self._limit = RequestLimit(threads, waiting, settings.request_seconds)
-        self._limit.register(app)
-        self.watch = Watch(checks(settings, app.extensions[EXTENSION], refused))
+        service: Service = app.extensions[EXTENSION]
+        self._limit = service.limit
+        self.watch = Watch(checks_of_worker(settings, service, refused))
         self._seconds = settings.watch_seconds
 
     def start(self) -> None:
@@ -139,61 +116,14 @@ def _arrived_on(bind: str | None, environ: Mapping[str, Any]) -> bool:
     return f"unix:{address}" == bind
 
 
-class RequestLimit:
-    """Limits how many requests a worker works on, and how many wait for their turn."""
-
-    def __init__(
-        self,
-        running: int,
-        waiting: int,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._places = Semaphore(running + waiting)
-        self._turns = Semaphore(running)
-        self._seconds = seconds
-        self._clock = clock
-        self._progress = clock()
-
-    def register(self, app: Flask) -> None:
-        """Apply the limit to every request of `app`."""
-        app.before_request(self.enter)
-        app.teardown_request(self.leave)
-
-    def enter(self) -> None:
-        """Wait for a turn. Raises UnavailableError (503) if none comes in time."""
-        has_place = self._places.acquire(blocking=False)
-        if not has_place or not self._turns.acquire(timeout=self._seconds):
-            if has_place:
-                self._places.release()
-            raise UnavailableError("The service is busy. Try again later.")
-        self._progress = self._clock()
-        g.has_turn = True
-
-    def leave(self, _: BaseException | None = None) -> None:
-        """Pass the turn on, if the request had one."""
-        if g.pop("has_turn", False):
-            self._progress = self._clock()
-            self._turns.release()
-            self._places.release()
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether every turn is taken, and none has been passed on for a long time."""
-        if self._turns.acquire(blocking=False):
-            self._turns.release()
-            return False
-        return self._clock() - self._progress >= STUCK_SECONDS
-
-
 class Watch:
     """Runs the checks again and again, and logs what changes.
 
     `problems` are those of each part at the last look, none where it is fine.
     """
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = checks
+    def __init__(self, checks: Iterable[Check]) -> None:
+        self._checks = tuple(checks)
         self.problems: Mapping[str, tuple[str, ...]] = {}
 
     def body(self) -> dict[str, Any]:
@@ -202,13 +132,16 @@ class Watch:
             name: {"ready": not problems, "problems": list(problems)}
             for name, problems in self.problems.items()
         }
-        required = parts.keys() - OPTIONAL
+        required = [c.name for c in self._checks if c.required and c.name in parts]
         is_ready = bool(required) and all(parts[name]["ready"] for name in required)
         return {"ready": is_ready, "parts": parts}
 
     def look(self) -> bool:
         """Run every check now; return whether all that is required is fine."""
-        problems = {name: check() for name, check in self._checks.items()}
+        problems = {
+            check.name: tuple(r.text for r in check.run() if r.status is Status.ERROR)
+            for check in self._checks
+        }
         for name, now in problems.items():
             before = self.problems.get(name, ())
             for problem in sorted(set(now) - set(before)):
@@ -227,76 +160,27 @@ class Watch:
             time.sleep(seconds)
 
 
-def checks(
+def checks_of_worker(
     settings: Settings, service: Service, refused: Sequence[str]
-) -> Mapping[str, Check]:
-    """Return the checks of a deployment, by the part that they check."""
-    parts: dict[str, Check] = {
-        "source": lambda: check_source(service.adapter),
-        "redis": lambda: check_redis(client),
-        "guard": check_breakers,
-        "mapping": lambda: check_refused(refused),
-    }
-    client = connect(settings.redis_url)
-    if directory := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
-        parts["counts"] = lambda: check_room(Path(directory))
-    if keys := service.authenticator.keys:
-        missing = ("the key set cannot be fetched: no token can be checked",)
-        parts["identity"] = lambda: () if keys.current() else missing
-    file = audit_file(settings)
-    if file and settings.audit_failure == "refuse":
-        parts["audit"] = lambda: check_audit(file)
-    return parts
+) -> Iterator[Check]:
+    """Yield the checks of a worker: those of the deployment, and those of its own state."""
+    yield Check("source", partial(check_source, service.adapter))
+    yield from checks_of(settings, service.authenticator.keys)
+    # A source whose breaker is open has a part itself.
+    yield Check("guard", check_breakers, required=False)
+    yield Check("mapping", partial(check_refused, refused), required=False)
 
 
-def check_source(adapter: Adapter) -> tuple[str, ...]:
-    """Check that the source answers and still has what the mapping names."""
-    texts = [problem.text for problem in problems_of(adapter) if problem.serious]
-    # Where nobody answers, each section reports the same.
-    return tuple(dict.fromkeys(texts))
-
-
-def check_breakers() -> tuple[str, ...]:
+def check_breakers() -> Results:
     """Check whether the circuit breaker of a source is open in this process."""
-    return tuple(
-        f"source {sample.labels['source']} did not answer: its breaker is open"
-        for metric in SOURCE_HELD_BACK.collect()
-        for sample in metric.samples
-        if sample.value
-    )
+    for metric in SOURCE_HELD_BACK.collect():
+        for sample in metric.samples:
+            if sample.value:
+                source = sample.labels["source"]
+                yield error(f"source {source} did not answer: its breaker is open")
 
 
-def check_refused(findings: Sequence[str]) -> tuple[str, ...]:
+def check_refused(findings: Sequence[str]) -> Results:
     """Check whether the last mapping that was to be served has been refused."""
-    return ("refused; the one before is served", *findings) if findings else ()
-
-
-def check_room(directory: Path) -> tuple[str, ...]:
-    """Check that there is room for metrics."""
-    try:
-        left = shutil.disk_usage(directory).free
-    except OSError as error:
-        return (f"metrics cannot be written ({error.strerror})",)
-    if left < LEAST_ROOM:
-        # Without the number: whenever it changed, the log would report it anew.
-        room = LEAST_ROOM // 1024
-        return (f"less than {room} KiB left for metrics: some may be missing",)
-    return ()
-
-
-def check_redis(client: redis.Redis) -> tuple[str, ...]:
-    """Check that Redis answers."""
-    try:
-        client.ping()
-    except REDIS_ERRORS as error:
-        return (f"does not answer ({type(error).__name__})",)
-    return ()
-
-
-def check_audit(file: FileSink) -> tuple[str, ...]:
-    """Check that audit events can be written: else every request is refused."""
-    try:
-        file.check()
-    except OSError as error:
-        return (f"the audit file cannot be written ({error.strerror})",)
-    return ()
+    if findings:
+        yield from map(error, ("refused; the one before is served", *findings))

@@ -7,7 +7,7 @@ served goes on being served.
 
 `app.server.config` has the check run at the start and on SIGHUP, in a process of its own
 (`python -m app.server.reload`): what it imports and connects to ends with that process, and
-a source that hangs does not hold the master for long. It prints the files that it read.
+a source that hangs does not hold the master for long. It returns the files that it read.
 """
 
 import logging
@@ -16,9 +16,9 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import date
+from tempfile import TemporaryFile
 from threading import Thread
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -112,37 +112,38 @@ def _read_checked() -> tuple[Settings, SourceMapping]:
 
 
 def _run_check() -> dict[str, Any]:
-    """Return what the process of the check prints, or the problem that it has."""
+    """Return what the process of the check reports, or the problem that it has."""
     # What the check counts was not served.
     environ = {k: v for k, v in os.environ.items() if k != "PROMETHEUS_MULTIPROC_DIR"}
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "app.server.reload"],
-            env=environ,
-            stdout=subprocess.PIPE,
-            timeout=2 * CHECK_SECONDS,
-            check=False,
-        )
-        report: dict[str, Any] = orjson.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        return {"problems": ["The check of the mapping took too long."]}
-    except orjson.JSONDecodeError:
-        ended = f"The check of the mapping ended with status {done.returncode}."
-        return {"problems": [ended]}
+        # Not by stdout: whether audit events can go there is checked too.
+        with TemporaryFile() as file:
+            subprocess.run(  # noqa: S603 - our own module
+                [sys.executable, "-m", "app.server.reload", str(file.fileno())],
+                env=environ,
+                pass_fds=[file.fileno()],
+                timeout=2 * CHECK_SECONDS,
+                check=False,
+            )
+            file.seek(0)
+            report: dict[str, Any] = orjson.loads(file.read())
+    except (OSError, orjson.JSONDecodeError, subprocess.TimeoutExpired) as error:
+        reason = type(error).__name__
+        problem = f"The check of the mapping has no result ({reason}): see the log."
+        return {"problems": [problem]}
     return report
 
 
-def main() -> None:
-    """Check the mapping that the environment names; print its files, or the problems."""
-    # What custom code prints would be in the way.
-    with redirect_stdout(sys.stderr):
-        try:
-            settings = Settings.from_environ(os.environ)
-            configure_logs(settings.log_level)
-            report = check_mapping(settings)
-        except (SettingsError, RefusedError) as error:
-            report = {"problems": str(error).splitlines()}
-    sys.stdout.buffer.write(orjson.dumps(report))
+def main(file: int) -> None:
+    """Check the mapping that the environment names; write its files, or the problems."""
+    try:
+        settings = Settings.from_environ(os.environ)
+        configure_logs(settings.log_level)
+        report = check_mapping(settings)
+    except (SettingsError, RefusedError) as error:
+        report = {"problems": str(error).splitlines()}
+    with open(file, "wb") as opened:
+        opened.write(orjson.dumps(report))
 
 
 def check_mapping(settings: Settings) -> dict[str, Any]:
@@ -204,4 +205,4 @@ def _warn(mapping: SourceMapping, problems: Iterable[Problem], threads: int) -> 
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -190,8 +190,10 @@ ALERTS = (
     ),
     Alert(
         "EncountersErrors",
-        over("rate", "requests", WINDOW, "job", where='status="5xx"')
-        + f" > 0.05 * {over('rate', 'requests', WINDOW, 'job')}",
+        over(
+            "rate", "request_seconds", WINDOW, "job", where='status="5xx"', part="count"
+        )
+        + f" > 0.05 * {over('rate', 'request_seconds', WINDOW, 'job', part='count')}",
         "5m",
         "page",
         '{{ $value | printf "%.2f" }} answers a second are 5xx, more than one in twenty.',
@@ -317,12 +319,16 @@ STATS = (
         f"sum(up{{{JOB}}})",
         (("red", None), ("orange", 1), ("green", 2)),
     ),
-    Stat("Requests a second", "reqps", over("rate", "requests", WINDOW)),
+    Stat(
+        "Requests a second",
+        "reqps",
+        over("rate", "request_seconds", WINDOW, part="count"),
+    ),
     Stat(
         "5xx",
         "percentunit",
-        over("rate", "requests", WINDOW, where='status="5xx"')
-        + f" / {over('rate', 'requests', WINDOW)}",
+        over("rate", "request_seconds", WINDOW, where='status="5xx"', part="count")
+        + f" / {over('rate', 'request_seconds', WINDOW, part='count')}",
         (("green", None), ("red", 0.05)),
     ),
     Stat(
@@ -351,14 +357,26 @@ GRAPHS = (
     Graph(
         "Requests by status",
         "reqps",
-        ((over("rate", "requests", PANEL_WINDOW, "status"), "{{status}}"),),
+        (
+            (
+                over("rate", "request_seconds", PANEL_WINDOW, "status", part="count"),
+                "{{status}}",
+            ),
+        ),
     ),
     Graph(
         "Requests by route",
         "reqps",
         (
             (
-                over("rate", "requests", PANEL_WINDOW, "route", "method"),
+                over(
+                    "rate",
+                    "request_seconds",
+                    PANEL_WINDOW,
+                    "route",
+                    "method",
+                    part="count",
+                ),
                 "{{method}} {{route}}",
             ),
         ),

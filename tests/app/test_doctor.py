@@ -15,8 +15,9 @@ import pytest
 import responses
 
 from app.cli import main
-from app.cli.doctor import check_certificate, checks_of
+from app.cli.doctor import check_certificate, checks_of_deployment, run_at_once
 from app.config import Settings
+from app.server.checks import Result, Status
 from tests.app import provider
 from tests.databases import NewDatabase
 from tests.docs.pages import OPERATORS, section, table
@@ -24,16 +25,9 @@ from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.tls import certificate_for
-from toolkit.checks.runner import run_at_once
 from toolkit.contract.hospital import EDGES
-from toolkit.findings import Finding, Severity
 
-OK, ERROR, WARNING, NOTE = (
-    Severity.OK,
-    Severity.ERROR,
-    Severity.WARNING,
-    Severity.NOTE,
-)
+OK, ERROR, WARNING, NOTE = Status.OK, Status.ERROR, Status.WARNING, Status.NOTE
 PATIENCE = 60.0
 BASE_URL = "https://127.0.0.1:9/fhir/v3"
 KEY_SET_URL = "http://127.0.0.1:9/keys"
@@ -97,23 +91,18 @@ def published(behind: float | None = None) -> Iterator[responses.RequestsMock]:
         yield mock
 
 
-def problems(findings: list[Finding]) -> list[tuple[Severity, str]]:
-    """Return errors and warnings; each says what to do."""
-    wrong = [finding for finding in findings if finding.is_wrong]
-    assert all(finding.remedy for finding in wrong)
-    return [(f.severity, f.text) for f in wrong]
-
-
-def findings_of(settings: Settings, subject: str) -> list[Finding]:
+def results_of(settings: Settings, name: str) -> list[Result]:
     """Run one check."""
-    checks = [c for c in checks_of(settings) if c.subject == subject]
-    (outcome,) = run_at_once(checks, PATIENCE)
-    return outcome.findings
+    checks = [c for c in checks_of_deployment(settings) if c.name == name]
+    (ended,) = run_at_once(checks, PATIENCE)
+    return ended.results
 
 
-def of(settings: Settings, subject: str) -> list[tuple[Severity, str]]:
-    """Return what one check finds wrong."""
-    return problems(findings_of(settings, subject))
+def of(settings: Settings, name: str) -> list[tuple[Status, str]]:
+    """Return errors and warnings of one check; each says what to do."""
+    wrong = [result for result in results_of(settings, name) if result.is_wrong]
+    assert all(result.remedy for result in wrong)
+    return [(r.status, r.detail or r.text) for r in wrong]
 
 
 # The command
@@ -130,7 +119,7 @@ def test_where_all_is_well_it_says_so(
     text = capsys.readouterr().out
     assert status == 0, text
     subjects = {line.split("  ")[0] for line in text.splitlines() if line[0] != " "}
-    wanted = "settings,disk,public address,mapping,source,redis,key set"
+    wanted = "settings,public address,mapping,source,redis,counts,identity"
     assert subjects == set(wanted.split(","))
     assert "error" not in text
     assert "warning" not in text
@@ -164,12 +153,12 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
     found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
     page = section(OPERATORS.read_text("utf-8"), "Check a deployment")
     documented = {n for row in table(page, "Check") for n in row[0].split(", ")}
-    assert set(found) == documented - {"one for each", "introspection"}
+    assert set(found) == documented - {"one for each", "introspection", "audit"}
     assert set(found["redis"][0]) == {"text", "severity", "remedy"}
     assert found["source"][-1]["severity"] == "error"
     assert "did not end" in found["source"][-1]["text"]
-    assert found["redis"][-1]["severity"] == "error"
-    assert found["key set"][0]["severity"] == "ok"
+    assert found["redis"][0]["severity"] == "error"
+    assert found["identity"][0]["severity"] == "ok"
     assert "canary" not in text
     assert f"{port}" not in text
 
@@ -182,8 +171,8 @@ def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(
 ) -> None:
     settings = deployed(REDIS_URL=own_redis.url)
 
-    def found() -> tuple[Severity, str]:
-        ((severity, text),) = of(settings, "redis")
+    def found() -> tuple[Status, str]:
+        (severity, text), *_ = of(settings, "redis")
         return severity, text
 
     def refused(error: str) -> bool:
@@ -222,14 +211,14 @@ def test_a_key_set_that_cannot_be_fetched_or_a_clock_that_is_wrong(
     settings = deployed()
     for behind, expected in ((0, []), (20, [WARNING]), (100, [ERROR]), (-100, [ERROR])):
         with published(behind=behind):
-            found = of(settings, "key set")
+            found = of(settings, "identity")
         assert [severity for severity, _ in found] == expected
         assert all("its clock is" in text for _, text in found)
     with responses.RequestsMock() as mock:
         mock.get(KEY_SET_URL, status=500)
-        ((severity, text),) = of(settings, "key set")
-    assert severity is ERROR
-    assert "(status 500)" in text
+        results = results_of(settings, "identity")
+    assert [result.status for result in results if result.is_wrong] == [ERROR]
+    assert any("status 500" in result.text for result in results)
 
 
 def test_introspection(deployed: Deployed) -> None:
@@ -242,8 +231,8 @@ def test_introspection(deployed: Deployed) -> None:
     for status, answer, expected in (
         (200, {"active": False}, []),
         (200, {"active": True}, ["accepts an invented token"]),
-        (401, {}, ["refuses the service (status 401)"]),
-        (500, {}, ["does not answer (status 500)"]),
+        (401, {}, ["tokens cannot be introspected (status 401)"]),
+        (500, {}, ["tokens cannot be introspected (status 500)"]),
     ):
         with responses.RequestsMock() as mock:
             mock.post(url, json=answer, status=status)
@@ -258,9 +247,9 @@ def test_what_the_metadata_of_the_provider_names(deployed: Deployed) -> None:
     settings = deployed(KEY_SET_URL="", ISSUER=issuer)
     with published(behind=0) as mock:
         mock.get(url, json={"issuer": issuer, "jwks_uri": KEY_SET_URL})
-        assert of(settings, "key set") == []
+        assert of(settings, "identity") == []
         mock.upsert(responses.GET, url, status=404)
-        assert [severity for severity, _ in of(settings, "key set")] == [ERROR]
+        assert [severity for severity, _ in of(settings, "identity")] == [ERROR]
 
 
 # Mapping and sources
@@ -314,7 +303,7 @@ def test_files_that_all_may_read_or_nobody_can_write(
     audit.symlink_to(tmp_path / "gone" / "audit.jsonl")
     settings = deployed(AUDIT=str(audit), AUDIT_KEY="k" * 32, PLAIN_HTTP="loopback")
     monkeypatch.setenv("ENCOUNTERS_SEAL_KEYS_FILE", str(secret))
-    ((severity, text),) = of(settings, "disk")
+    ((severity, text),) = of(settings, "audit")
     assert severity is ERROR
     assert "(No such file or directory)" in text
     plain, readable = of(settings, "settings")
@@ -344,8 +333,8 @@ def test_the_public_address(deployed: Deployed) -> None:
     for status, severity in ((200, OK), (400, NOTE), (403, ERROR), (502, ERROR)):
         with responses.RequestsMock() as mock:
             mock.get(f"{BASE_URL}/metadata", status=status)
-            answer, _certificate = findings_of(settings, "public address")
-        assert answer.severity is severity
+            answer, _certificate = results_of(settings, "public address")
+        assert answer.status is severity
     ((severity, text),) = of(deployed(TRUSTED_PROXIES=""), "settings")
     assert severity is ERROR
     assert "403" in text
@@ -359,14 +348,14 @@ def test_a_certificate_is_reported_by_its_days(tmp_path: Path) -> None:
     ):
         file = certificate_for(tmp_path, days)
         with serving_tls(file) as port:
-            (finding,) = check_certificate(f"https://{HOST}:{port}", str(file))
-            assert (finding.severity, finding.text) == (severity, text)
+            (result,) = check_certificate(f"https://{HOST}:{port}", str(file))
+            assert (result.status, result.text) == (severity, text)
             (unknown,) = check_certificate(f"https://{HOST}:{port}")
-            assert unknown.severity is ERROR
+            assert unknown.status is ERROR
             (theirs,) = check_certificate(f"https://{HOST}:{port}", for_us=False)
-            assert theirs.severity is NOTE
+            assert theirs.status is NOTE
             (other,) = check_certificate(f"https://localhost:{port}", str(file))
-            assert other.severity is ERROR
+            assert other.status is ERROR
             assert "localhost" not in other.text + unknown.text
 
 

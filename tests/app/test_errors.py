@@ -17,10 +17,10 @@ from werkzeug.test import TestResponse
 from adapters import contract
 from adapters.memory import MemoryAdapter
 from app import create_app, errors
+from app.error_responses import CONTENT_TYPE, handle_error, outcome_for
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
-from app.middleware import CONTENT_TYPE, outcome_for, register_errors
-from app.observability import register_request_log
+from app.middleware import Requests, Transport
 from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import HOST, body, raw, refused
@@ -168,7 +168,7 @@ def test_an_unexpected_error_is_500_and_reveals_nothing(
 
 def failures(caplog: pytest.LogCaptureFixture) -> list[Any]:
     """Return the log records of failed requests."""
-    return [record for record in caplog.records if record.name == "app.middleware"]
+    return [record for record in caplog.records if record.name == "app.error_responses"]
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[Any]:
@@ -182,8 +182,8 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[Any]:
 def app() -> Flask:
     """Return an application with the error handlers alone."""
     app = Flask("tests.app.outcomes")
-    register_request_log(app)
-    register_errors(app)
+    app.wsgi_app = Requests(app.wsgi_app, Transport(on_loopback=True))  # type: ignore[method-assign]
+    app.register_error_handler(Exception, handle_error)
     return app
 
 

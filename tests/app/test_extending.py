@@ -30,7 +30,6 @@ ROW = SearchParameter(
     ParameterType.REFERENCE,
     ("organization_id",),
     "The hospital of the stay.",
-    "Hospital",
     "[[`null`, serviceProvider.reference]]",
     target=ResourceType.ORGANIZATION,
 )

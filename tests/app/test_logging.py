@@ -7,15 +7,16 @@ import subprocess
 import sys
 
 import pytest
-from flask import Flask
+from flask import Flask, request
 
+from app.call import CALL, request_id
+from app.error_responses import handle_error
 from app.errors import BadValueError
 from app.logging import (
     RedactingFormatter,
     logging_config,
 )
-from app.middleware import register_errors
-from app.observability import facts, register_request_log, request_id
+from app.middleware import Requests, Transport
 
 CANARY = "Canari"
 
@@ -23,21 +24,24 @@ CANARY = "Canari"
 @pytest.fixture
 def app():
     app = Flask("tests.app.logs")
-    register_request_log(app)
-    register_errors(app)
+    app.wsgi_app = Requests(app.wsgi_app, Transport(on_loopback=True))
+    app.register_error_handler(Exception, handle_error)
 
     @app.get("/fhir/v3/Patient/<id>")
     def patient(id: str) -> str:
-        facts().client = "client-1"
+        call = request.environ[CALL]
+        call.client_id, call.route = "client-1", str(request.url_rule)
         logging.getLogger("app.views").warning("seen")
         return str(request_id())
 
     @app.get("/bad")
     def bad() -> str:
+        request.environ[CALL].route = "/bad"
         raise BadValueError("No.")
 
     @app.get("/broken")
     def broken() -> str:
+        request.environ[CALL].route = "/broken"
         raise RuntimeError(CANARY)
 
     return app

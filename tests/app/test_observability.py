@@ -4,24 +4,22 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import responses
+from flask import Flask
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
 from prometheus_client import REGISTRY
 
+from adapters.instrumentation import Kind, observe
+from app.call import Call, Stage
 from app.logging import RedactingFormatter
-from app.observability import (
-    Stage,
-    begin_request,
-    end_request,
-    enter,
-    register_tracing,
-    stage_seconds,
-)
+from app.middleware import Requests, Transport
 from tests.canaries import canaries_in
 from tests.redis_server import RedisServer
 from tests.serving import Served, serve
@@ -48,7 +46,9 @@ def served(
 ) -> Iterator[Served]:
     """Return a service whose requests are traced."""
     served = serve(EDGES, tmp_path, redis_server.url)  # type: ignore[arg-type]
-    register_tracing(served.app)
+    plain = partial(Flask.wsgi_app, served.app)
+    transport = Transport(on_loopback=True)
+    served.app.wsgi_app = Requests(plain, transport, is_traced=True)  # type: ignore[method-assign]
     served.get("metadata")  # what the first request alone does
     exporter.clear()
     yield served
@@ -64,17 +64,14 @@ def sample(name: str, **labels: str) -> float:
 
 
 def test_time_is_charged_to_one_stage_at_a_time() -> None:
-    enter(Stage.SOURCE)
-    assert stage_seconds() == {}, "outside of a request"
-    begin_request("id")
-    enter(Stage.SOURCE)
-    enter(Stage.MAP)
-    seconds = stage_seconds()
+    call = Call("id", {})
+    call.enter(Stage.SOURCE)
+    call.enter(Stage.MAP)
+    call.enter(Stage.MAP)
+    seconds = call.seconds
     assert min(seconds[Stage.PARSE], seconds[Stage.SOURCE], seconds[Stage.MAP]) > 0
     assert seconds[Stage.REDIS] == 0
     assert set(seconds) == set(Stage)
-    end_request()
-    assert stage_seconds() == {}
 
 
 def test_the_access_line_has_the_time_of_each_stage(served: Served) -> None:
@@ -104,11 +101,11 @@ def source_calls() -> float:
 
 
 def test_requests_and_calls_to_sources_are_counted(served: Served) -> None:
-    route = {"route": "/fhir/v3/Encounter/<id>", "method": "GET"}
-    requests = sample("encounters_requests_total", **route, status="2xx")
+    route = {"route": "/fhir/v3/Encounter/<id>", "method": "GET", "status": "2xx"}
+    requests = sample("encounters_request_seconds_count", **route)
     calls = source_calls()
     assert served.get(f"Encounter/{EDGES.stays[0].id}").status_code == 200
-    assert sample("encounters_requests_total", **route, status="2xx") == requests + 1
+    assert sample("encounters_request_seconds_count", **route) == requests + 1
     assert source_calls() == calls + 1
 
 
@@ -126,12 +123,26 @@ def test_a_request_is_a_span_with_its_calls_within(
         "http.response.status_code": 200,
         "encounters.request_id": read.headers["X-Request-Id"],
     }
-    (source,) = [s for name, s in found.items() if name.startswith("read ")]
-    assert source.parent is not None
-    assert source.parent.span_id == root.context.span_id
-    statement = found["SELECT sqlite"]
-    assert statement.parent is not None
-    assert statement.parent.span_id == source.context.span_id
+    served.search("Encounter", {"_count": "3"})
+    calls = [s for s in exporter.get_finished_spans() if s.kind is SpanKind.CLIENT]
+    roots = [s for s in exporter.get_finished_spans() if s.kind is SpanKind.SERVER]
+    assert len(roots) == 2
+    # GET fetches the key set.
+    expected = {"GET", "read", "search", "count", "keep"}
+    assert {span.name.split()[0] for span in calls} == expected
+    for span in calls:
+        assert span.parent is not None
+        assert span.parent.span_id in {root.context.span_id for root in roots}
+
+
+def test_calls_outside_of_a_traced_request_are_no_spans(
+    served: Served, exporter: InMemorySpanExporter
+) -> None:
+    with observe(Kind.SOURCE, "a source", "read") as span:
+        assert not span.is_recording()
+    served.get("metadata", traceparent=f"00-{TRACE}-{CALLER}-00")
+    served.get("Encounter/1", traceparent=f"00-{TRACE}-{CALLER}-00")
+    assert exporter.get_finished_spans() == ()
 
 
 def test_the_trace_of_a_caller_goes_on_without_its_state(

@@ -22,7 +22,7 @@ from schemathesis import Case, GenerationMode
 from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.parameters import SEARCH_PARAMETERS
-from app.middleware import CONTENT_TYPE
+from app.error_responses import CONTENT_TYPE
 from app.offer import OfferedParameter, compute_offer
 from app.openapi import openapi, search_parameters
 from app.service import EXTENSION

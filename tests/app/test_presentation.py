@@ -6,7 +6,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 
 import pytest
 
-from app.middleware import CONTENT_TYPE
+from app.error_responses import CONTENT_TYPE
 from tests.app.answers import body, raw, refused
 from tests.app.changing import Changing
 from tests.app.conftest import Mapped

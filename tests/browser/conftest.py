@@ -67,11 +67,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 @pytest.fixture
 def explore(open_page: OpenPage, demo: Demo) -> Callable[..., Page]:
-    """Log in to the demo's explorer: `explore(name, role, **options of the context)`."""
+    """Log in to the demo's explorer: `explore(name, **options of the context)`."""
 
-    def begin(name: str = "camille", role: str = "Integrator", **options: Any) -> Page:
+    def begin(name: str = "camille", **options: Any) -> Page:
         page = open_page(demo.explorer, demo.issuer, **options)
-        log_in(page, name, role)
+        log_in(page, name)
         return page
 
     return begin

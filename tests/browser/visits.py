@@ -6,12 +6,11 @@ EMERGENCY_STAY = "1787"
 """The emergency stay of patient 158 in the year 2024, in the demo's hospital."""
 
 
-def log_in(page: Page, name: str = "camille", role: str = "Integrator") -> None:
+def log_in(page: Page, name: str = "camille") -> None:
     """Log in to the explorer through the login page of the demo's token server."""
     page.goto("/")
     page.get_by_role("link", name="Log in").click()
     page.get_by_label("Name").fill(name)
-    page.get_by_role("radio", name=role).check()
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", name="Search stays")).to_be_visible()
 

@@ -11,7 +11,7 @@ from joserfc import jws, jwt
 from joserfc.jwk import KeySet
 from werkzeug.test import TestResponse
 
-from demo.issuer import AUDIENCE, INTEGRATOR, SCOPES, create_issuer, issue_token
+from demo.issuer import AUDIENCE, SCOPES, create_issuer, issue_token
 from demo.state import DemoDirectory, DemoError, deployment
 
 ISSUER = "https://tokens.example.org"
@@ -108,7 +108,7 @@ def test_a_bad_request_is_refused_by_name(
 def test_the_metadata_leads_to_addresses_and_public_keys(server: FlaskClient) -> None:
     told = server.get("/.well-known/openid-configuration", base_url=ISSUER).get_json()
     assert told["issuer"] == ISSUER
-    assert told["scopes_supported"] == [*SCOPES, INTEGRATOR, "openid"]
+    assert told["scopes_supported"] == [*SCOPES, "openid"]
     (key,) = server.get(told["jwks_uri"]).get_json()["keys"]
     assert set(key) == {"kty", "n", "e", "kid", "use", "alg"}
     assert server.get(told["authorization_endpoint"]).status_code == 400

@@ -77,7 +77,7 @@ def test_every_variable_that_the_code_reads_by_its_name_is_on_the_page() -> None
 
 def _variables(code: str) -> Iterator[str]:
     """Yield the names of variables that are read or set by a text or a constant."""
-    for key in re.findall(r"environ(?:\.get\(|\[)\s*([^,\])]+)", code):
+    for key in re.findall(r"os\.environ(?:\.get\(|\[)\s*([^,\])]+)", code):
         constant = re.search(rf"^{re.escape(key)}\b.*? = (.+)$", code, re.MULTILINE)
         text = (constant[1] if constant else key).replace("{PREFIX}", PREFIX)
         yield from re.findall(r'"([A-Z]+_[A-Z_]+)"', text)
@@ -260,5 +260,5 @@ def test_events_of_the_table_are_those_of_the_code() -> None:
         name = ".".join(module.relative_to(ROOT).with_suffix("").parts)
         for event in logged.findall(module.read_text("utf-8")):
             assert f"{name} {event}" in told or f"{name} {event}" == (
-                "app.middleware request failed"
+                "app.error_responses request failed"
             )

@@ -1,5 +1,6 @@
 """Fixtures for the explorer: a service, its explorer, and a browser without a network."""
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,10 +14,9 @@ import responses
 from flask import Flask
 from werkzeug.test import Client, TestResponse
 
-from explorer.explorer import create_explorer
 from tests.app import provider
 from tests.redis_server import RedisServer
-from tests.serving import Served, publish_keys, serve
+from tests.serving import Served, explorer_of, publish_keys, serve
 from toolkit.contract.hospital import EDGES, Hospital
 
 URL = "https://explorer.example.org"
@@ -99,12 +99,14 @@ class Browser:
         self.answer(name, scope, **{"nonce": asked["nonce"], **claims})
         return self.get(f"/login/done?code=right&state={asked['state']}")
 
-    def answer(self, name: str, scope: str, **claims: Any) -> None:
+    def answer(
+        self, name: str, scope: str, *, id_token: str | None = None, **claims: Any
+    ) -> None:
         """Let the provider answer a code with tokens for a person."""
         about = {"sub": name, "name": name.title(), "aud": CLIENT_ID, **claims}
         body = {
             "access_token": provider.sign(client_id=CLIENT_ID, sub=name, scope=scope),
-            "id_token": provider.sign(**about),
+            "id_token": id_token or provider.sign(**about),
             "token_type": "Bearer",
             "expires_in": 600,
         }
@@ -119,6 +121,12 @@ class Browser:
     def search(self, kind: str = "Encounter", **form: Any) -> str:
         """Search and return the page that it leads to."""
         return self.get(self.place(kind, **form)).text
+
+    def follow(self, address: str) -> str:
+        """Return the page that a step of a result leads to."""
+        response = self.get(html.unescape(address))
+        assert response.status_code == 303, response.text
+        return self.get(response.headers["Location"]).text
 
     def steal(self, cookie: str) -> None:
         """Use the session of somebody."""
@@ -161,7 +169,7 @@ def service(
 @pytest.fixture
 def visitor(service: Served, identity_provider: responses.RequestsMock) -> Browser:
     """Return a browser that is not logged in."""
-    return Browser(create_explorer(service.app), identity_provider)
+    return Browser(explorer_of(service), identity_provider)
 
 
 @pytest.fixture
@@ -182,6 +190,6 @@ def explore(
     def made(hospital: Hospital = EDGES, **settings: str) -> Browser:
         chosen = {**SETTINGS, **settings}
         served = serve(hospital, tmp_path, redis_server.url, **chosen)
-        return Browser(create_explorer(served.app), identity_provider)
+        return Browser(explorer_of(served), identity_provider)
 
     return made

@@ -2,6 +2,9 @@
 
 import logging
 import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, NoReturn
@@ -18,17 +21,31 @@ from adapters.contract import Problem, SourceUnavailableError
 from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.mapping.load import load_mapping
 from app import create_app
-from app.audit import FileSink
+from app.error_responses import handle_error
+from app.errors import UnavailableError
 from app.jwks import KeySource
-from app.middleware import register_errors
+from app.middleware import STUCK_SECONDS, RequestLimit, Requests, Transport
 from app.redis_client import connect
 from app.server import health
-from app.server.health import RequestLimit, Watch, Worker
+from app.server.checks import (
+    Check,
+    Result,
+    Status,
+    check_audit,
+    check_redis,
+    check_room,
+    check_source,
+    checks_of,
+    error,
+    warning,
+)
+from app.server.health import Watch, Worker
 from app.server.reload import (
     RefusedError,
     check_mapping,
     source_problems,
 )
+from app.service import EXTENSION
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
@@ -65,7 +82,7 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     hospital: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     adapter = open_adapter(load_mapping(hospital, os.environ))
-    watch = Watch({"source": lambda: health.check_source(adapter)})
+    watch = Watch([Check("source", partial(check_source, adapter))])
     assert not watch.body()["ready"], "nothing has been checked"
     assert watch.look()
     change("ALTER TABLE stays RENAME COLUMN visit TO venue")
@@ -83,7 +100,7 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     file = Path(os.environ["PAS_URL"].removeprefix("sqlite:///"))
     file.rename(file.with_suffix(".away"))
     adapter = open_adapter(load_mapping(hospital, os.environ))
-    assert len(health.check_source(adapter)) == 1, "not once for each section"
+    assert len([*check_source(adapter)]) == 1, "not once for each section"
     adapter.close()
 
 
@@ -97,7 +114,7 @@ def test_an_adapter_that_raises_is_a_problem_and_ends_no_check(
         def check(self) -> NoReturn:
             raise error
 
-    watch = Watch({"source": lambda: health.check_source(Raises())})  # type: ignore[arg-type]
+    watch = Watch([Check("source", partial(check_source, Raises()))])  # type: ignore[arg-type]
     assert not watch.look()
     ((problem,),) = watch.problems.values()
     assert problem
@@ -106,41 +123,66 @@ def test_an_adapter_that_raises_is_a_problem_and_ends_no_check(
     assert not reported.outage, "a mapping with such a class is refused"
 
 
-def test_parts_that_are_optional_are_reported_alone() -> None:
-    def looked(**problems: tuple[str, ...]) -> Watch:
-        watch = Watch({name: lambda p=p: p for name, p in problems.items()})  # type: ignore[misc]
+def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
+    def looked(checks: Mapping[str, Check], **results: Result) -> Watch:
+        found = {name: [results[name]] if name in results else [] for name in checks}
+        watch = Watch(
+            replace(check, run=partial(list, found[name]))
+            for name, check in checks.items()
+        )
         watch.look()
         return watch
 
-    for part in ("redis", "mapping", "guard", "counts"):
-        watch = looked(source=(), **{part: ("away",)})
-        assert watch.body()["ready"]
-        assert watch.body()["parts"][part] == {"ready": False, "problems": ["away"]}
-        assert not looked(**{part: ()}).body()["ready"]
-    assert not looked(source=(), audit=("full",)).body()["ready"]
+    audit = {"AUDIT": str(hospital.with_name("audit.jsonl")), "AUDIT_KEY": "k" * 44}
+    settings = provider.settings(hospital, **audit)
+    service = create_app(settings).extensions[EXTENSION]
+    checks = {c.name: c for c in health.checks_of_worker(settings, service, ())}
+    optional = {"redis", "mapping", "guard", "counts"}
+    assert checks.keys() == {"source", "identity", "audit", *optional}
+    assert looked(checks).body()["ready"]
+    for name in checks:
+        watch = looked(checks, **{name: error("away")})
+        assert watch.body()["ready"] is (name in optional), name
+        assert watch.body()["parts"][name] == {"ready": False, "problems": ["away"]}
+        assert looked(checks, **{name: warning("nearly")}).body()["ready"]
+    only = {name: checks[name] for name in optional}
+    assert not looked(only).body()["ready"]
+    counted = provider.settings(hospital, **audit, AUDIT_FAILURE="count")
+    (trail,) = [c for c in checks_of(counted, None) if c.name == "audit"]
+    assert not trail.required
+
+
+def texts(results: Iterable[Result]) -> list[str]:
+    """Return the texts of what is wrong."""
+    return [result.text for result in results if result.is_wrong]
 
 
 def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
     away = connect(f"redis://{HOST}:{free_ports()}/0")
-    assert health.check_redis(away) == ("does not answer (ConnectionError)",)
-    assert health.check_refused(()) == ()
-    assert health.check_refused(("a.yaml:1:1: wrong", "b"))[1:] == (
-        "a.yaml:1:1: wrong",
-        "b",
-    )
-    assert health.check_room(tmp_path) == ()
-    assert health.check_room(tmp_path / "nowhere")
+    (text,) = texts(check_redis(away))
+    assert text.startswith("stores no pages (ConnectionError)")
+    assert texts(health.check_refused(())) == []
+    refused = texts(health.check_refused(("a.yaml:1:1: wrong", "b")))
+    assert refused[1:] == ["a.yaml:1:1: wrong", "b"]
+    results = check_room(tmp_path, "metrics", least=0, scant=0)
+    assert [each.status for each in results] == [Status.OK]
+    results = check_room(tmp_path, "metrics", least=0, scant=2**62)
+    assert [each.status for each in results] == [Status.WARNING]
+    results = check_room(tmp_path, "metrics", least=2**62, scant=2**62)
+    assert [each.status for each in results] == [Status.ERROR]
+    assert texts(check_room(tmp_path / "nowhere", "metrics", least=0, scant=0))
     folder = tmp_path / "audit"
     folder.mkdir()
-    sink = FileSink(folder / "audit.jsonl")
-    assert health.check_audit(sink) == ()
+    file = folder / "audit.jsonl"
+    assert not any(each.status is Status.ERROR for each in check_audit(file))
+    assert not file.exists()
     folder.rename(tmp_path / "elsewhere")
-    assert health.check_audit(sink)
+    assert texts(check_audit(file))
     SOURCE_HELD_BACK.labels("south").set(1)
-    (text,) = health.check_breakers()
+    (text,) = texts(health.check_breakers())
     assert "south" in text
     SOURCE_HELD_BACK.remove("south")
-    assert health.check_breakers() == ()
+    assert texts(health.check_breakers()) == []
 
 
 def test_keys_once_fetched_are_enough(hospital: Path) -> None:
@@ -170,9 +212,10 @@ def clock() -> provider.Clock:
 def limited(clock: provider.Clock) -> Flask:
     """Return an application of one turn, for which one more request may wait."""
     app = Flask("limited")
-    app.limit = RequestLimit(1, 1, 0, clock)  # type: ignore[attr-defined]
-    app.limit.register(app)  # type: ignore[attr-defined]
-    register_errors(app)
+    limit = RequestLimit(1, 1, 0, clock)
+    local = Transport(on_loopback=True)
+    app.wsgi_app = Requests(app.wsgi_app, local, limit=limit)  # type: ignore[method-assign]
+    app.register_error_handler(Exception, handle_error)
 
     @app.get("/nested")
     def nested() -> dict[str, int]:
@@ -197,20 +240,18 @@ def test_a_turn_is_passed_on_whatever_became_of_a_request(limited: Flask) -> Non
 def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
     clock: provider.Clock,
 ) -> None:
-    limit, app = RequestLimit(2, 2, 0, clock), Flask("stuck")
-    with app.app_context():
-        clock.now += 600
-        limit.enter()
+    limit = RequestLimit(2, 2, 0, clock)
+    clock.now += 600
+    with limit.turn():
         clock.now += 600
         assert not limit.is_stuck, "a turn is free"
-        limit.leave()
-        limit.enter()
-        limit.enter()
-        clock.now += health.STUCK_SECONDS - 1
-        assert not limit.is_stuck
-        clock.now += 1
-        assert limit.is_stuck
-        limit.leave()
+        with limit.turn():
+            clock.now += STUCK_SECONDS - 1
+            assert not limit.is_stuck
+            clock.now += 1
+            assert limit.is_stuck
+            with pytest.raises(UnavailableError), limit.turn():
+                pass
         assert not limit.is_stuck
 
 

@@ -51,7 +51,7 @@ def test_each_address_answers_its_own_paths_alone(service: Running) -> None:
 
 def test_metrics_are_those_of_all_workers_and_outlive_them(service: Running) -> None:
     sample = (
-        'encounters_requests_total{method="GET",route="/fhir/v3/Encounter/<id>"'
+        'encounters_request_seconds_count{method="GET",route="/fhir/v3/Encounter/<id>"'
         ',status="2xx"}'
     )
     before = service.metric(sample)

@@ -35,6 +35,34 @@ from toolkit.contract.hospital import EDGES
 GUNICORN = ("-m", "gunicorn")
 """With gunicorn.conf.py of the directory."""
 
+WRITES_MODULES = """
+import atexit, os, pathlib, sys
+
+def write_modules():
+    pathlib.Path({directory!r}, f"{{os.getpid()}}.modules").write_text("\\n".join(sys.modules))
+
+atexit.register(write_modules)
+"""
+"""A sitecustomize.py: each process that ends names the modules that it has loaded."""
+
+
+def test_workers_load_no_tools_no_pages_and_no_demo(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    code = WRITES_MODULES.format(directory=str(tmp_path))
+    (tmp_path / "sitecustomize.py").write_text(code, "utf-8")
+    environ = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    settings = {"REDIS_URL": redis_server.url}
+    with running(tmp_path, edges(tmp_path), environ, **settings) as service:
+        assert service.page("Encounter?_count=1").status == 200
+        assert service.get(READ).status == 200
+        workers = [worker.pid for worker in service.workers()]
+    for pid in workers:
+        modules = (tmp_path / f"{pid}.modules").read_text("utf-8").split()
+        assert {"app.views", "adapters.sql.adapter"} <= {*modules}
+        packages = {name.partition(".")[0] for name in modules}
+        assert not packages & {"toolkit", "explorer", "demo", "tests", "pytest"}
+
 
 @pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
 def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
@@ -120,10 +148,12 @@ def test_no_file_takes_the_place_of_a_closed_stream(
 ) -> None:
     closing = "os.closerange(0, 3); os.execv(python, [python, *sys.argv[1:]])"
     command = ("-c", f"import os, sys; python = sys.executable; {closing}", *SERVE)
-    settings = {"REDIS_URL": redis_server.url, "AUDIT": "stdout", "AUDIT_KEY": "k" * 44}
     mapping = edges(tmp_path)
-    with running(tmp_path, mapping, {}, command, **settings) as service:
-        assert service.get(READ).status == 503, "no event is written"
+    audit = {"AUDIT": "stdout", "AUDIT_KEY": "k" * 44}
+    status, _ = refused(service_environ(mapping, free_ports(2), **audit), command)
+    assert status == 2, "nobody would get the events"
+    with running(tmp_path, mapping, {}, command, REDIS_URL=redis_server.url) as service:
+        assert service.get(READ).status == 200
         (worker,) = service.workers()
         for process in (service.process.pid, worker.pid):
             streams = [Path(f"/proc/{process}/fd/{number}") for number in range(3)]

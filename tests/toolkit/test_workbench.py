@@ -188,6 +188,12 @@ def test_an_element_names_its_column_and_its_line(page: Page, file: Path) -> Non
     assert "stay_id" in file.read_text().splitlines()[int(line) - 1]
 
 
+def test_an_id_that_is_typed_leads_to_its_resource(page: Page) -> None:
+    """With the blanks of a pasted one; an unknown one is told."""
+    assert "stay_id" in page.panel("resource", kind="encounter", id="%201%20")
+    assert "notice" in page.panel("resource", kind="encounter", id="nobody")
+
+
 def test_findings_can_be_accepted(page: Page, file: Path) -> None:
     file.write_text(file.read_text().replace("'S': 'finished', ", ""), "utf-8")
     shown = page.panel("findings")
@@ -238,6 +244,14 @@ def test_a_search_shows_what_is_sent_and_found(page: Page) -> None:
     shown = page.panel("try", search="Encounter?patient=1")
     assert "SELECT" in shown
     assert "1 rows" in shown
+    assert "1 in all" in shown
+    for stage in (
+        "parameters",
+        "source: a page of rows",
+        "source: count",
+        "rows to FHIR",
+    ):
+        assert f"<td>{stage}</td>" in shown
     assert "V1" not in shown
     assert "V1" in page.panel("try", search="Encounter?patient=1", unmask="1")
     for refused in ("Encounter?length=3", "Observation", "Encounter?date=13"):

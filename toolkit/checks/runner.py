@@ -5,13 +5,12 @@ person: counts, codes, columns and rules only. Each source is opened as the serv
 without a breaker: a check that fails must not keep the next one from being run.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from adapters.contract import (
     Adapter,
@@ -21,7 +20,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import Mark, SourceMapping, is_own
 from adapters.registry import open_source
-from toolkit.findings import Finding, Result, Severity, findings_in
+from toolkit.findings import Finding, Result, Severity
 
 Answer = TypeVar("Answer")
 
@@ -37,64 +36,23 @@ class Check:
     run: Callable[[], Iterable[Result]]
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What a check has yielded so far, and whether it has ended."""
-
-    check: Check
-    results: list[Result] = field(default_factory=list)
-    is_complete: bool = False
-
-    def collect(self) -> Self:
-        """Run the check and keep each result as it comes."""
-        for result in self.check.run():
-            self.results.append(result)
-        self.is_complete = True
-        return self
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Its findings alone."""
-        return findings_in(self.results)
-
-
 def run_in_turn(
     checks: Iterable[Check], seconds: float, show: Callable[[str], None]
-) -> Iterator[Outcome]:
+) -> tuple[list[Result], bool]:
     """Run checks one after the other, and show the subject of each.
 
-    None begins after so many seconds: the first of the others is the last outcome.
+    Return their results, and whether all were run: none begins after so many seconds.
     """
-    deadline = time.monotonic() + seconds
+    deadline, results = time.monotonic() + seconds, list[Result]()
     try:
         for check in checks:
             if time.monotonic() > deadline:
-                yield Outcome(check)
-                return
+                return results, False
             show(f"{check.subject} …")
-            yield Outcome(check).collect()
+            results.extend(check.run())
     finally:
         show("")
-
-
-def run_at_once(checks: Iterable[Check], seconds: float) -> list[Outcome]:
-    """Run checks in parallel; a daemon thread that hangs does not keep us from exiting."""
-    outcomes = [Outcome(check) for check in checks]
-    deadline = time.monotonic() + seconds
-    threads = [threading.Thread(target=o.collect, daemon=True) for o in outcomes]
-    for thread in threads:
-        thread.start()
-    for outcome, thread in zip(outcomes, threads, strict=True):
-        thread.join(max(0.0, deadline - time.monotonic()))
-        text = ""
-        if thread.is_alive():
-            text = f"did not end within {seconds:g} seconds: see its log, or raise --seconds"
-        elif not outcome.is_complete:
-            text = "this check itself failed; its traceback is above"
-        if text:
-            error = Finding.about(text, "report it if it stays", Severity.ERROR)
-            outcome.results.append(error)
-    return outcomes
+    return results, True
 
 
 def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:

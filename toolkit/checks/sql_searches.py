@@ -140,7 +140,7 @@ class Searches:
             costs.extend(self._costs(f"{self._kind}?{word}", query))
         except TooCostlyError:
             text = (
-                "refused (422) where more than one page matches: counting takes longer"
+                "without a total where more than one page matches: counting takes longer"
                 " than source.count_timeout_seconds"
             )
             self._keep(word, place, text)

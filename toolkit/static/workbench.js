@@ -253,6 +253,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const form = event.target;
   if (form.id === "try") fill("try", { search: form.search.value });
+  if (form.id === "one") { chosen = { kind, id: form.row.value }; fill("resource", chosen); }
   if ("writeTests" in form.dataset) {
     const answer = await fetch("/tests", { method: "POST", body: new URLSearchParams(new FormData(form)), headers: { "X-Workbench": "1" } });
     form.querySelector("[role=status]").textContent = await answer.text();

@@ -1,18 +1,14 @@
 """A search as programs would send it: curl, Python, JavaScript, and an `.http` file.
 
-The token is a placeholder everywhere: no snippet has a secret. The explorer shows them.
+The token is a placeholder everywhere: no snippet has a secret.
 """
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from urllib.parse import quote
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
 
-Pairs = Sequence[tuple[str, str]]
-
-FORM = "application/x-www-form-urlencoded"
-SIGNED = ("Authorization", "Bearer {{token}}")
-"""The header of a request with a token, which is a variable."""
+from explorer.sessions import Pairs
 
 
 def snippets(base_url: str, kind: str, form: Pairs) -> Mapping[str, str]:
@@ -22,21 +18,19 @@ def snippets(base_url: str, kind: str, form: Pairs) -> Mapping[str, str]:
         "curl": _curl(url, form),
         "Python": _python(url, form),
         "JavaScript": _javascript(url, form),
-        ".http": http_request("POST", url, [SIGNED], form),
+        ".http": _http(url, form),
     }
 
 
-def http_request(method: str, url: str, headers: Pairs, form: Pairs | None) -> str:
-    """Return a request as editors and httpyac read it; a variable stays as it is."""
-    lines = [f"{method} {url}", *(f"{name}: {text}" for name, text in headers)]
-    if form is not None:
-        body = "&".join(f"{name}={_quoted(text)}" for name, text in form)
-        lines += [f"Content-Type: {FORM}", "", body]
-    return "\n".join(lines) + "\n"
+def _http(url: str, form: Pairs) -> str:
+    """Return the request as editors and httpyac read it; the token is a variable."""
+    return f"""\
+POST {url}
+Authorization: Bearer {{{{token}}}}
+Content-Type: application/x-www-form-urlencoded
 
-
-def _quoted(text: str) -> str:
-    return text if "{{" in text else quote(text, safe="")
+{urlencode(form, quote_via=quote, safe="")}
+"""
 
 
 def _curl(url: str, form: Pairs) -> str:
