@@ -511,7 +511,7 @@ def test_a_search_that_cannot_be_counted_in_time_is_found(
     fill(url, kind)
     more_stays(url, "2001-06-10 08:00:00")
     found = check(*endless("kind", "[_id, class]"))
-    (refused,) = [one for one in found if "(422)" in one["text"]]
+    (refused,) = [one for one in found if "without a total" in one["text"]]
     assert (refused["element"], refused["severity"]) == ("Encounter.class", "warning")
 
 
