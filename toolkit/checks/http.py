@@ -52,6 +52,7 @@ from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place, places_of
+from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.checks.rows import (
     RULES_OF_CODES,
@@ -59,7 +60,6 @@ from toolkit.checks.rows import (
     Codes,
     Findings,
     Records,
-    criterion_of,
     far_days,
     has_far_days,
     invalid_rows,

@@ -14,17 +14,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, TypeAlias
 
 from adapters.contract import (
-    Criterion,
-    DateCriterion,
-    DateValue,
     EncounterRecord,
-    Prefix,
     Record,
-    ReferenceCriterion,
     RowFault,
-    StringCriterion,
-    Token,
-    TokenCriterion,
 )
 from adapters.mapping.model import (
     HIDDEN,
@@ -46,8 +38,6 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import LISTS, Place, own_places, places_of
 from adapters.mapping.times import presence, read_day
 from adapters.mapping.values import LONGEST_CODE, as_text
-from adapters.matching import resource_type_of, tokens_of, values_of
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType
 from toolkit.findings import Finding, Severity
 
 Findings: TypeAlias = Iterator[Finding]
@@ -619,28 +609,3 @@ def _day(value: object, place: Place) -> date | None:
         return None if present is None else read_day(present, place.field.time)
     except ValueError:
         return None
-
-
-# Searches
-
-
-def criterion_of(parameter: str, record: Record) -> Criterion | None:
-    """Return a criterion that the record meets, None when it lacks what is compared."""
-    row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
-    if row is None:
-        return None
-    if row.type is ParameterType.TOKEN:
-        tokens = [Token(t.system or None, t.code) for t in tokens_of(record, row)]
-        return TokenCriterion(parameter, tuple(tokens[:1])) if tokens else None
-    value = next(values_of(record, row), None)
-    text = value[0] if isinstance(value, tuple) else value
-    if not text:
-        return None
-    if row.type is ParameterType.REFERENCE:
-        return ReferenceCriterion(parameter, (text,))
-    if row.type is ParameterType.STRING:
-        return StringCriterion(parameter, (text,))
-    zone = text.tzinfo if isinstance(text, datetime) else UTC
-    low = datetime(text.year, text.month, text.day, tzinfo=zone)
-    high = low + timedelta(days=1)
-    return DateCriterion(parameter, (DateValue(Prefix.EQ, low, high),))

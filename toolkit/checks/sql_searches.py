@@ -31,12 +31,13 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.mapping.slots import Place
+from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import NEVER, are_comparable
 from toolkit.checks.joins import Comparison, between, comparisons, names_compared
-from toolkit.checks.rows import SAMPLE, Findings, criterion_of
+from toolkit.checks.rows import SAMPLE, Findings
 from toolkit.checks.runner import timed
 from toolkit.checks.sql_section import Inspection
 from toolkit.findings import INDEX, Finding, Measurement, Result, Severity
