@@ -18,6 +18,8 @@ from itertools import count
 from pathlib import Path
 
 from adapters.contract import Adapter, SearchQuery
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
 from tests.databases import LOCALES, NewDatabase, postgresql
 from tests.gnuhealth.samples import (
     MAPPING,
@@ -27,8 +29,9 @@ from tests.gnuhealth.samples import (
     sqlite_sample,
 )
 from tests.mariadb_server import started_mariadb
-from toolkit.checks.engine import Finding, Inspectable, timed
+from toolkit.checks.runner import open_sources, timed
 from toolkit.contract.harness import ask, ids_of, patient
+from toolkit.findings import findings_in
 
 PATIENTS, STAYS, SEARCHES = 40_000, 200_000, 40
 FIRST = 100_001
@@ -153,12 +156,12 @@ def new_postgresql() -> Iterator[NewDatabase]:
         yield make
 
 
-def suggested(adapter: Adapter) -> list[str]:
+def suggested(mapping: SourceMapping) -> list[str]:
     """Return the indexes that the check suggests."""
-    assert isinstance(adapter, Inspectable)
-    results = [r for c in adapter.checks(tuple(adapter.capabilities)) for r in c.run()]
-    remedies = [r.remedy for r in results if isinstance(r, Finding)]
-    return sorted({r for r in remedies if r.startswith("CREATE INDEX")})
+    with open_sources(mapping) as sources:
+        checks = [check for source in sources for check in source.checks()]
+        results = [result for check in checks for result in check.run()]
+    return sorted({one.remedy for one in findings_in(results) if one.is_index})
 
 
 def measured(adapter: Adapter, queries: list[SearchQuery]) -> float:
@@ -179,7 +182,9 @@ def main() -> int:
         fill(sample)
         adapter = sample.open(options.mapping)
         if options.suggested:
-            for statement in suggested(adapter):
+            for statement in suggested(
+                load_mapping(options.mapping, {"PAS_URL": sample.url})
+            ):
                 print(statement)
                 sample.run(f"{statement}\n")
         for name, last in (("merged", 9), ("survivor", 6), ("not merged", 3)):

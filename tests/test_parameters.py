@@ -3,11 +3,11 @@
 import pytest
 
 from adapters.contract import ResourceType
+from adapters.matching import criterion_of
 from adapters.memory import CAPABILITIES, FaultyRow, resource_type_of
 from adapters.parameters import SEARCH_PARAMETERS
 from tests.docs.pages import written
 from tests.docs.update import PARAMETERS
-from toolkit.checks.engine import criterion_of
 from toolkit.contract.harness import FOUND
 from toolkit.contract.hospital import EDGES
 
@@ -25,7 +25,7 @@ def test_each_parameter_is_known_where_it_has_to_be(kind: ResourceType) -> None:
     here = "toolkit/contract/harness.py: the contract suite has no search by it"
     searched = {each.parameter for _, criteria, _ in FOUND[kind] for each in criteria}
     assert parameters <= searched, here
-    here = "toolkit/checks/engine.py makes nothing of a row that has a value"
+    here = "adapters/matching.py makes nothing of a row that has a value"
     records = [
         record
         for record in EDGES.records()

@@ -3,55 +3,66 @@
 import os
 import re
 import sys
-import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from adapters.contract import (
-    AdapterError,
-    ResourceType,
-)
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from adapters.contract import AdapterError, ResourceType
 from adapters.encryption import WITHOUT_TLS, exposed_sources
 from adapters.mapping.examples import example_lines, lines_of
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import (
-    KnownFinding,
-    Mark,
-    SourceMapping,
-)
+from adapters.mapping.model import KnownFinding, Mark, SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import REFERS, places_of
 from adapters.mapping.slots import element as element_of
-from app.console import CANNOT_RUN, FINDINGS, FINE, CannotRunError, aligned, print_json
-from toolkit.checks.engine import (
-    Measurement,
-    Result,
-    run_in_turn,
-    selects,
-)
-from toolkit.checks.sources import open_sources
+from app.console import CANNOT_RUN, FINDINGS, FINE, CannotRunError, print_json
+from toolkit.checks.rows import selects
+from toolkit.checks.runner import open_sources, run_in_turn
 from toolkit.confirm import confirm
-from toolkit.console import Finding, Severity, findings_of, marked_lines, show_progress
+from toolkit.console import marked_lines, show_progress, write_text
+from toolkit.findings import (
+    HEADINGS,
+    Finding,
+    Result,
+    Severity,
+    brief,
+    cost_lines,
+    cost_rows,
+    findings_in,
+    findings_of,
+    measurements_in,
+    missing_indexes,
+    ranked,
+    summary,
+)
 
 LONGEST = 300.0
 """How many seconds the checks of the source of one file may take."""
 
-_INDEX = "CREATE INDEX"
 
-
-def run(*, files: Sequence[Path], live: bool, verbose: bool, as_json: bool) -> int:
+def run(
+    *,
+    files: Sequence[Path],
+    live: bool,
+    verbose: bool,
+    html: Path | None,
+    as_json: bool,
+) -> int:
     """Check each file and print the findings, and what searches cost."""
     checked = [check_file(file, is_live=live) for file in files]
     results = [result for of_file, _ in checked for result in of_file]
     unavailable = [error for _, error in checked if error]
-    findings = [each for each in results if isinstance(each, Finding)]
-    costs = [each for each in results if isinstance(each, Measurement)]
+    findings, costs = findings_in(results), measurements_in(results)
     is_wrong = any(finding.is_wrong for finding in findings)
+    names = ", ".join(map(str, files))
+    if html:
+        write_text(html, page(names, results, list(map(str, unavailable))))
     if as_json:
         print_json(
             {
@@ -60,16 +71,39 @@ def run(*, files: Sequence[Path], live: bool, verbose: bool, as_json: bool) -> i
             }
         )
     else:
-        shown = map(str, findings) if verbose else _brief(findings)
-        names = ", ".join(map(str, files))
-        state = f"{names}: {_summary(findings)}" if is_wrong and live else ""
+        lines = [*(map(str, findings) if verbose else brief(findings))]
+        lines += cost_lines(results)
         if not (is_wrong or unavailable):
-            state = f"{names}: nothing to mend"
-        for line in (*shown, *_table(costs, findings), *filter(None, [state])):
+            lines.append(f"{names}: nothing to mend")
+        elif is_wrong and live:
+            lines.append(f"{names}: {summary(findings)}")
+        for line in lines:
             print(line)
     for refusal in unavailable:
         print(refusal, file=sys.stderr)
     return CANNOT_RUN if unavailable else (FINDINGS if is_wrong else FINE)
+
+
+def page(names: str, results: Sequence[Result], unavailable: Sequence[str]) -> str:
+    """Return the results as an HTML page: counts, codes and columns, nothing of a person."""
+    environment = Environment(
+        loader=PackageLoader("toolkit"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    findings, indexes = findings_in(results), missing_indexes(results)
+    return environment.get_template("check.html").render(
+        names=names,
+        created=datetime.now(UTC),
+        unavailable=unavailable,
+        summary=summary(findings),
+        findings=findings,
+        headings=HEADINGS,
+        costs=cost_rows(measurements_in(results), indexes),
+        indexes=indexes,
+    )
 
 
 def check_file(
@@ -78,7 +112,7 @@ def check_file(
     """Return the results for a file, and why its source could not be checked."""
     of_file, error = list(check(file, is_live=is_live)), None
     if any(map(_is_error, of_file)):
-        return [*_ranked(of_file)], None
+        return [*ranked(of_file)], None
     results: list[Result] = [*of_file]
     if is_live:
         try:
@@ -89,115 +123,22 @@ def check_file(
         except MappingError as changed:
             # Somebody saved the file meanwhile.
             error = CannotRunError(str(changed))
-    findings = [each for each in results if isinstance(each, Finding)]
     accepted: Sequence[KnownFinding] = ()
     # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.
     with suppress(MappingError):
         accepted = load_mapping(file, None).known
-    settled = list(settle(findings, accepted))
+    settled = list(settle(findings_in(results), accepted))
     # An index that is accepted as missing is not suggested.
     remedies = {finding.remedy for finding in settled}
     suggested = [
         replace(cost, indexes=tuple(i for i in cost.indexes if i in remedies))
-        for cost in results
-        if isinstance(cost, Measurement)
+        for cost in measurements_in(results)
     ]
-    return [*_ranked(settled), *suggested], error
+    return [*ranked(settled), *suggested], error
 
 
 def _is_error(result: Result) -> bool:
     return isinstance(result, Finding) and result.severity is Severity.ERROR
-
-
-# How findings are printed
-
-
-WIDTH = 120
-"""How many characters a line has at most."""
-
-
-def _brief(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield errors and warnings in up to two lines each, and a line for each kind of note."""
-    notes: dict[tuple[str, str], list[Finding]] = {}
-    for finding in findings:
-        if finding.severity is Severity.NOTE:
-            notes.setdefault((finding.file, finding.topic or finding.text), []).append(
-                finding
-            )
-        else:
-            yield _two_lines(finding)
-    for (file, topic), alike in notes.items():
-        if len(alike) == 1:
-            yield _cut(alike[0].headline)
-        else:
-            about = ", ".join(dict.fromkeys(f.element or f.source for f in alike))
-            yield _cut(f"{file}: note: {len(alike)} {topic}: {about} (--verbose)")
-
-
-def _two_lines(finding: Finding) -> str:
-    remedy = "" if finding.remedy.startswith(_INDEX) else finding.remedy
-    first, *more = remedy.splitlines() or [""]
-    first += " …" if more else ""
-    if first and len(finding.headline) <= WIDTH:
-        return f"{finding.headline}\n{_cut(f'    {first}')}"
-    body = f"{finding.headline} → {first}" if first else finding.headline
-    return textwrap.fill(
-        body,
-        WIDTH,
-        subsequent_indent="    ",
-        max_lines=2,
-        placeholder=" …",
-        break_on_hyphens=False,
-    )
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 2].rstrip()} …"
-
-
-_HEADINGS = ("search", "ms", "rows", "rows read", "index")
-
-
-def _table(costs: Sequence[Measurement], findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield what each search cost, and the indexes that searches lack, in full."""
-    lacking = [index for cost in costs for index in cost.indexes]
-    # Searches that take too long for want of an index have no cost.
-    lacking += [each.remedy for each in findings if each.remedy.startswith(_INDEX)]
-    indexes = list(dict.fromkeys(lacking))
-    rows = [
-        (
-            f"{cost.part}: {cost.search}" if cost.part else cost.search,
-            f"{cost.milliseconds:,.1f}",
-            f"{cost.rows:,}",
-            "–" if cost.read is None else f"{cost.read:,}",
-            "".join(f"[{indexes.index(index) + 1}]" for index in cost.indexes),
-        )
-        for cost in costs
-    ]
-    if rows:
-        yield from (
-            f"  {line}" for line in aligned([_HEADINGS, *rows], has_figures=True)
-        )
-    for number, index in enumerate(indexes, 1):
-        statement = index.replace("\n", "\n      ")
-        if len(statement) > WIDTH - len("  [1] "):
-            statement = statement.replace(" ON ", "\n        ON ", 1)
-        yield f"  [{number}] {statement}"
-
-
-def _summary(findings: Iterable[Finding]) -> str:
-    counts = Counter(finding.severity for finding in findings)
-    return ", ".join(f"{n} {s}{'s' * (n > 1)}" for s in Severity if (n := counts[s]))
-
-
-def _ranked(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """Return errors first, missing indexes last in each severity."""
-    ranks = list(Severity)
-
-    def rank(finding: Finding) -> tuple[int, bool]:
-        return ranks.index(finding.severity), finding.remedy.startswith(_INDEX)
-
-    return sorted(findings, key=rank)
 
 
 # What a file says by itself
@@ -345,13 +286,10 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     try:
         with open_sources(mapping) as sources:
             checks = chain.from_iterable(source.checks() for source in sources)
-            for outcome in run_in_turn(checks, seconds, show_progress):
-                results += outcome.results
-                if not outcome.is_complete:
-                    text = f"the check is not complete: it took longer than {seconds:g} seconds"
-                    results.append(
-                        Finding(str(file), 0, 0, text, severity=Severity.WARNING)
-                    )
+            results, is_complete = run_in_turn(checks, seconds, show_progress)
+        if not is_complete:
+            text = f"the check is not complete: it took longer than {seconds:g} seconds"
+            results.append(Finding(str(file), 0, 0, text, severity=Severity.WARNING))
     except MappingError as error:
         results += findings_of(error)
     except AdapterError as error:
@@ -361,9 +299,9 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     for source in exposed_sources(mapping):
         details = (WITHOUT_TLS, "source.url", "", Severity.WARNING, source.remedy)
         results.append(Finding.at(source.mark, *details))
-    findings = {each: None for each in results if isinstance(each, Finding)}
+    findings = dict.fromkeys(findings_in(results))
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
-    yield from (each for each in results if isinstance(each, Measurement))
+    yield from measurements_in(results)
 
 
 _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")

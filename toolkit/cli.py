@@ -27,6 +27,12 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", required=True, typ
     help="Check the source as well: columns, codes, rows, times; measure searches.",
 )
 @click.option("--verbose", is_flag=True, help="Print each note, and all texts in full.")
+@click.option(
+    "--html",
+    type=PATH,
+    metavar="FILE",
+    help="Write the findings and the costs of searches as an HTML page as well.",
+)
 @as_json
 def mapping_check(**options: Any) -> int:
     """Report everything that is wrong with mapping files."""

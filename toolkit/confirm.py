@@ -39,8 +39,9 @@ from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import FHIR_ID, REFERS, Place, named_slots, places_of
 from adapters.mapping.yaml import Items, Scalar, Table, parse_file
 from app.console import FINE, CannotRunError
-from toolkit.checks.engine import code_of, plain_text
-from toolkit.console import Finding, MappingFile, Severity, write_text
+from toolkit.checks.rows import code_of, plain_text
+from toolkit.console import MappingFile, write_text
+from toolkit.findings import Finding, Severity
 from toolkit.source_rows import SourceReader
 from toolkit.trial import RefusedError, Searches, searching
 

@@ -1,4 +1,4 @@
-"""What the tools for mapping files share: findings, output, and a file with its places."""
+"""What the tools for mapping files share: output, and a file with its places."""
 
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -14,8 +14,6 @@ from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import profile_of
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
 from app.console import CannotRunError
-from toolkit.checks.engine import Finding as Finding
-from toolkit.checks.engine import Severity as Severity
 
 MARK = "# ? "
 """Stands before a question of `mapping new`."""
@@ -23,11 +21,6 @@ MARK = "# ? "
 
 class NoSectionError(CannotRunError):
     """There is no such section; the text says which there are."""
-
-
-def findings_of(error: MappingError) -> list[Finding]:
-    """Return a finding for each problem of a file."""
-    return [Finding.of(problem) for problem in error.problems]
 
 
 def write_text(path: Path, text: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.mapping.slots import SLOTS, Place, places_of
 from app.console import FINDINGS, FINE, print_json
-from toolkit.checks.engine import code_of, without_code
+from toolkit.checks.rows import code_of, without_code
 from toolkit.console import MappingFile
 from toolkit.source_rows import FoundRow, SourceReader
 

@@ -37,7 +37,8 @@ from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
 from app.console import FINDINGS, FINE, print_json
 from app.search.parser import Parameters
-from toolkit.console import Finding, MappingFile, NoSectionError, Severity, findings_of
+from toolkit.console import MappingFile, NoSectionError
+from toolkit.findings import Finding, Severity, findings_of
 from toolkit.lineage import TracedField
 from toolkit.rows import (
     Cells,

@@ -26,7 +26,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.row_mapper import own_columns
-from toolkit.checks.engine import SAMPLE, SMALL_SAMPLE
+from toolkit.checks.rows import SAMPLE, SMALL_SAMPLE
 from toolkit.console import MappingFile, show_progress
 
 

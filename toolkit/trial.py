@@ -36,8 +36,9 @@ from app.errors import ServiceError, answer_for_error
 from app.fhir.resources import SCHEMAS
 from app.offer import Offer, compute_offer
 from app.search.parser import Parameters, context_of, decode_form, parse_search
-from toolkit.checks.engine import Finding, plain_text
+from toolkit.checks.rows import plain_text
 from toolkit.console import MappingFile
+from toolkit.findings import Finding
 from toolkit.lineage import TracedField, trace
 from toolkit.source_rows import SourceRow
 

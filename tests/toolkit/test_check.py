@@ -13,7 +13,7 @@ from tests.toolkit.conftest import Mapping
 from tests.toolkit.live_hospital import FIRST, checked, fill, written
 from tests.toolkit.places import DEMO
 from toolkit.check import settle
-from toolkit.console import Finding, Severity
+from toolkit.findings import Finding, Severity
 
 Capture = pytest.CaptureFixture[str]
 Changes = tuple[tuple[str, str], ...]

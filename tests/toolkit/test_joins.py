@@ -102,27 +102,22 @@ def test_the_columns_of_which_a_column_is_made(
 
 
 @pytest.mark.parametrize(
-    ("rows", "table", "select"),
+    ("rows", "table"),
     [
         (
             "SELECT REPLACE(s.no, '/', '-') AS id FROM wards w JOIN stays s ON s.w = w.id",
             "stays",
-            "SELECT s.*, REPLACE(s.no, '/', '-') AS computed_id FROM stays s",
         ),
-        (
-            "SELECT 'a-' || id AS id FROM stays",
-            "stays",
-            "SELECT stays.*, 'a-' || id AS computed_id FROM stays stays",
-        ),
-        ("SELECT x.id FROM stays x WHERE x.id > 1", "stays", ""),
-        ("SELECT 'a-' || id AS id FROM (SELECT * FROM stays) x", "", ""),
-        ("SELECT 'a' || id AS id FROM a UNION ALL SELECT 'b' || id FROM b", "", ""),
-        ("SELECT CONCAT('a', id) AS id FROM moves GROUP BY id", "", ""),
-        ("SELECT DISTINCT CONCAT('a', id) AS id FROM moves", "", ""),
+        ("SELECT 'a-' || id AS id FROM stays", "stays"),
+        ("SELECT x.id FROM stays x WHERE x.id > 1", "stays"),
+        ("SELECT 'a-' || id AS id FROM (SELECT * FROM stays) x", ""),
+        ("SELECT 'a' || id AS id FROM a UNION ALL SELECT 'b' || id FROM b", ""),
+        ("SELECT CONCAT('a', id) AS id FROM moves GROUP BY id", ""),
+        ("SELECT DISTINCT CONCAT('a', id) AS id FROM moves", ""),
     ],
 )
-def test_the_table_of_a_computed_id(rows: str, table: str, select: str) -> None:
-    assert table_behind(rows, "id") == (table, select)
+def test_the_table_of_a_computed_id(rows: str, table: str) -> None:
+    assert table_behind(rows, "id") == table
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from tests.gnuhealth.samples import postgresql_sample
 from tests.sets import SERVERS
 from tests.toolkit import hospitals
 from toolkit.check import check_file
-from toolkit.console import Finding, Severity, marked_lines
+from toolkit.console import marked_lines
+from toolkit.findings import Finding, Severity
 from toolkit.new import run
 
 Capture = pytest.CaptureFixture[str]

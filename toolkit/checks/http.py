@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
-    Generator,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import pairwise
@@ -55,26 +54,21 @@ from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place, places_of
 from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from toolkit.checks.engine import (
+from toolkit.checks.rows import (
     RULES_OF_CODES,
     SMALL_SAMPLE,
-    Check,
-    Finding,
-    Measurement,
-    Result,
-    Severity,
-    broken_rules,
-    contradicted,
-    counted,
+    Codes,
+    Findings,
+    Records,
     far_days,
     has_far_days,
-    hidden_zone,
+    invalid_rows,
     never_filled,
     plain_text,
-    timed,
-    unnamed,
+    unknown_zone,
 )
-from toolkit.checks.plausibility import doubts
+from toolkit.checks.runner import Check, timed
+from toolkit.findings import Finding, Measurement, Result, Severity
 
 MAX_ROWS = 2000
 """How many rows are requested at once, of the list as it comes."""
@@ -97,7 +91,7 @@ class Sample:
     """A section and the first rows of its list.
 
     `refused` is whether the source refused to return the list, `size` how many rows were
-    requested.
+    requested, `skipped` what is not examined, and why.
     """
 
     section: Section
@@ -106,6 +100,7 @@ class Sample:
     source: SourceConfig
     refused: bool = False
     size: int = MAX_ROWS
+    skipped: list[str] = field(default_factory=list)
 
     @property
     def kind(self) -> ResourceType:
@@ -163,6 +158,10 @@ class Sample:
                 raise
             return None, str(error)
 
+    def skip(self, subject: str, reason: str) -> None:
+        """Note what is not examined, for the one finding about it."""
+        self.skipped.append(f"{subject} ({reason})")
+
     def finding(self, text: str, severity: Severity) -> Finding:
         """Return a finding about the section as a whole."""
         mark = self.section.mapping.mark
@@ -172,27 +171,20 @@ class Sample:
 def checks(adapter: HttpAdapter, kinds: Collection[ResourceType]) -> Iterator[Check]:
     """Yield the checks of an API, section by section."""
     for kind in adapter.mapping.resources:
-        if kind in kinds:
-            first_rows = partial(adapter.first_rows, kind)
-            section, source = adapter.section(kind), adapter.mapping.source
-            yield from _section_checks(Sample(section, adapter, first_rows, source))
-
-
-def _section_checks(sample: Sample) -> Iterator[Check]:
-    if sample.section.http.list is None:
-        finding = sample.finding("it has no list: it is not examined", Severity.NOTE)
-        yield Check(f"{sample.kind}: rows", lambda: [finding])
-        return
-    for subject, check in (
-        ("rows", _check_rows),
-        ("paging", _check_paging),
-        ("all rows", _check_page_size),
-        ("filters", _check_filters),
-        ("orders", _check_orders),
-        ("read", _check_read),
-    ):
-        run = partial(_run, sample, subject, check)
-        yield Check(f"{sample.kind}: {subject}", run)
+        if kind not in kinds:
+            continue
+        first_rows = partial(adapter.first_rows, kind)
+        section, source = adapter.section(kind), adapter.mapping.source
+        sample = Sample(section, adapter, first_rows, source)
+        if section.http.list is None:
+            finding = sample.finding(
+                "it has no list: it is not examined", Severity.NOTE
+            )
+            yield Check(f"{kind}: rows", partial(iter, [finding]))
+            continue
+        for subject, check in CHECKS:
+            yield Check(f"{kind}: {subject}", partial(_run, sample, subject, check))
+        yield Check(f"{kind}: what is not examined", partial(_not_examined, sample))
 
 
 def _run(
@@ -219,13 +211,21 @@ def _run(
             yield Finding.at(at, str(error), element)
 
 
-def _check_rows(sample: Sample) -> Iterator[Finding]:
+def _not_examined(sample: Sample) -> Findings:
+    if sample.refused:
+        # The error about the list says so.
+        return
+    parts = ["types and indexes (no API reveals them)", *sample.skipped]
+    if sample.kind is ResourceType.ENCOUNTER:
+        parts.append("starts before births, references (no patient is read for a stay)")
+    yield sample.finding(f"not examined: {', '.join(parts)}", Severity.NOTE)
+
+
+def _check_rows(sample: Sample) -> Findings:
     """Report fields, codes, times and rules that do not fit the rows of the list."""
     section = sample.section.mapping
-    text = (
-        f"the first {len(sample.rows):,} rows are examined, of {sample.size:,} that were"
-        " requested at once; an API reveals neither types nor indexes"
-    )
+    rows = f"the first {len(sample.rows):,} rows alone are examined"
+    text = f"{rows}, of {sample.size:,} that were requested at once"
     yield sample.finding(text, Severity.NOTE)
     missing = list(_missing_columns(sample))
     yield from missing
@@ -235,14 +235,14 @@ def _check_rows(sample: Sample) -> Iterator[Finding]:
     places = places_of(section)
     coded = [p for p in places if p.field.codes and p.field.columns]
     for place in coded:
-        yield from _unknown_codes(sample, place)
+        yield from _codes(sample, place).findings(section.required)
     reported = [(p.field.columns[0], rule) for p in coded for rule in RULES_OF_CODES]
-    yield from broken_rules(section, sample.mapped, {}, reported)
+    yield from invalid_rows(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
-    yield from doubts(section, sample.mapped, {}, now)
+    yield from Records(section, list(sample.records), {}, now).findings()
     for place, column in ((p, c) for p in places for c in p.field.columns[:1]):
         values = [_value(row, path_of(column)) for row in sample.rows]
-        yield from hidden_zone(place, column, partial(list, values))
+        yield from unknown_zone(place, column, partial(list, values))
         if has_far_days(place):
             yield from far_days(place, column, [(value, 1) for value in values], now)
     hidden = [
@@ -258,7 +258,7 @@ def _check_rows(sample: Sample) -> Iterator[Finding]:
         yield sample.finding(text, Severity.ERROR)
 
 
-def _missing_columns(sample: Sample) -> Iterator[Finding]:
+def _missing_columns(sample: Sample) -> Findings:
     for place in places_of(sample.section.mapping):
         rows = _rows_within(sample.rows, place)
         known = Counter(path for row in rows for path in _paths(row))
@@ -268,17 +268,15 @@ def _missing_columns(sample: Sample) -> Iterator[Finding]:
                 yield Finding.of_field(place, column, text, Severity.ERROR)
 
 
-def _unknown_codes(sample: Sample, place: Place) -> Iterator[Finding]:
+def _codes(sample: Sample, place: Place) -> Codes:
+    """Return the codes of a field, in the rows in which it counts."""
     (column,) = place.field.columns
     rows = _rows_within(sample.rows, place)
     if place.only_if is not None:
         path, values = path_of(place.only_if.column), place.only_if.values
         rows = [row for row in rows if plain_text(_value(row, path)) in values]
     codes = [(_value(row, path_of(column)), 1) for row in rows]
-    column = ", ".join(filter(None, (place.rows, column)))
-    counts = counted(place, column, codes)
-    yield from unnamed(counts, sample.section.mapping.required)
-    yield from contradicted(counts, {})
+    return Codes.of(place, ", ".join(filter(None, (place.rows, column))), codes)
 
 
 def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:
@@ -311,7 +309,7 @@ def _paths(row: Any, above: str = "") -> Iterator[str]:
             yield from _paths(value, f"{above}{key}.")
 
 
-def _check_paging(sample: Sample) -> Iterator[Finding]:
+def _check_paging(sample: Sample) -> Findings:
     """Request two pages of one row each: an API that ignores the parameter repeats it."""
     listed = sample.section.http.list
     paging = listed.paging if listed else None
@@ -320,6 +318,7 @@ def _check_paging(sample: Sample) -> Iterator[Finding]:
     query = sample.query(count=1)
     first = sample.adapter.search(query)
     if not first.more or first.last is None:
+        sample.skip("paging", "the list has one row at most")
         return
     second = sample.adapter.search(replace(query, after=first.last))
     ids = [{record.id for record in _records(page.rows)} for page in (first, second)]
@@ -329,7 +328,7 @@ def _check_paging(sample: Sample) -> Iterator[Finding]:
         yield Finding.at(paging.mark, text, element, paging.send)
 
 
-def _check_page_size(sample: Sample) -> Iterator[Finding]:
+def _check_page_size(sample: Sample) -> Findings:
     """Compare the list with its total, where one request has to return a whole page."""
     listed = sample.section.http.list
     if listed is None or listed.mark is None:
@@ -371,8 +370,8 @@ def _check_filters(sample: Sample) -> Iterator[Result]:
                 # The API cannot compare this value.
                 continue
         else:
-            text = f"'{parameter}' was not tried: no row of the list has a value for it"
-            yield sample.finding(f"{text} that the API compares", Severity.NOTE)
+            reason = "no row of the list has a value that the API compares"
+            sample.skip(f"search by '{parameter}'", reason)
 
 
 def _check_filter(
@@ -381,7 +380,8 @@ def _check_filter(
     """Measure a filter, then report the first of its trials that fails."""
     name, query = criterion.parameter, sample.query(criterion, count=_PAGE)
     column = ", ".join(place.field.columns)
-    page, _ = yield from _measured(sample, name, query)
+    page, _, costs = _measured(sample, name, query)
+    yield from costs
     if page and len(page.rows) == _PAGE and _may_be_ignored(sample, query):
         text = f"'{name}' brings as many rows as no filter: {_KNOWN}"
         yield Finding.of_field(place, column, text, Severity.WARNING)
@@ -440,14 +440,20 @@ def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
             yield Trial(" by two values at once (several:)", both, coded[:2])
 
 
-def _measured(
-    sample: Sample, name: str, query: SearchQuery
-) -> Generator[Measurement, None, tuple[Page | None, str]]:
-    """Yield what a search costs; return its page, or why there is none."""
+class Measured(NamedTuple):
+    """What a search brought and cost: no page, and no costs, where it failed for this reason."""
+
+    page: Page | None
+    error: str
+    costs: Sequence[Measurement]
+
+
+def _measured(sample: Sample, name: str, query: SearchQuery) -> Measured:
     (page, error), milliseconds = timed(partial(sample.search, query))
-    if page:
-        yield Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
-    return page, error
+    if page is None:
+        return Measured(None, error, ())
+    cost = Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
+    return Measured(page, error, [cost])
 
 
 def _walk(sample: Sample, query: SearchQuery) -> tuple[list[Record], str]:
@@ -484,7 +490,8 @@ def _check_orders(sample: Sample) -> Iterator[Result]:
     for word, value in sort.by.items():
         key, descending = SortKey(word.removeprefix("-")), word.startswith("-")
         query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
-        page, error = yield from _measured(sample, f"_sort={word}", query)
+        page, error, costs = _measured(sample, f"_sort={word}", query)
+        yield from costs
         records = list(_records(page.rows)) if page else []
         slot = SORTS[sample.kind].get(key, "")
         has_key = any(getattr(record, slot, None) for record in records)
@@ -519,10 +526,11 @@ def _order_fault(slot: str, records: Sequence[Record], sort: Sort) -> str:
     return f"returns the rows in another order: {_KNOWN}"
 
 
-def _check_read(sample: Sample) -> Iterator[Finding]:
+def _check_read(sample: Sample) -> Findings:
     """Read one row of the list by its id."""
     record = next((record for record in sample.records if record.id), None)
     if record is None:
+        sample.skip("read", "no row of the list can be served")
         return
     place = next(p for p in places_of(sample.section.mapping) if p.slot == "id")
     try:
@@ -534,3 +542,14 @@ def _check_read(sample: Sample) -> Iterator[Finding]:
 
 def _records(rows: Iterable[Record | RowFault]) -> Iterator[Record]:
     return (row for row in rows if not isinstance(row, RowFault))
+
+
+CHECKS: tuple[tuple[str, Callable[[Sample], Iterator[Result]]], ...] = (
+    ("rows", _check_rows),
+    ("paging", _check_paging),
+    ("all rows", _check_page_size),
+    ("filters", _check_filters),
+    ("orders", _check_orders),
+    ("read", _check_read),
+)
+"""The checks of a section with their subjects; without rows none after the first is run."""

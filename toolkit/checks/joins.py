@@ -27,7 +27,6 @@ _CHOICE = re.compile(r"['<>:]|=\s*[-\d]|\b(?:IS|IN|EXISTS)\b", re.IGNORECASE)
 _WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.IGNORECASE)
 _TOGETHER = re.compile(r"\b(?:UNION|DISTINCT|GROUP\s+BY|WITH)\b", re.IGNORECASE)
 """What makes rows that are not those of a table."""
-COMPUTED = "computed_id"
 _UNREAD = re.compile(r"'[^']*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -184,25 +183,20 @@ def _expression(rows: str, name: str) -> tuple[int, int]:
     return begin, end.start() if end else 0
 
 
-def table_behind(rows: str, name: str) -> tuple[str, str]:
-    """Return the table of a computed id, and a SELECT of its rows with that id.
+def table_behind(rows: str, name: str) -> str:
+    """Return the table whose rows a computed id names.
 
     It is that of the arguments, else the first one of FROM; "" where rows are put together.
-    The id is called as `COMPUTED`.
     """
     source = f"FROM {from_of(rows, 0)}"
     first = _TABLE.match(source)
     if first is None or _TOGETHER.search(_UNREAD.sub("", rows)):
-        return "", ""
-    tables, (begin, end) = tables_of(source), _expression(rows, name)
-    behind = (
-        argument.rpartition(".")[0] for argument, _ in arguments_behind(rows, name)
-    )
-    aliases = {*behind} & {*tables}
+        return ""
+    tables = tables_of(source)
+    arguments = arguments_behind(rows, name)
+    aliases = {argument.rpartition(".")[0] for argument, _ in arguments} & {*tables}
     alias = aliases.pop() if len(aliases) == 1 else first[2] or first[1]
-    table, id = tables[alias], rows[begin:end].strip()
-    select = f"SELECT {alias}.*, {id} AS {COMPUTED} FROM {table} {alias}"
-    return table, select if id else ""
+    return tables[alias]
 
 
 def _words(rows: str, start: int) -> Iterator[tuple[str, int, re.Match[str]]]:

@@ -8,7 +8,7 @@ reported as slow.
 
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,6 @@ from adapters.contract import (
     DateCriterion,
     NotAskableError,
     ResourceType,
-    RowFault,
     SearchQuery,
     Sort,
     SortKey,
@@ -37,17 +36,11 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import NEVER, are_comparable
-from toolkit.catalogue import parts_of
-from toolkit.checks.engine import (
-    SAMPLE,
-    Finding,
-    Measurement,
-    Result,
-    Severity,
-    timed,
-)
 from toolkit.checks.joins import Comparison, between, comparisons, names_compared
-from toolkit.checks.sql import Findings, Inspection
+from toolkit.checks.rows import SAMPLE, Findings
+from toolkit.checks.runner import timed
+from toolkit.checks.sql_section import Inspection
+from toolkit.findings import INDEX, Finding, Measurement, Result, Severity
 
 PAGE = 20
 """How many rows a measured page has."""
@@ -71,48 +64,45 @@ _MERGES = ", merges"
 _NONE = "no index begins with"
 
 
-class Measuring:
+class Searches:
     """The searches of a section, measured one after the other."""
 
     def __init__(self, inspection: Inspection, adapter: Adapter) -> None:
-        self._of, self._adapter = inspection, adapter
+        self._inspection, self._adapter = inspection, adapter
         self._section, self._kind = inspection.section, inspection.kind
         self._database = inspection.database
+        self._rows = inspection.section.mapping.rows
         self._lacks: dict[str, tuple[Finding, list[str]]] = {}
         """The indexes that are missed by their statements, and the searches that do."""
         self._slow: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
         """What is wrong with the searches of a column, by its kind, and these searches."""
-        self._inner: list[Finding] = []
-        """Those that every search misses."""
 
-    def results(self) -> Iterator[Result]:
+    def results(self, _inspection: Inspection) -> Iterator[Result]:
         """Yield what each search costs, then the indexes that searches lack."""
         sorts = self._section.mapping.sorts
         # First: without these indexes nothing else may end in time.
-        self._inner = list(self._lacking_inside())
-        yield from self._inner
+        inside = self._indexes_inside()
+        yield from inside
         for parameter in self._section.mapping.parameters:
             slots = SEARCH_PARAMETERS[self._kind][parameter].slots
-            places = [p for p in self._of.places if p.slot in slots and p.field.columns]
+            places = [p for p in self._inspection.places if p.slot in slots]
+            places = [place for place in places if place.field.columns]
             if not places:
                 # A constant costs nothing.
                 continue
             if (criterion := self._criterion(parameter)) is None:
-                text = (
-                    f"'{parameter}' is not measured: no row of the sample has a value"
-                )
-                topic = "types with searches that are not measured"
-                yield self._of.finding(text, Severity.NOTE, topic)
+                reason = "no row of the sample has a value"
+                self._inspection.skip(f"search by '{parameter}'", reason)
                 continue
             is_dated = SortKey.DATE in sorts
             sort = Sort(SortKey.DATE if is_dated else SortKey.ID, descending=is_dated)
             query = SearchQuery(self._kind, (criterion,), sort, PAGE)
-            yield from self._measured(parameter, query, places)
+            yield from self._measured(parameter, query, places, inside)
         for key in dict.fromkeys((*sorts, SortKey.ID)):
             sort = Sort(key, descending=key is not SortKey.ID)
-            place = self._of.place(SORTS[self._kind].get(key, "id"))
+            place = self._inspection.place(SORTS[self._kind].get(key, "id"))
             query = SearchQuery(self._kind, (), sort, PAGE)
-            yield from self._measured(f"_sort={key}", query, [place])
+            yield from self._measured(f"_sort={key}", query, [place], inside)
         for lack, words in self._lacks.values():
             yield replace(lack, text=f"{lack.text}: {', '.join(map(repr, words))}")
         for finding, words in self._slow.values():
@@ -122,8 +112,8 @@ class Measuring:
 
     def _criterion(self, parameter: str) -> Criterion | None:
         """Return a criterion that a row of the sample meets."""
-        records = (row for row in self._of.sample if not isinstance(row, RowFault))
-        for criterion in (criterion_of(parameter, record) for record in records):
+        for record in self._inspection.records:
+            criterion = criterion_of(parameter, record)
             if criterion is None:
                 continue
             query = SearchQuery(self._kind, (criterion,), Sort(SortKey.ID), 1)
@@ -132,40 +122,53 @@ class Measuring:
                     return criterion
         return None
 
+    # What a search costs
+
     def _measured(
-        self, word: str, query: SearchQuery, places: list[Place]
+        self,
+        word: str,
+        query: SearchQuery,
+        places: Sequence[Place],
+        inside: Sequence[Finding],
     ) -> Iterator[Result]:
-        """Yield what a page and a count cost, and where they are slow for another reason."""
-        inner = [lack.remedy for lack in self._inner]
-        lacks = [lack for place in places for lack in self._lacking(place, query)]
-        lacks += self._lacking_of_merges(places[0], query)
-        name = f"{self._kind}?{word}"
-        costs: list[Measurement] = []
+        """Yield what a page and a count cost; keep what they lack, and where they are slow.
+
+        `inside` are the indexes that every search lacks.
+        """
+        place, costs = places[0], list[Measurement]()
         try:
             # What was measured before an error stays.
-            costs.extend(self._costs(name, query))
+            costs.extend(self._costs(f"{self._kind}?{word}", query))
         except TooCostlyError:
-            text = "without a total where more than one page matches: counting takes longer"
-            self._keep(word, places[0], f"{text} than source.count_timeout_seconds")
+            text = (
+                "without a total where more than one page matches: counting takes longer"
+                " than source.count_timeout_seconds"
+            )
+            self._keep(word, place, text)
         except SourceTimedOutError:
             text = "answered with an error: it takes longer than source.timeout_seconds"
-            self._keep(word, places[0], text)
+            self._keep(word, place, text)
         except SourceDataError as error:
             text = f"answered with an error: {error}"
-            self._keep(word, places[0], text, Severity.ERROR)
+            self._keep(word, place, text, Severity.ERROR)
             return
+
         slow = next(filter(_is_slow, costs), None)
+        lacks = [lack for each in places for lack in self._index_of_filter(each, query)]
+        lacks += self._indexes_of_merges(place, query)
         if slow or not costs:
-            compared = comparisons(self._section.mapping.rows)
-            columns = (each.inner.origin for each in compared)
-            lacks += self._lacking_joins(places[0], columns)
-        for lack in (each for each in lacks if each.remedy not in inner):
-            self._lacks.setdefault(lack.remedy, (lack, []))[1].append(word)
-        indexes = dict.fromkeys([*(lack.remedy for lack in lacks), *inner])
+            joined = (each.inner.origin for each in comparisons(self._rows))
+            lacks += self._indexes_of_joins(place, joined)
+        of_all = [finding.remedy for finding in inside]
+        for lack in lacks:
+            if lack.remedy not in of_all:
+                self._lacks.setdefault(lack.remedy, (lack, []))[1].append(word)
+
+        indexes = tuple(dict.fromkeys([*(lack.remedy for lack in lacks), *of_all]))
         if slow and not indexes:
-            self._keep_slow(word, query, places[0], slow)
+            self._keep_slow(word, query, place, slow)
         for cost in costs[:1]:
-            yield replace(cost, indexes=tuple(indexes))
+            yield replace(cost, indexes=indexes)
         yield from costs[1:]
 
     def _costs(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
@@ -178,7 +181,7 @@ class Measuring:
         page, milliseconds = timed(search)
         if milliseconds > SLOW:
             milliseconds = min(milliseconds, timed(search)[1])
-        yield Measurement(name, milliseconds, len(page.rows), self._read(meant))
+        yield Measurement(name, milliseconds, len(page.rows), self._rows_read(meant))
         if not query.criteria:
             return
         merges, fetch = self._section.merges, self._database.fetch
@@ -192,8 +195,8 @@ class Measuring:
         rows = self._database.rows_read(self._section.columns.count(condition))
         yield Measurement(f"{name}, count", milliseconds, total, rows and rows.read)
 
-    def _read(self, query: SearchQuery) -> int | None:
-        """Return how many rows a page reads by all its statements, if the database says it."""
+    def _rows_read(self, query: SearchQuery) -> int | None:
+        """Return how many rows a page reads by all its statements, None where it is not known."""
         read, missing = 0, query.count + 1
         for segment, condition in self._section.segments(query):
             statement = self._section.page(segment, condition, missing)
@@ -207,10 +210,9 @@ class Measuring:
     def _keep_slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
-        column = str(self._of.origin(place) or "")
+        column = str(self._inspection.origin(place) or "")
         if cost.search.endswith(_MERGES):
-            place, column = self._of.survivor
-        is_computed = not column
+            place, column = self._inspection.survivor
         is_small = (cost.read or SMALL) < SMALL and cost.milliseconds <= SLOW
         if is_small and cost.milliseconds <= FAST:
             return
@@ -220,7 +222,7 @@ class Measuring:
         if any(isinstance(each, StringCriterion) for each in query.criteria):
             text += ". A column of folded texts, named by search:, makes it faster"
             severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
-        elif is_computed:
+        elif not column:
             text += ": the SELECT computes the column, of which no table has an index"
         self._keep(word, place, text, severity, column)
 
@@ -233,7 +235,7 @@ class Measuring:
         column: str = "",
     ) -> None:
         """Keep what is wrong with a search: a parameter and a sort are one finding."""
-        finding = self._of_index(place, text, severity, column=column)
+        finding = self._finding(place, text, severity, column=column)
         key = finding.source, text.partition(":")[0]
         self._slow.setdefault(key, (finding, []))[1].append(word)
 
@@ -241,104 +243,45 @@ class Measuring:
     def _severity(self) -> Severity:
         """How much a slow search matters: organizations are few, stays only in a copy."""
         is_of_few = self._kind is ResourceType.ORGANIZATION
-        is_few = is_of_few and len(self._of.sample) < SAMPLE
+        is_few = is_of_few and len(self._inspection.sample) < SAMPLE
         return Severity.NOTE if is_few else Severity.WARNING
+
+    def _finding(
+        self,
+        place: Place,
+        text: str,
+        severity: Severity,
+        remedy: str = "",
+        column: str = "",
+    ) -> Finding:
+        """Return the finding of a field with the column that is compared, or another one."""
+        origin = self._inspection.origin(place)
+        column = column or str(origin or place.field.filter_column or "")
+        topic = "fields that an index may help"
+        return Finding.of_field(place, column, text, severity, remedy, topic)
 
     # Indexes
 
-    def _lacking(self, place: Place, query: SearchQuery) -> Findings:
+    def _index_of_filter(self, place: Place, query: SearchQuery) -> Findings:
         """Yield the index that a filter, or a sort without a criterion, lacks."""
         origin = self._indexable(place)
         if origin is None or (begins := self._begins(origin.table)) is None:
             return
         (criterion,) = query.criteria or (None,)
-        plain = _plain(origin.column)
-        column = self._of.columns_of(place).column(place.field.filter_column)
-        kind = column.kind
-        is_ordered = criterion is None or isinstance(criterion, DateCriterion)
+        column = self._inspection.columns_of(place).column(place.field.filter_column)
         # Some kinds are compared by an expression, which no index of the column has.
-        is_computed = kind in FOLDS and is_ordered
-        is_computed |= kind is Kind.OTHER and not column.enumeration
-        if is_computed or plain in begins or isinstance(criterion, StringCriterion):
+        is_ordered = criterion is None or isinstance(criterion, DateCriterion)
+        is_computed = column.kind in FOLDS and is_ordered
+        is_computed |= column.kind is Kind.OTHER and not column.enumeration
+        has_index = _plain(origin.column) in begins
+        if is_computed or has_index or isinstance(criterion, StringCriterion):
             return
         origins = [origin, *self._order_columns(place, criterion, origin)]
         text, severity = f"{_NONE} this column", self._severity
         if place.field.codes is not None:
             text += " (of few different values: an index helps with rare ones only)"
             severity = Severity.NOTE
-        yield self._of_index(place, text, severity, self._index(*origins))
-
-    def _lacking_of_merges(self, place: Place, query: SearchQuery) -> Findings:
-        """Yield the indexes that are missed where merges are followed in both directions."""
-        merges = self._section.merges
-        if merges is None or not place.field.follows_merges or not query.criteria:
-            return
-        rows = self._of.mapping.resources[ResourceType.PATIENT].rows
-        names = merges.id.name, merges.survivor.column.name
-        origins = self._of.origins_of(rows)
-        plain = (origins[name] for name in names if name in origins)
-        yield from self._lacking_joins(place, (*plain, *between(rows, *names)))
-
-    def _lacking_inside(self) -> Findings:
-        """Yield the indexes that subqueries and lateral joins of `rows` lack.
-
-        Without one they read a table whole for each row, as the plan of a page shows. A
-        subquery that has an index for another comparison needs none.
-        """
-        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE)
-        scanned: set[str] = set()
-        for segment, condition in self._section.segments(query):
-            statement = self._section.page(segment, condition, PAGE)
-            scanned.update(self._database.scanned(statement))
-        inside: dict[tuple[str, str], list[Comparison]] = {}
-        for each in comparisons(self._section.mapping.rows):
-            alias, (table, _) = each.inner
-            if each.is_nested and {alias, table.rpartition(".")[2]} & scanned:
-                inside.setdefault((alias, table), []).append(each)
-        place = self._of.place("id")
-        compared = names_compared(self._section.mapping.rows)
-        for (_, table), group in inside.items():
-            begins = self._begins(table, compared)
-            columns = [each.inner.origin for each in group if self._is_indexable(each)]
-            if begins is None or any(_plain(each.column) in begins for each in columns):
-                continue
-            for origin in columns[:1]:
-                text = f"{_NONE} a column that a subquery of rows compares: each search"
-                text += f" reads all of {table}, for each of its rows at worst"
-                details = self._severity, self._index(origin), str(origin)
-                yield self._of_index(place, text, *details)
-
-    def _is_indexable(self, comparison: Comparison) -> bool:
-        """Whether an index of the inner column finds values of the outer one."""
-        one, other = (
-            self._of.kind_of(each.origin.column, each.origin.table)
-            for each in comparison[:2]
-        )
-        return Kind.OTHER not in (one, other) and are_comparable(one, other)
-
-    def _lacking_joins(self, place: Place, columns: Iterable[Origin]) -> Findings:
-        """Yield the indexes of columns of tables that no index begins with.
-
-        Columns before it that `rows` compares too, as with a constant, are no obstacle.
-        """
-        compared = names_compared(self._section.mapping.rows)
-        for origin in dict.fromkeys(columns):
-            begins = self._begins(origin.table, compared)
-            if begins is not None and _plain(origin.column) not in begins:
-                text = f"{_NONE} a column that joins tables"
-                details = self._severity, self._index(origin), str(origin)
-                yield self._of_index(place, text, *details)
-
-    def _indexable(self, place: Place) -> Origin | None:
-        """Return the column that is compared, or its expression on the table of the id."""
-        if origin := self._of.origin(place):
-            return origin
-        of_id = self._of.origin(self._of.place("id"))
-        if place.rows or of_id is None:
-            return None
-        computed = self._database.computed(self._section.mapping.rows)
-        origin = computed.get(place.field.filter_column or "")
-        return origin if origin and origin.table == of_id.table else None
+        yield self._finding(place, text, severity, self._statement(*origins))
 
     def _order_columns(
         self, place: Place, criterion: Criterion | None, origin: Origin
@@ -351,23 +294,103 @@ class Measuring:
             if row.is_id or row.system_slot or "birth_date" in row.slots or place.rows:
                 return []
             slots = ["id"] if "start" in row.slots else ["start", "id"]
-        places = [p for p in self._of.places if p.slot in slots and not p.rows]
+        places = [p for p in self._inspection.places if p.slot in slots and not p.rows]
         origins = [self._indexable(p) for p in places if p.field.columns][::-1]
         if any(each is None or each.table != origin.table for each in origins):
             return []
         return [each for each in origins if each and each != origin]
 
-    def _index(self, *origins: Origin) -> str:
-        """Return the statement that creates an index of columns of one table."""
-        columns = ", ".join(map(self._written, origins))
-        return f"CREATE INDEX {_name(*origins)} ON {origins[0].table} ({columns});"
+    def _indexes_of_merges(self, place: Place, query: SearchQuery) -> list[Finding]:
+        """Return the indexes that are missed where merges are followed in both directions."""
+        merges = self._section.merges
+        if merges is None or not place.field.follows_merges or not query.criteria:
+            return []
+        rows = self._inspection.mapping.resources[ResourceType.PATIENT].rows
+        names = merges.id.name, merges.survivor.column.name
+        origins = self._inspection.origins_of(rows)
+        plain = (origins[name] for name in names if name in origins)
+        return self._indexes_of_joins(place, (*plain, *between(rows, *names)))
 
-    def _written(self, origin: Origin) -> str:
-        """Return a column, or an expression, as a statement has to write it."""
-        if not re.fullmatch(r"\w+", origin.column):
-            return f"({origin.column})"
-        quote = self._database.run(lambda c: c.dialect.identifier_preparer.quote)
-        return str(quote(origin.column))
+    def _indexes_of_joins(
+        self, place: Place, columns: Iterable[Origin]
+    ) -> list[Finding]:
+        """Return the indexes of columns of tables that no index begins with.
+
+        Columns before it that `rows` compares too, as with a constant, are no obstacle.
+        """
+        compared, lacks = names_compared(self._rows), list[Finding]()
+        for origin in dict.fromkeys(columns):
+            begins = self._begins(origin.table, compared)
+            if begins is not None and _plain(origin.column) not in begins:
+                text = f"{_NONE} a column that joins tables"
+                details = self._severity, self._statement(origin), str(origin)
+                lacks.append(self._finding(place, text, *details))
+        return lacks
+
+    def _indexes_inside(self) -> list[Finding]:
+        """Return the indexes that subqueries and lateral joins of `rows` lack.
+
+        Without one they read a table whole for each row, as the plan of a page shows. A
+        subquery that has an index for another comparison needs none.
+        """
+        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE)
+        scanned: set[str] = set()
+        for segment, condition in self._section.segments(query):
+            statement = self._section.page(segment, condition, PAGE)
+            scanned.update(self._database.scanned(statement))
+        inside: dict[tuple[str, str], list[Comparison]] = {}
+        for each in comparisons(self._rows):
+            alias, (table, _) = each.inner
+            if each.is_nested and {alias, table.rpartition(".")[2]} & scanned:
+                inside.setdefault((alias, table), []).append(each)
+        place, compared = self._inspection.place("id"), names_compared(self._rows)
+        lacks = []
+        for (_, table), group in inside.items():
+            begins = self._begins(table, compared)
+            columns = [each.inner.origin for each in group if self._is_indexable(each)]
+            if begins is None or not columns:
+                continue
+            if not any(_plain(each.column) in begins for each in columns):
+                text = f"{_NONE} a column that a subquery of rows compares: each search"
+                text += f" reads all of {table}, for each of its rows at worst"
+                details = self._severity, self._statement(columns[0]), str(columns[0])
+                lacks.append(self._finding(place, text, *details))
+        return lacks
+
+    def _is_indexable(self, comparison: Comparison) -> bool:
+        """Whether an index of the inner column finds values of the outer one."""
+        one, other = (
+            self._inspection.kind_of(each.origin.column, each.origin.table)
+            for each in comparison[:2]
+        )
+        return Kind.OTHER not in (one, other) and are_comparable(one, other)
+
+    def _indexable(self, place: Place) -> Origin | None:
+        """Return the column that is compared, or its expression on the table of the id."""
+        if origin := self._inspection.origin(place):
+            return origin
+        of_id = self._inspection.origin(self._inspection.place("id"))
+        if place.rows or of_id is None:
+            return None
+        computed = self._database.computed(self._rows)
+        origin = computed.get(place.field.filter_column or "")
+        return origin if origin and origin.table == of_id.table else None
+
+    def _statement(self, *origins: Origin) -> str:
+        """Return the statement that creates an index of columns of one table."""
+        table, columns = origins[0].table, []
+        for origin in origins:
+            # An expression stands in parentheses of its own.
+            column = f"({origin.column})"
+            if re.fullmatch(r"\w+", origin.column):
+                quote = self._database.run(lambda c: c.dialect.identifier_preparer)
+                column = str(quote.quote(origin.column))
+            columns.append(column)
+        texts = (table.rpartition(".")[2], *(origin.column for origin in origins))
+        words = re.findall(r"\w+", " ".join(texts))
+        # Short enough for every database.
+        name = "_".join(words)[:60].rstrip("_")
+        return f"{INDEX} {name} ON {table} ({', '.join(columns)});"
 
     def _begins(
         self, table: str, passed: Collection[str] = ()
@@ -385,21 +408,6 @@ class Measuring:
         except SourceDataError:
             return None
 
-    def _of_index(
-        self,
-        place: Place,
-        text: str,
-        severity: Severity,
-        remedy: str = "",
-        column: str = "",
-    ) -> Finding:
-        """Return the finding of a field with the column that is compared, or another one."""
-        column = column or str(
-            self._of.origin(place) or place.field.filter_column or ""
-        )
-        topic = "fields that an index may help"
-        return Finding.of_field(place, column, text, severity, remedy, topic)
-
 
 def _is_slow(cost: Measurement) -> bool:
     is_far = cost.read is not None and cost.read > FAR * max(cost.rows, PAGE)
@@ -413,7 +421,8 @@ def _begins(
 
     Those behind columns that are passed over are first ones, too.
     """
-    *schemas, name = parts_of(table)
+    parts = re.findall(r'"([^"]+)"|([^."`]+)', table)
+    *schemas, name = [quoted or plain for quoted, plain in parts]
     schema, inspector = schemas[-1] if schemas else None, sa.inspect(connection)
     if name in inspector.get_view_names(schema):
         return None
@@ -435,11 +444,3 @@ def _begins(
 def _plain(expression: str) -> str:
     """Return a column or an expression in the form in which two of them compare."""
     return re.sub(r"[\s()]+", "", expression).lower()
-
-
-def _name(*origins: Origin) -> str:
-    """Return a name for an index, short enough for every database."""
-    table = origins[0].table.rpartition(".")[2]
-    columns = (each.column for each in origins)
-    words = re.findall(r"\w+", " ".join((table, *columns)))
-    return "_".join(words)[:60].rstrip("_")

@@ -1,21 +1,17 @@
 """Times of which nothing says by whose clock they are written."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from adapters.contract import EncounterRecord
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ResourceMapping
 from adapters.mapping.slots import places_of
-from toolkit.checks import plausibility
-from toolkit.checks.engine import hidden_zone
+from toolkit.checks.rows import unknown_zone
 
 NOW = datetime(2025, 7, 1, 10, 0, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-OFTEN = timedelta(minutes=5)
 FILE = """\
 mapping: 1
 name: Zones
@@ -50,7 +46,7 @@ def section(tmp_path: Path) -> Section:
 def doubts(section: ResourceMapping, value: object = None) -> list[str]:
     """Return the elements of which nothing says by whose clock they are written."""
     places = places_of(section)
-    return [one.element for p in places for one in hidden_zone(p, "", lambda: [value])]
+    return [one.element for p in places for one in unknown_zone(p, "", lambda: [value])]
 
 
 @pytest.mark.parametrize(
@@ -87,48 +83,3 @@ def test_a_value_may_say_its_own_offset(
     section: Section, value: object, said: bool
 ) -> None:
     assert (doubts(section(), value) == []) is said
-
-
-@pytest.mark.parametrize(("early", "told"), [(30, True), (20, True), (19, False)])
-def test_stays_that_were_changed_before_they_began_are_a_doubt(
-    section: Section, early: int, told: bool
-) -> None:
-    """Whatever zone the file names for the last change, it is not that of the column."""
-    stays = [
-        EncounterRecord(
-            str(n),
-            "finished",
-            "1",
-            start=NOW - n * HOUR,
-            last_updated=changed - n * HOUR,
-        )
-        for n, changed in enumerate([NOW - HOUR] * early + [NOW] * (30 - early))
-    ]
-    zoned = section("", ", time_zone: Europe/Paris")
-    texts = [finding.text for finding in plausibility.doubts(zoned, stays, {}, NOW)]
-    assert any("before they began" in text for text in texts) is told
-
-
-@pytest.mark.parametrize(
-    ("ago", "apart", "field", "told"),
-    [
-        (2 * HOUR + timedelta(minutes=3), OFTEN, "", True),
-        (2 * HOUR, OFTEN, "", True),
-        (2 * HOUR - timedelta(minutes=1), OFTEN, "", False),
-        (2 * HOUR + timedelta(minutes=15), OFTEN, "", False),
-        (2 * HOUR + timedelta(minutes=3), OFTEN, ", time_zone: UTC", False),
-        # Where changes are rare it is so by chance.
-        (2 * HOUR + timedelta(minutes=3), HOUR, "", False),
-    ],
-)
-def test_a_newest_change_as_far_off_as_the_zone_is_a_doubt(
-    section: Section, ago: timedelta, apart: timedelta, field: str, told: bool
-) -> None:
-    stays = [
-        EncounterRecord(str(n), "finished", "1", last_updated=NOW - ago - n * apart)
-        for n in range(30)
-    ]
-    texts = [
-        seen.text for seen in plausibility.doubts(section("", field), stays, {}, NOW)
-    ]
-    assert any("as far as the zone is from UTC" in text for text in texts) is told

@@ -1,0 +1,611 @@
+"""What rows show of their mapping, whatever source they come from.
+
+Invalid rows, codes without an entry, fields that no row fills, times and states that
+contradict each other, values that stand for none. An adapter reads the rows; a check states
+what they show. No finding quotes a value of a person: counts, codes, columns and rules only.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, TypeAlias
+
+from adapters.contract import (
+    EncounterRecord,
+    Record,
+    RowFault,
+)
+from adapters.mapping.model import (
+    HIDDEN,
+    REMOVED,
+    CodeTable,
+    ItemMapping,
+    Mark,
+    ResourceMapping,
+)
+from adapters.mapping.row_mapper import (
+    Cell,
+    CellError,
+    Reader,
+    Row,
+    compile_cell,
+    item_positions,
+    item_reader,
+)
+from adapters.mapping.slots import LISTS, Place, own_places, places_of
+from adapters.mapping.times import presence, read_day
+from adapters.mapping.values import LONGEST_CODE, as_text
+from toolkit.findings import Finding, Severity
+
+Findings: TypeAlias = Iterator[Finding]
+
+SAMPLE = 1000
+"""How many rows are read from each end of an order, and at once of a whole list."""
+
+SMALL_SAMPLE = 100
+"""How many rows are requested of an API at once: the largest page of a client."""
+
+ENOUGH = 20
+"""In fewer rows or times than these a pattern means nothing."""
+
+FEW = 5
+"""So many rows are no slip of a clerk."""
+
+
+def rows_that(number: int, verb: str = "") -> str:
+    """Return so many rows in words, and what they do: "1 row has", "1,200 rows have"."""
+    if number != 1:
+        return f"{number:,} rows {verb}".rstrip()
+    singular = "has" if verb == "have" else f"{verb}s" if verb else ""
+    return f"1 row {singular}".rstrip()
+
+
+def selects(section: ResourceMapping) -> Iterator[tuple[str, Mark]]:
+    """Yield each SELECT of a section, and where the file has it."""
+    yield section.rows, section.mark
+    for items in section.items.values():
+        yield from ((item.rows, item.mark) for item in items if item.rows)
+
+
+def plain_text(value: object) -> str:
+    """Return a value as a cell is read, "" for none and for what has no text."""
+    try:
+        return "" if value is None else as_text(value)
+    except ValueError:
+        return ""
+
+
+# Rows that cannot be served
+
+
+RULES_OF_CODES = ("no entry for ", "required and empty")
+"""How the rules begin whose breaches are reported where all codes are counted."""
+
+_HINTS: Mapping[str, str] = {
+    "a local time that never happens (clock change)": " (a column in UTC, or in another"
+    " zone? Else never: shift serves them)",
+    "not readable as a time": " (how is it written? Say so with format; a month or day"
+    " of zeros is none)",
+    "outside the years that can be written": " (if it stands for none, say so with"
+    " absent)",
+}
+
+
+def invalid_rows(
+    section: ResourceMapping,
+    rows: Collection[Record | RowFault],
+    columns: Mapping[str, str],
+    reported: Collection[tuple[str, str]],
+) -> Findings:
+    """Yield how many rows break which rule.
+
+    `columns` are names of columns as the source has them. `reported` are columns, each with
+    the start of a rule whose breaches are counted elsewhere, in all rows.
+    """
+    places = places_of(section)
+    faults = Counter(row for row in rows if isinstance(row, RowFault))
+    for fault, number in faults.most_common():
+        if any(fault.column == c and fault.rule.startswith(r) for c, r in reported):
+            continue
+        text = f"{number:,} of {len(rows):,} rows of the sample cannot be served"
+        text += f": {fault.rule}{_HINTS.get(fault.rule, '')}"
+        source = columns.get(fault.column, fault.column)
+        named = [place for place in places if place.slot == fault.field]
+        exact = [p for p in named if ", ".join(p.field.columns) == fault.column]
+        if named:
+            yield Finding.of_field((exact or named)[0], source, text, Severity.ERROR)
+        else:
+            yield Finding.at(section.mark, text, section.resource_type, source)
+
+
+def empty(place: Place, column: str, rows: int) -> Finding:
+    """Return the finding of rows that lack what they must have."""
+    text = f"{rows_that(rows, 'have')} nothing here, which is required: such rows cannot be served"
+    return Finding.of_field(place, column, text, Severity.ERROR)
+
+
+_CODE_OF_RULE = re.compile(r" for .* in (?=codes\.)", re.DOTALL)
+
+
+def without_code(rule: str) -> str:
+    """Return the rule of a fault without the code that it quotes: a kind of fault."""
+    return _CODE_OF_RULE.sub(" in ", rule)
+
+
+# Codes
+
+
+MOST = 100
+"""A column with more different values than this holds no codes."""
+
+_OFTEN = 3
+"""More than a few different values are codes where each has so many rows."""
+
+_RARELY = 0.05
+"""In more of the rows than these, codes that become no code of FHIR were forgotten."""
+
+_OPEN = ("UNK", "unknown", "other", HIDDEN, REMOVED)
+"""What codes become of which somebody decided, or forgot to decide, what they mean."""
+
+_SHOWN = 20
+_MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def code_of(place: Place, cell: object) -> str:
+    """Return the code in a cell of a coded field, "" for none."""
+    text = plain_text(cell)
+    return "" if text in place.field.absent else text
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The codes of one field and how many rows have each, or `nothing`.
+
+    `column` is where they stand.
+    """
+
+    place: Place
+    column: str
+    counts: Mapping[str, int]
+    nothing: int
+
+    @classmethod
+    def of(
+        cls, place: Place, column: str, values: Iterable[tuple[object, int]]
+    ) -> "Codes":
+        """Return the codes of values, each with its number of rows, as a cell is read."""
+        counts: Counter[str] = Counter()
+        for value, rows in values:
+            counts[code_of(place, value)] += rows
+        nothing = counts.pop("", 0)
+        return cls(place, column, counts, nothing)
+
+    @property
+    def table(self) -> CodeTable:
+        """The table that reads the field."""
+        table = self.place.field.codes
+        assert table is not None, "only coded fields are counted"
+        return table
+
+    @property
+    def unnamed(self) -> Mapping[str, int]:
+        """How many rows have each code that no entry names, "" for all the others.
+
+        The others are texts that may be anything: they are not quoted (decision 16).
+        """
+        unnamed, are_codes = Counter[str](), self._are_codes
+        for code, rows in self.counts.items():
+            if code not in self.table.table:
+                is_code = are_codes and len(code) <= LONGEST_CODE
+                unnamed[code if is_code else ""] += rows
+        return unnamed
+
+    @property
+    def _are_codes(self) -> bool:
+        """Whether values come back often enough to be codes, and not names of people.
+
+        A table that names half of them was written for codes: a small copy of a hospital has
+        few rows of each.
+        """
+        named = sum(code in self.table.table for code in self.counts)
+        is_often = sum(self.counts.values()) >= _OFTEN * len(self.counts)
+        if len(self.counts) <= FEW:
+            return True
+        is_named = 2 * named >= len(self.counts)
+        return len(self.counts) <= MOST and (is_often or is_named)
+
+    def findings(self, required: Collection[str]) -> Findings:
+        """Yield the codes that no entry names, and where a required one is missing."""
+        place, table, unnamed = self.place, self.table, self.unnamed
+        is_required = place.item is None and place.field.slot in required
+        if self.nothing and table.otherwise is None and is_required:
+            yield empty(place, self.column, self.nothing)
+        if not unnamed:
+            return
+        codes = sorted((code for code in unnamed if code), key=self._rank)
+        texts = [f"{c!r} ({rows_that(unnamed[c])})" for c in codes[:_SHOWN]]
+        if len(codes) > _SHOWN:
+            texts.append(f"{len(codes) - _SHOWN} more")
+        if others := unnamed.get("", 0):
+            number = len(self.counts)
+            values = f"over {MOST} values" if number > MOST else f"{number} values"
+            texts.append(f"texts that are not shown ({rows_that(others)}; {values})")
+        text = f"codes.{table.name} names no {', '.join(texts)}"
+        if not codes:
+            text += ": is this a column of codes?"
+        if table.otherwise is None:
+            text += ": such rows cannot be served"
+            mark = (table.mark if codes else None) or place.field.mark
+            remedy = "\n".join(map(self._entry, codes[:_SHOWN]))
+            yield Finding.at(mark, text, place.element, self.column, remedy=remedy)
+            return
+        rows = sum(unnamed.values())
+        is_rare = rows < max(FEW, _RARELY * sum(self.counts.values()))
+        is_meant = bool(codes) and (is_rare or table.otherwise not in _OPEN)
+        severity = Severity.NOTE if is_meant else Severity.WARNING
+        text += f": all become '{table.otherwise}'"
+        topic = "code tables whose 'otherwise' is used"
+        yield Finding.of_field(place, self.column, text, severity, "", topic)
+
+    def _rank(self, code: str) -> tuple[int, str]:
+        return -self.counts[code], code
+
+    def _entry(self, code: str) -> str:
+        """Return the entry to add, which the check refuses until somebody has decided."""
+        takes = self.place.takes or dict.fromkeys(self.table.table.values())
+        words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
+        written = code if _PLAIN.fullmatch(code) else repr(code)
+        return f"{written}: '?'   # {rows_that(self.counts[code])}; {words}"
+
+
+# Fields that no row fills
+
+
+SampledRows: TypeAlias = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]]]
+"""Rows, each with the rows of the items that have a SELECT or a list of their own."""
+
+_RARE = ("replaced_by", "deceased_at")
+"""What few people have by its nature."""
+
+
+def never_filled(
+    section: ResourceMapping,
+    columns: Sequence[str],
+    rows: SampledRows,
+    names: Mapping[str, str],
+) -> Findings:
+    """Yield each field and item that none of the rows fills; of an item that rows fill, each field.
+
+    A column that is empty in the source leaves nothing to mend, and is a note; one with
+    values of which nothing comes is a warning. `columns` are those of a row in order,
+    `names` their names as the source has them.
+    """
+    if len(rows) < ENOUGH:
+        return
+    positions = {column: at for at, column in enumerate(columns)}
+    plain_rows = [row for row, _ in rows]
+    for place in own_places(section):
+        if place.item is None and place.field.slot not in _RARE:
+            yield from _never_filled_field(place, positions, plain_rows, names)
+    for listed in LISTS[section.resource_type]:
+        for item in section.items.get(listed.name, ()):
+            at = item_positions(item, positions)
+            of_item = plain_rows
+            if item.rows:
+                of_item = [row for _, items in rows for row in items.get(item, ())]
+            if _is_filled(item_reader(item, listed, positions), of_item):
+                known = {} if item.rows else names
+                for place in places_of(section):
+                    if place.item is item:
+                        yield from _never_filled_field(place, at, of_item, known)
+                continue
+            fields = [item.fields[n] for n in listed.content if n in item.fields]
+            read = [name for each in (*fields, *item.lines) for name in each.columns]
+            doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
+            if item.only_if and (of_item or not item.rows):
+                doubt = f": is only_if '{item.only_if.column}' as it says?"
+            cells = [row[at[name]] for row in of_item for name in read if name in at]
+            element = f"{section.resource_type}.{listed.element}"
+            severity, text = _emptiness(len(plain_rows), cells, doubt)
+            details = (severity, "", _EMPTY_IN_SOURCE)
+            yield Finding.at(item.mark, text, element, "", *details)
+
+
+_EMPTY_IN_SOURCE = "fields that are empty in the source"
+
+
+def _never_filled_field(
+    place: Place,
+    positions: Mapping[str, int],
+    rows: Sequence[Row],
+    names: Mapping[str, str],
+) -> Findings:
+    columns = place.field.columns
+    if not columns:
+        return
+    read = compile_cell(Cell(place.field, place.slot, positions), place.kind)
+    if not _is_filled(read, rows):
+        cells = [row[positions[name]] for row in rows for name in columns]
+        severity, text = _emptiness(len(rows), cells)
+        source = ", ".join(names.get(name, name) for name in columns)
+        yield Finding.of_field(place, source, text, severity, "", _EMPTY_IN_SOURCE)
+
+
+def _is_filled(read: Reader, rows: Iterable[Row]) -> bool:
+    """Whether a row gives a value; what cannot be read is reported elsewhere."""
+    for row in rows:
+        try:
+            if read(row) not in (None, ()):
+                return True
+        except CellError:
+            return True
+    return False
+
+
+def _emptiness(
+    rows: int, cells: Sequence[object], doubt: str = ""
+) -> tuple[Severity, str]:
+    """Return how much it matters that no row has a value, and its text."""
+    text = f"none of {rows:,} rows has it"
+    is_empty = not any(str(cell).strip() for cell in cells if cell is not None)
+    if cells and is_empty:
+        return Severity.NOTE, f"{text}: it is empty in the source"
+    return Severity.WARNING, text + doubt
+
+
+# Values that contradict each other, or stand for none
+
+
+ZONE = "is the time zone of the column right (time_zone:)?"
+_WEEK = timedelta(days=7)
+_TOPIC = "fields with doubtful values"
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of a sample, and what their values show.
+
+    `columns` are names of columns as the source has them, `now` the clock of the source.
+    """
+
+    section: ResourceMapping
+    records: Sequence[Record]
+    columns: Mapping[str, str]
+    now: datetime
+
+    def findings(self) -> Findings:
+        """Yield what contradicts itself, or stands for no value."""
+        for place in places_of(self.section):
+            slot = place.slot
+            if slot in ("start", "end", "last_updated", "deceased_at"):
+                yield from self._days_of_utc(place)
+            if slot in ("start", "last_updated"):
+                yield from self._future(place)
+            if slot == "start":
+                yield from self._without_start(place)
+            elif slot == "last_updated":
+                yield from self._without_change(place)
+            elif slot == "end":
+                yield from self._ended_in_progress(place)
+            elif slot == "status":
+                yield from self._planned_and_past(place)
+            elif slot == "visit_number":
+                yield from self._shared_numbers(place)
+            elif slot in ("identifiers.value", "telecoms.value", "addresses.lines"):
+                yield from self._no_values(place)
+                yield from self._other_system(place)
+
+    @property
+    def _stays(self) -> list[EncounterRecord]:
+        return [one for one in self.records if isinstance(one, EncounterRecord)]
+
+    @property
+    def _begun(self) -> list[EncounterRecord]:
+        return [s for s in self._stays if s.status in ("in-progress", "finished")]
+
+    def _at(self, place: Place, text: str, severity: Severity) -> Finding:
+        column = ", ".join(place.field.columns[:1])
+        if not place.rows:
+            column = self.columns.get(column, column)
+        return Finding.of_field(place, column, text, severity, "", _TOPIC)
+
+    def _times(self, place: Place) -> list[datetime]:
+        """Return the times of a field; of starts, those of stays that have begun."""
+        records = self._begun if place.slot == "start" else self.records
+        values = (getattr(record, place.slot, None) for record in records)
+        return [value for value in values if value is not None]
+
+    def _days_of_utc(self, place: Place) -> Findings:
+        """Times that were cut to days: all at midnight of UTC, and not of their zone."""
+        times, rule = self._times(place), place.field.time
+        if rule is None or rule.at is not None or len(times) < ENOUGH:
+            return
+        are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
+        are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
+        if are_utc and not are_local:
+            text = (
+                f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
+            )
+            yield self._at(place, f"{text}: {ZONE}", Severity.WARNING)
+
+    def _future(self, place: Place) -> Findings:
+        times = self._times(place)
+        if number := sum(moment > self.now for moment in times):
+            text = f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
+            yield self._at(place, f"{text} Or {ZONE}", Severity.WARNING)
+
+    def _without_start(self, place: Place) -> Findings:
+        """Begun stays without a start; `never_filled` reports that none has one."""
+        begun = self._begun
+        lacking = sum(stay.start is None for stay in begun)
+        if max(ENOUGH, len(begun) / 2) <= lacking < len(begun):
+            text = f"{lacking:,} of {len(begun):,} stays that have begun have none"
+            yield self._at(place, text, Severity.WARNING)
+
+    def _without_change(self, place: Place) -> Findings:
+        """Rows without a last change, which another column may have: who polls misses them."""
+        values = [getattr(record, "last_updated", None) for record in self.records]
+        if ENOUGH <= (lacking := values.count(None)) < len(values):
+            text = f"{lacking:,} of {rows_that(len(values), 'have')} no last change, so that"
+            text += " no search by it brings them: when were they written?"
+            yield self._at(place, text, Severity.WARNING)
+
+    def _ended_in_progress(self, place: Place) -> Findings:
+        """Stays in progress that have ended; a class may have its ends from elsewhere."""
+        ends: dict[str, list[datetime | None]] = {}
+        for stay in self._stays:
+            if stay.status == "in-progress":
+                ends.setdefault(stay.class_code or "no", []).append(stay.end)
+        for name, of_class in sorted(ends.items()):
+            ended = sum(end is not None and end <= self.now for end in of_class)
+            if ended >= max(ENOUGH, len(of_class) / 2):
+                stays = f"{ended:,} of {len(of_class):,} stays of class {name}"
+                text = f"{stays} in progress have ended"
+                yield self._at(place, text, Severity.WARNING)
+
+    def _planned_and_past(self, place: Place) -> Findings:
+        planned = [stay.start for stay in self._stays if stay.status == "planned"]
+        past = sum(start < self.now - _WEEK for start in planned if start)
+        if past >= max(ENOUGH, len(planned) / 2):
+            text = f"{past:,} of {len(planned):,} planned stays should have begun a week ago"
+            severity = Severity.NOTE
+            if len(planned) == len(self._stays):
+                text, severity = f"all stays are planned: {text}", Severity.WARNING
+            yield self._at(place, text, severity)
+
+    def _shared_numbers(self, place: Place) -> Findings:
+        """Visit numbers of stays of several patients; a hospital gives each number once."""
+        patients: dict[tuple[str | None, ...], list[str]] = {}
+        for stay in self._stays:
+            if stay.visit_number:
+                key = stay.visit_number, stay.visit_number_system, stay.organization_id
+                patients.setdefault(key, []).append(stay.patient_id)
+        shared = sum(len(ids) for ids in patients.values() if len({*ids}) > 1)
+        if shared >= max(ENOUGH, len(self._stays) / 2):
+            text = f"{shared:,} of {len(self._stays):,} stays share theirs with stays of other"
+            text += " patients: which column tells visits apart?"
+            yield self._at(place, text, Severity.WARNING)
+
+    def _parts(self, place: Place) -> list[Any]:
+        """Return the items of the records that have the constants of the field's own item."""
+        fields = place.item.fields.items() if place.item else ()
+        fixed = {n: f.constant for n, f in fields if f.constant is not None}
+        listed = place.slot.partition(".")[0]
+        parts = (part for one in self.records for part in getattr(one, listed, ()))
+        return [
+            p for p in parts if all(getattr(p, n, v) == v for n, v in fixed.items())
+        ]
+
+    def _no_values(self, place: Place) -> Findings:
+        """Texts that stand for none: without a letter or digit, or one number of many people."""
+        listed, _, field = place.slot.partition(".")
+        parts = self._parts(place)
+        texts = [part.value for part in parts] if field == "value" else []
+        if field == "lines":
+            texts = [line for part in parts for line in part.lines]
+        blank = sum(not any(map(str.isalnum, text)) for text in texts)
+        most = max(Counter(texts).values(), default=0)
+        if blank >= FEW:
+            text = f"{blank:,} of {len(texts):,} have no letter or digit"
+        elif listed == "identifiers" and most >= ENOUGH:
+            text = f"{most:,} of {len(texts):,} are the same"
+        else:
+            return
+        yield self._at(place, f"{text}: no value? Then set absent", Severity.WARNING)
+
+    def _other_system(self, place: Place) -> Findings:
+        """Phone numbers with an @, or addresses of email without."""
+        if place.slot != "telecoms.value":
+            return
+        parts = self._parts(place)
+        numbers = [part.value for part in parts if part.system in ("phone", "fax")]
+        mails = [part.value for part in parts if part.system == "email"]
+        with_at = sum("@" in number for number in numbers)
+        without_at = sum("@" not in mail for mail in mails)
+        if with_at >= FEW:
+            text = f"{with_at:,} of {len(numbers):,} numbers have an @: is it email?"
+        elif without_at >= FEW:
+            text = f"{without_at:,} of {len(mails):,} have no @: are they addresses of email?"
+        else:
+            return
+        yield self._at(place, text, Severity.WARNING)
+
+
+_OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
+
+
+def has_offset(value: object) -> bool:
+    """Tell whether a value says its own distance from UTC."""
+    if isinstance(value, datetime):
+        return value.tzinfo is not None
+    return isinstance(value, str) and bool(_OFFSET.search(value.strip()))
+
+
+def unknown_zone(
+    place: Place, column: str, values: Callable[[], Iterable[object]]
+) -> Findings:
+    """Yield the last changes of which nothing says by whose clock they are.
+
+    No row can show that they are read wrongly. Neither the file says it nor, by its own
+    distance from UTC, one of `values`.
+    """
+    rule = place.field.time
+    is_change = place.field.slot == "last_updated" and bool(place.field.columns)
+    if rule is None or rule.says_zone or not is_change or "%z" in (rule.format or ""):
+        return
+    if any(map(has_offset, values())):
+        return
+    zone = rule.zone.key
+    text = (
+        f"neither the file nor its values name a zone: it is read in {zone}, and no row shows"
+        " whether that is wrong. Ask the vendor in which zone it is written"
+    )
+    remedy = f"time_zone: UTC   # or {zone}"
+    yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
+
+
+FAR = timedelta(days=20 * 365)
+"""No stay is known so long before: what ends then may well have no end."""
+
+
+def has_far_days(place: Place) -> bool:
+    """Tell whether a field is one whose far days stand for none in many systems."""
+    is_period = place.slot in ("start", "end")
+    return is_period and place.field.time is not None and bool(place.field.columns)
+
+
+def far_days(
+    place: Place, column: str, values: Iterable[tuple[object, int]], now: datetime
+) -> Findings:
+    """Yield the far days among values of a start or an end, each with its number of rows.
+
+    A day that comes once is not quoted: it may be a typing error.
+    """
+    rows_of: Counter[str] = Counter()
+    for value, rows in values:
+        if (day := _day(value, place)) and day > (now + FAR).date():
+            is_day = isinstance(value, datetime) and value.time() == time()
+            rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
+    days = sorted(text for text, rows in rows_of.items() if rows > 1)
+    if days:
+        each = (f"{rows_that(rows_of[day], place.slot)} on {day}" for day in days)
+        text = f"{' and '.join(each)}: no value? Then set absent"
+        absent = json.dumps([*sorted(place.field.absent), *days], ensure_ascii=False)
+        remedy = f"absent: {absent}"
+        yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
+    if others := sum(rows for text, rows in rows_of.items() if text not in days):
+        text = f"{rows_that(others, place.slot)} more than 20 years ahead: is a year wrong?"
+        yield Finding.of_field(place, column, text, Severity.WARNING)
+
+
+def _day(value: object, place: Place) -> date | None:
+    present = presence(place.field.absent)(value)
+    assert place.field.time is not None, "only times are compared with the clock"
+    try:
+        return None if present is None else read_day(present, place.field.time)
+    except ValueError:
+        return None

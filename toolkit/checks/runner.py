@@ -1,0 +1,142 @@
+"""The checks of a mapping's sources: which there are, and how they are run.
+
+A `Check` yields its results, `Finding`s and `Measurement`s. No result quotes a value of a
+person: counts, codes, columns and rules only. Each source is opened as the service opens it,
+without a breaker: a check that fails must not keep the next one from being run.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from adapters.contract import (
+    Adapter,
+    ResourceType,
+    SourceDataError,
+    SourceUnavailableError,
+)
+from adapters.mapping.model import Mark, SourceMapping, is_own
+from adapters.registry import open_source
+from toolkit.findings import Finding, Result, Severity
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check; `run` reads what it examines, within the time limits of that.
+
+    It raises SourceUnavailableError when a source is away.
+    """
+
+    subject: str
+    run: Callable[[], Iterable[Result]]
+
+
+def run_in_turn(
+    checks: Iterable[Check], seconds: float, show: Callable[[str], None]
+) -> tuple[list[Result], bool]:
+    """Run checks one after the other, and show the subject of each.
+
+    Return their results, and whether all were run: none begins after so many seconds.
+    """
+    deadline, results = time.monotonic() + seconds, list[Result]()
+    try:
+        for check in checks:
+            if time.monotonic() > deadline:
+                return results, False
+            show(f"{check.subject} …")
+            results.extend(check.run())
+    finally:
+        show("")
+    return results, True
+
+
+def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
+    """Return what a call returns, and how many milliseconds it took."""
+    began = time.perf_counter()
+    answer = call()
+    return answer, round((time.perf_counter() - began) * 1000, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """A source that is open; `name` is what findings call it, "" for the only one.
+
+    `kinds` are the resource types that are read from it by this mapping.
+    """
+
+    name: str
+    title: str
+    mapping: SourceMapping
+    adapter: Adapter
+    kinds: tuple[ResourceType, ...]
+
+    def checks(self) -> Iterator[Check]:
+        """Yield the checks of this source; each is run before the next is requested."""
+        for check in self._checks():
+            title = f"source {self.title}: " if self.title else ""
+            yield Check(f"{title}{check.subject}", partial(self._named, check))
+
+    def _checks(self) -> Iterator[Check]:
+        # Imported here, so that a database needs no HTTP library, and the other way round.
+        if is_own(self.mapping.source.kind):
+            yield Check("all", self._problems)
+        elif self.mapping.source.kind == "http":
+            from adapters.http.adapter import HttpAdapter
+            from toolkit.checks import http
+
+            assert isinstance(self.adapter, HttpAdapter), "the registry opens one"
+            yield from http.checks(self.adapter, self.kinds)
+        else:
+            from adapters.sql.adapter import SqlAdapter
+            from toolkit.checks import sql
+
+            assert isinstance(self.adapter, SqlAdapter), "the registry opens one"
+            yield from sql.checks(self.adapter, self.kinds)
+
+    def _problems(self) -> Iterator[Finding]:
+        """Yield what a custom adapter reports itself. Raises SourceUnavailableError."""
+        for problem in self.adapter.check():
+            if problem.outage:
+                raise SourceUnavailableError(problem.text)
+            severity = Severity.ERROR if problem.serious else Severity.WARNING
+            yield Finding(str(self.mapping.file), 0, 0, problem.text, severity=severity)
+
+    def _named(self, check: Check) -> Iterator[Result]:
+        try:
+            for result in check.run():
+                yield replace(result, part=self.name)
+        except (SourceUnavailableError, SourceDataError) as error:
+            if self.title:
+                error.args = (f"source {self.title}: {error}",)
+            raise
+
+
+@contextmanager
+def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
+    """Open every source of a mapping; tables of one source share its connections.
+
+    Raises MappingError, SourceDataError.
+    """
+    with ExitStack() as stack:
+        if not mapping.parts:
+            adapter = stack.enter_context(closing(open_source(mapping)))
+            kinds = tuple(adapter.capabilities)
+            yield (OpenSource("", "", mapping, adapter, kinds),)
+            return
+        first: dict[Mark, Adapter] = {}
+        sources = []
+        for part in mapping.parts:
+            mark = part.mapping.source.mark
+            adapter = open_source(part.mapping, first.get(mark))
+            if mark not in first:
+                first[mark] = stack.enter_context(closing(adapter))
+            name = part.section.fields["id"].prefix.rstrip("-") or part.name
+            sources.append(
+                OpenSource(name, part.name, part.mapping, adapter, (part.kind,))
+            )
+        yield tuple(sources)
