@@ -20,6 +20,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Semaphore
 from typing import Any, NoReturn, Protocol, TypeAlias
 
+from app import PATH
 from app.call import CALL, Call, begin, end
 from app.config import Network
 from app.error_responses import error_response
@@ -225,6 +226,7 @@ class Requests:
         try:
             if not is_secure and not self._transport.allows_plain(environ):
                 raise SecurityError("This service is reached over HTTPS only.")
+            _remove_slashes(environ)
             if self._limit is None:
                 return self._application(environ, started)
             with self._limit.turn():
@@ -265,6 +267,19 @@ class Requests:
             "client": call.client_id,
         }
         _access.info("request", extra={"data": data})
+
+
+def _remove_slashes(environ: _Environ) -> None:
+    """Remove doubled slashes and one at the end below the base of the service (decision 38).
+
+    Libraries join addresses so. An escaped slash (%2F) is part of a name: such a path stays.
+    """
+    path: str = environ.get("PATH_INFO", "")
+    sent: str = environ.get("RAW_URI") or environ.get("REQUEST_URI") or path
+    if not path.startswith(f"{PATH}/") or "%2f" in sent.partition("?")[0].lower():
+        return
+    plain = re.sub("/{2,}", "/", path)
+    environ["PATH_INFO"] = plain.removesuffix("/")
 
 
 def requester(environ: Mapping[str, Any], proxies: Sequence[Network]) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache, wraps
 from hashlib import blake2b, sha256
 from http import HTTPStatus
 from typing import Concatenate, ParamSpec
+from urllib.parse import unquote_to_bytes
 from uuid import NAMESPACE_URL, uuid5
 
 import orjson
@@ -69,6 +70,12 @@ SEARCH_SCOPES: Mapping[ResourceType, Scope] = {
 _FORM = "application/x-www-form-urlencoded"
 _FHIR_JSON = "application/fhir+json"
 _FHIR_VERSION = "3.0"
+_FHIR_VERSIONS = frozenset({_FHIR_VERSION, "3.0.1", "3.0.2"})
+"""One release of FHIR under three names (decision 38)."""
+_ASCII_CHARSETS = frozenset(
+    {"us-ascii", "ascii", "iso-8859-1", "iso-8859-15", "windows-1252"}
+)
+"""Charsets of which clients send the ASCII part, where the same bytes are the same letters."""
 _JSON = frozenset(
     {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
 )
@@ -357,14 +364,21 @@ def _parameters(call: Call) -> Parameters:
     if len(body) == request.max_content_length and stream.read(1):
         raise RequestEntityTooLarge
     if body or request.mimetype:
-        _check_form()
+        _check_form(body)
     call.parameters = parameters = [*parameters, *decode_form(body)]
     return parameters
 
 
-def _check_form() -> None:
+def _check_form(body: bytes) -> None:
+    """Raise UnsupportedMediaTypeError for what is no form, or one in another charset.
+
+    In any charset the same bytes stand for ASCII, which most forms are (decision 38).
+    """
     charset = request.mimetype_params.get("charset", "utf-8").lower()
-    if (request.mimetype, charset) != (_FORM, "utf-8"):
+    is_readable = charset in ("utf-8", "utf8") or (
+        charset in _ASCII_CHARSETS and unquote_to_bytes(body).isascii()
+    )
+    if request.mimetype != _FORM or not is_readable:
         raise UnsupportedMediaTypeError(
             f"A search is posted as {_FORM} in UTF-8.", "http.Content-Type"
         )
@@ -437,7 +451,7 @@ def _accepts_json(accept: str) -> bool:
 
 
 def _is_stu3(options: Mapping[str, str]) -> bool:
-    return options.get("fhirversion", _FHIR_VERSION) == _FHIR_VERSION
+    return options.get("fhirversion", _FHIR_VERSION) in _FHIR_VERSIONS
 
 
 def _link(single: Mapping[str, str]) -> PageLink | None:

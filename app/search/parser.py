@@ -115,6 +115,9 @@ def parse_search(
     """
     is_offered = {"_sort": offer.sortable, "_total": offer.uncounted}
     results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
+    if not offer.uncounted:
+        # It changes nothing where every page is counted (decision 38).
+        parameters = [p for p in parameters if p != ("_total", Total.ACCURATE)]
     allowed = (*results, *PRESENTATION)
     offered = (*offer.parameters, *allowed)
     single, filters, ignored = _sort_out(parameters, allowed, offered, offer, lenient)

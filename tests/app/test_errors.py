@@ -46,7 +46,7 @@ ERRORS: tuple[tuple[int, str, str, Mapping[str, Any]], ...] = (
         (404, "GET", path, {})
         for path in (
             *("Encounter/987654", "Nonsense/1", "Nonsense?a=b", "encounter/1"),
-            *("", "Encounter/1/extra", "Encounter//1", "Encounter/a%2Fb"),
+            *("", "Encounter/1/extra", "Encounter/a%2Fb"),
             *("Encounter/1/_history", "../../etc/passwd"),
         )
     ),

@@ -245,12 +245,14 @@ ACCEPTED = (
     *("text/html,application/xml,*/*;q=0.8", "application/json;q=0, */*"),
     "application/fhir+json; fhirVersion=3.0",
     "application/fhir+json; fhirVersion=4.0, application/json; fhirVersion=3.0",
+    *(f"application/fhir+json; fhirVersion={v}" for v in ("3.0.1", "3.0.2")),
 )
 REFUSED = (
     *(XML, "text/html", "application/fhir+json;q=0", "application/fhir+turtle"),
     *("application/fhir+json;q=0, */*", "application/*;q=0.0, */*", "*/*;q=0"),
     "application/fhir+json; fhirVersion=4.0",
-    'application/fhir+json; fhirVersion="3.0.1", text/html',
+    'application/fhir+json; fhirVersion="3.0.3", text/html',
+    "application/fhir+json; fhirVersion=3",
 )
 FORMATS = (
     *((f, 200) for f in ("json", "application/json", "application/fhir%2Bjson")),

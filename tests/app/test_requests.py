@@ -83,6 +83,36 @@ def test_a_form_is_read_in_any_case_and_in_utf_8(served: Served) -> None:
         assert body(raw(served, "POST", "Encounter/_search", **sent))["total"] == 2
 
 
+def test_the_charset_of_a_form_of_ascii_is_ignored(served: Served) -> None:
+    """Decision 38: Apache's HttpClient names ISO-8859-1 unless it is told otherwise."""
+    for charset in ("ISO-8859-1", "us-ascii", "windows-1252"):
+        sent = {"content_type": f"{FORM}; charset={charset}"}
+        answer = raw(served, "POST", "Encounter/_search", data="patient=2", **sent)
+        assert body(answer)["total"] == 2
+        for text in ("name=Lef%E8vre", "name=Lef%C3%A8vre"):
+            answer = raw(served, "POST", "Patient/_search", data=text, **sent)
+            refused(answer, 415, "not-supported", "Content-Type")
+    sent = {"content_type": f"{FORM}; charset=UTF-8"}
+    answer = raw(served, "POST", "Patient/_search", data="name=Lef%E8vre", **sent)
+    refused(answer, 400, "structure")
+
+
+def test_slashes_that_libraries_add_are_removed(served: Served) -> None:
+    """Decision 38: below the base, before routing, never where one is escaped."""
+    for path in ("Encounter/", "/Encounter", "//Encounter//", "Encounter/_search/"):
+        method = "POST" if "_search" in path else "GET"
+        answer = raw(served, method, path, data="" if method == "POST" else None)
+        assert body(answer)["type"] == "searchset", path
+    assert body(served.get("Encounter//1/"))["id"] == "1"
+    for path in (
+        "Encounter/1%2F",
+        "Encounter%2F1",
+        "Encounter/%2F1",
+        "%2FEncounter/1/",
+    ):
+        refused(served.get(path), 404, "not-found")
+
+
 def test_a_search_needs_no_parameter(served: Served) -> None:
     """Decision 1: an empty form is a search for everything; `_count` changes no total."""
     for sent in ({"content_type": FORM}, {}):
