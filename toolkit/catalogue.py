@@ -335,7 +335,8 @@ class Contents:
     def _counted(self, table: Table, column: str) -> tuple[CodeCount, ...] | None:
         cell: sa.ColumnElement[Any] = sa.column(column)
         if table.by_name[column].holds is Holds.TEXT:
-            cell = self.database.dialect.exact(sa.column(column, sa.String()))
+            dialect = self.database.dialect
+            cell = sa.literal_column(dialect.exact(dialect.quoted(column)), sa.String())
         rows = _table(table)
         text = sa.func.rtrim(sa.cast(cell, sa.String(LONGEST_CODE + 1)))
         most = sa.func.max(sa.func.char_length(text))
