@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -89,7 +89,7 @@ class Database:
         self._generation = 0
         self._is_lenient = False
         sa.event.listen(self._engine, "connect", self._opened)
-        sa.event.listen(self._engine, "close", _close_cursor)
+        sa.event.listen(self._engine, "close", self._closed)
 
     def fetch(self, statement: Statement | sa.Executable) -> Sequence[Any]:
         """Return the rows of a statement."""
@@ -217,6 +217,11 @@ class Database:
         if self._is_lenient:
             self.dialect.lenient(connection)
 
+    def _closed(self, _connection: Any, entry: ConnectionPoolEntry) -> None:
+        if cursor := entry.info.pop("cursor", None):
+            with suppress(self._driver_error):
+                cursor.close()
+
     def _connected(self, connect: Callable[[], Connection]) -> Connection:
         """Return a connection that is not older than the last fault of all of them."""
         with self._connecting():
@@ -302,12 +307,6 @@ class Database:
                 text += ": an expression of the SELECT fails on the value of a row"
             return StatementRefusedError(text)
         return SourceUnavailableError(f"the database failed ({kind})")
-
-
-def _close_cursor(_connection: Any, entry: ConnectionPoolEntry) -> None:
-    cursor = entry.info.pop("cursor", None)
-    if cursor is not None:
-        cursor.close()
 
 
 def open_databases(source: SourceConfig) -> tuple[Database, Database]:

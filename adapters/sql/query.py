@@ -502,6 +502,39 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {"true": ("true", "1"), "false": ("false
 """The texts of a flag that no code table reads."""
 
 
+class Place(NamedTuple):
+    """A field that a parameter compares: of the resource, or of an `item` of one of its lists.
+
+    `columns` are those of its SELECT. A number may have a system, in a field or in none.
+    """
+
+    field: FieldMapping
+    columns: Columns
+    item: ItemMapping | None
+    is_flag: bool
+    has_system: bool = False
+    system: FieldMapping | None = None
+
+    def is_token(self, token: Token) -> Condition:
+        """Return where the field has the value of a token."""
+        if self.has_system:
+            return self.columns.identified(self.field, self.system, token)
+        if token.code in (None, *UNSERVED):
+            return NEVER
+        if self.is_flag and self.field.codes is None:
+            return self.columns.equal(self.field, _FLAGS.get(token.code, ()))
+        return self.columns.coded(self.field, token.code)
+
+    def holds(self, criterion: StringCriterion | ReferenceCriterion) -> Condition:
+        """Return where the field has one of the values of a criterion."""
+        if isinstance(criterion, ReferenceCriterion):
+            return self.columns.equal(self.field, criterion.values)
+        return any_of(
+            self.columns.matching(self.field, text, criterion.match)
+            for text in criterion.values
+        )
+
+
 @dataclass(frozen=True)
 class Filters:
     """The conditions of one section; `item_columns` are those of each second SELECT."""
@@ -510,6 +543,8 @@ class Filters:
     columns: Columns
     item_columns: Mapping[str, Columns] = field(default_factory=dict)
     date_reading: DateReading = DateReading.START
+    _times: dict[str, TimeColumn] = field(default_factory=dict, init=False)
+    _found: dict[str, list[Place]] = field(default_factory=dict, init=False)
 
     def of_query(
         self, query: SearchQuery, implied: Operator | None = None
@@ -567,6 +602,11 @@ class Filters:
 
     def time(self, slot: str) -> TimeColumn:
         """Return the column that a time or day is compared by."""
+        if slot not in self._times:
+            self._times[slot] = self._time(slot)
+        return self._times[slot]
+
+    def _time(self, slot: str) -> TimeColumn:
         name, kind = self._slot(slot)
         time = self.section.fields[name]
         key = self.columns.key(time)
@@ -595,51 +635,16 @@ class Filters:
             case TokenCriterion(values=tokens) if row.is_id:
                 ids = [token.code for token in tokens if token.code]
                 return self.columns.equal(self.section.fields["id"], ids)
-            case TokenCriterion() | StringCriterion() | ReferenceCriterion():
-                return any_of(
-                    self._counted(item, self._holds(slot, row, criterion, field, item))
-                    for slot in row.slots
-                    for field, item in self._fields(slot)
-                )
-
-    def _holds(
-        self,
-        slot: str,
-        row: SearchParameter,
-        criterion: TokenCriterion | StringCriterion | ReferenceCriterion,
-        field: FieldMapping,
-        item: ItemMapping | None,
-    ) -> Condition:
-        """Return where a field has one of the values of a criterion."""
-        columns = self.columns_of(item)
-        match criterion:
             case TokenCriterion(values=tokens):
                 return any_of(
-                    self._is_token(slot, row, token, field, item) for token in tokens
+                    self._counted(place, any_of(map(place.is_token, tokens)))
+                    for place in self._places(row)
                 )
-            case StringCriterion(values=texts, match=match):
-                return any_of(columns.matching(field, text, match) for text in texts)
-            case ReferenceCriterion(values=ids):
-                return columns.equal(field, ids)
-
-    def _is_token(
-        self,
-        slot: str,
-        row: SearchParameter,
-        token: Token,
-        field: FieldMapping,
-        item: ItemMapping | None,
-    ) -> Condition:
-        columns = self.columns_of(item)
-        if row.system_slot is not None:
-            name, _ = self._slot(row.system_slot)
-            fields = item.fields if item else self.section.fields
-            return columns.identified(field, fields.get(name), token)
-        if token.code in (None, *UNSERVED):
-            return NEVER
-        if self._slot(slot)[1] is SlotKind.FLAG and field.codes is None:
-            return columns.equal(field, _FLAGS.get(token.code, ()))
-        return columns.coded(field, token.code)
+            case StringCriterion() | ReferenceCriterion():
+                return any_of(
+                    self._counted(place, place.holds(criterion))
+                    for place in self._places(row)
+                )
 
     def _date(self, slot: str, value: DateValue, implied: Operator | None) -> Condition:
         if slot == "start" and self.date_reading is DateReading.PERIOD:
@@ -657,6 +662,30 @@ class Filters:
             slots = next(items.slots for items in LISTS[kind] if items.name == listed)
         return next((s.record, s.kind) for s in (*slots, LINES) if s.name == name)
 
+    def _places(self, row: SearchParameter) -> Sequence[Place]:
+        """Return the places that a parameter compares."""
+        if row.name not in self._found:
+            self._found[row.name] = [
+                self._place(row, slot, field, item)
+                for slot in row.slots
+                for field, item in self._fields(slot)
+            ]
+        return self._found[row.name]
+
+    def _place(
+        self,
+        row: SearchParameter,
+        slot: str,
+        field: FieldMapping,
+        item: ItemMapping | None,
+    ) -> Place:
+        columns, is_flag = self.columns_of(item), self._slot(slot)[1] is SlotKind.FLAG
+        if row.system_slot is None:
+            return Place(field, columns, item, is_flag)
+        fields = item.fields if item else self.section.fields
+        system = fields.get(self._slot(row.system_slot)[0])
+        return Place(field, columns, item, is_flag, has_system=True, system=system)
+
     def _fields(self, slot: str) -> Iterator[tuple[FieldMapping, ItemMapping | None]]:
         """Yield the fields that fill a slot: one, or those of each item of a list."""
         name, _ = self._slot(slot)
@@ -673,11 +702,11 @@ class Filters:
         """Return the columns of an item's own SELECT, those of the section without one."""
         return self.item_columns[item.rows] if item and item.rows else self.columns
 
-    def _counted(self, item: ItemMapping | None, condition: Condition) -> Condition:
+    def _counted(self, place: Place, condition: Condition) -> Condition:
         """Return where an item meets a condition and counts, in its own SELECT if any."""
+        item, columns = place.item, place.columns
         if item is None or condition is NEVER:
             return condition
-        columns = self.columns_of(item)
         if item.only_if is not None:
             of_item = columns.column(item.only_if.column)
             is_counted = columns.among(of_item, sorted(item.only_if.values))
