@@ -176,7 +176,7 @@ class Dialect:
     refuses, "" for an unknown one, None for other errors. `replans`: whether prepared
     statements no longer fit their tables, on any connection.
 
-    Where the database reports it: `rows_read` runs a compiled statement and counts, `scanned`
+    Where the database reports it: `rows_read` runs a statement and counts, `scanned`
     names the tables, or their aliases, that its plan reads whole, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
     on as an expression, `status` of the server.
