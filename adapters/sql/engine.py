@@ -102,7 +102,7 @@ class Database:
 
     def run(self, question: Callable[[sa.Connection], Answer]) -> Answer:
         """Return what a question finds out over one connection; a stale one is replaced."""
-        return self._asked(self._engine.connect, partial(self._ready, question))
+        return self._asked(self._engine.connect, partial(self._answer, question))
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""
@@ -202,7 +202,7 @@ class Database:
         rows: Sequence[Any] = cursor.fetchall()
         return rows
 
-    def _ready(
+    def _answer(
         self, question: Callable[[sa.Connection], Answer], connection: sa.Connection
     ) -> Answer:
         cursor = connection.connection.cursor()
@@ -214,6 +214,7 @@ class Database:
 
     def _opened(self, connection: Any, entry: ConnectionPoolEntry) -> None:
         entry.info["generation"] = self._generation
+        entry.info["is_lenient"] = self._is_lenient
         if self._is_lenient:
             self.dialect.lenient(connection)
 
@@ -278,8 +279,10 @@ class Database:
             raise SourceDataError(unread) from error
         else:
             return
-        if is_lost or self._is_stale(cause):
-            # So are the others, most likely: a server that restarted has closed them all.
+        is_unread = self.dialect.unread(cause) and not connection.info["is_lenient"]
+        self._is_lenient = self._is_lenient or is_unread
+        if is_lost or is_unread or self.dialect.replans(cause):
+            # The others cannot either: a server that restarted has closed them all.
             self._generation += 1
             connection.invalidate()
             raise _ConnectionLostError("the connection was lost") from cause
@@ -289,13 +292,6 @@ class Database:
             # Its driver may have given the connection up: no rollback, no reuse.
             connection.invalidate()
         raise fault from cause
-
-    def _is_stale(self, error: BaseException) -> bool:
-        """Whether another connection may do what this one cannot."""
-        if not self._is_lenient and self.dialect.unread(error):
-            self._is_lenient = True
-            return True
-        return self.dialect.replans(error)
 
     def _fault(self, error: BaseException) -> AdapterError:
         kind = type(error).__name__
