@@ -428,11 +428,6 @@ def required_values(inspection: Inspection) -> Findings:
                 yield empty(place, inspection.column(place), rows)
 
 
-def _literally(condition: sa.ColumnElement[bool]) -> Condition:
-    """Return a condition as a SELECT of the mapping writes it, without the dialect's care."""
-    return Condition(str(condition), (), lambda _names: condition)
-
-
 def zero_dates(inspection: Inspection) -> Findings:
     """Report days that the database holds and that are none, each row once."""
     zero = inspection.database.dialect.zero_date
@@ -444,15 +439,15 @@ def zero_dates(inspection: Inspection) -> Findings:
         column = columns.column(name)
         if column.kind not in TIMES:
             continue
-        is_zero = _literally(column.plain == sa.literal_column("0"))
+        is_zero = Condition(f"{column.plain} = 0")
         served = inspection.served
         if not (rows := inspection.count(columns, all_of([served, is_zero]))):
             continue
         # `column.is_null` finds no zeros.
-        both = all_of([served, is_zero, _literally(column.plain.is_(None))])
-        is_null = inspection.count(columns, both) > 0
+        is_null = Condition(f"{column.plain} IS NULL")
+        both = inspection.count(columns, all_of([served, is_zero, is_null]))
         text = f"{rows_that(rows, 'contain')} {zero}, which "
-        text += "the database also matches with IS NULL" if is_null else "is no day"
+        text += "the database also matches with IS NULL" if both else "is no day"
         text += f". Add it to absent, or use NULLIF({name}, 0) in the SELECT"
         inspection.reported.add((name, "not readable"))
         remedy = f"absent: {[zero, *sorted(place.field.absent)]}"
@@ -512,8 +507,9 @@ def times_cut_to_days(inspection: Inspection) -> Findings:
         if not is_day or any(map(_has_clock, values)):
             continue
         for column, tables in arguments_behind(section.mapping.rows, names[0]):
-            source = database.dialect.bound(tables, rule.zone)
-            select: Any = sa.select(sa.literal_column(column)).select_from(source)
+            source, times = database.dialect.bound(tables)
+            values_of_zone = database.dialect.times(times, rule.zone)
+            select = Sql(f"{column} FROM {source}", values_of_zone)
             try:
                 rows = database.fetch(database.dialect.first(select, SAMPLE))
             except SourceDataError:
