@@ -39,6 +39,8 @@ from adapters.contract import (
     Page,
     Position,
     ResourceType,
+    SourceBusyError,
+    TooCostlyError,
 )
 from adapters.instrumentation import Kind, observe
 from app.call import Call, Stage
@@ -60,7 +62,8 @@ from app.errors import (
 from app.fhir.summary import Summary
 from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
-from app.search.parser import Context, Parameters, Search, parse_search
+from app.search.parser import Parameters, Search, Total, parse_search
+from app.search.types import Context
 
 WRITTEN = 1
 """The format that this release writes."""
@@ -151,6 +154,7 @@ class PageStore:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._redis = client
+        self._store_page = client.register_script(_STORE_PAGE)
         self._encryption = Encryption(keys)
         self._signatures = Signatures(keys, clock)
         self._field_key = derived_key(keys[0], b"link")
@@ -176,8 +180,8 @@ class PageStore:
         content = self._encryption.encrypt(page.id, _PAGE, _pack_page(page))
         links = [part for target in targets for part in self._new_link(page, target)]
         with self._calling_redis("keep"):
-            fields: list[bytes] = self._redis.eval(
-                _STORE_PAGE, 1, _key(page.id), content, life, *links
+            fields: list[bytes] = self._store_page(
+                keys=(_key(page.id),), args=(content, life, *links)
             )
             if not isinstance(fields, list):
                 raise redis.InvalidResponse
@@ -277,8 +281,8 @@ class PageStore:
 class ResultPage:
     """One page of a search, ready to be written as a Bundle.
 
-    `total` is None for a search without a count; `cut_short` means that more matched than a
-    deployment without paging returns.
+    `total` is None for a search without a count, `is_uncounted` means that counting took too
+    long; `cut_short` that more matched than a deployment without paging returns.
     """
 
     id: str
@@ -287,6 +291,7 @@ class ResultPage:
     page: Page
     search: Search
     cut_short: bool
+    is_uncounted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,15 +363,23 @@ class SearchSessions:
         return self.adapter.search(query)
 
     def _total(self, search: Search, page: Page) -> int | None:
-        """Count, unless the first page shows that it is all (decision 13)."""
-        if not search.counted:
+        """Return the number of matches, None where it is not known (decisions 13 and 34).
+
+        The first page may show that it is all: then nothing is counted.
+        """
+        if search.total is Total.NONE:
             return None
         if search.presentation.summary is not Summary.COUNT:
             if not page.more:
                 return len(page.rows)
             if page.total is not None:
                 return page.total
-        total = self.adapter.count(search.query)
+        try:
+            total = self.adapter.count(search.query)
+        except (TooCostlyError, SourceBusyError):
+            if search.total is Total.ACCURATE:
+                raise
+            return None
         # Rows that were deleted between page and count were still returned.
         return max(total, len(page.rows))
 
@@ -390,16 +403,23 @@ class SearchSessions:
         if total is not None:
             # Rows that were added after the count are on the page all the same.
             total = max(total, len(page.rows))
-        return ResultPage(stored.id, total, links, page, search, cut_short)
+        return ResultPage(
+            id=stored.id,
+            total=total,
+            links=links,
+            page=page,
+            search=search,
+            cut_short=cut_short,
+            is_uncounted=total is None and search.total is Total.IN_TIME,
+        )
 
 
 def _targets(start: Start, page: Page, offer: ResourceOffer) -> Iterator[Start]:
     """Yield where the links of a page lead: `previous` first, where there is one."""
     is_forward = start.direction is Direction.AFTER
     came_from_other_side = start.position is not None
-    can_go_back = not page.rows or page.first is not None
     has_previous = came_from_other_side if is_forward else page.more
-    if offer.backwards and can_go_back and has_previous:
+    if offer.backwards and has_previous:
         # A page that has lost its rows leads back to the end of what is left.
         yield Start(max(1, start.index - 1), Direction.BEFORE, page.first)
     goes_on = page.more and page.last is not None

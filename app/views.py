@@ -48,17 +48,15 @@ from app.observability import count_row_fault
 from app.openapi import openapi
 from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
-    ID_FORM,
     PRESENTATION,
     Parameters,
-    bad_value,
     decode_form,
-    is_id,
     parse_search,
     read_presentation,
     read_single_values,
     read_summary,
 )
+from app.search.types import ID_FORM, bad_value, is_id
 from app.service import EXTENSION, Service
 
 SEARCH_SCOPES: Mapping[ResourceType, Scope] = {
@@ -534,6 +532,11 @@ def _issues(
     for row in result.page.rows:
         if isinstance(row, RowFault):
             yield _invalid_row(service, result.search.query.resource_type, row)
+    if result.is_uncounted:
+        text = "Counting the matches takes too long: this search has no total."
+        if service.offer.resources[result.search.query.resource_type].uncounted:
+            text += " With _total=none none is counted."
+        yield Issue("information", IssueCode.TOO_COSTLY, text)
     if result.cut_short:
         yield Issue(
             "information",

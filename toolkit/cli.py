@@ -36,6 +36,16 @@ def mapping_check(**options: Any) -> int:
 @mapping.command("explain", epilog=STATUSES)
 @_file
 @click.argument("search", required=False)
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Read one resource, such as Encounter/42, and print why clients do or do not get it.",
+)
+@click.option(
+    "--redact/--no-redact",
+    default=True,
+    help="With --live: hide what identifies a person. Default: it is hidden.",
+)
 @as_json
 def mapping_explain(**options: Any) -> int:
     """Print what is offered and why, or what a search would send to the source.
@@ -156,9 +166,10 @@ def _tables(command: Command) -> Command:
 def mapping_new(**options: Any) -> int:
     """Write a first mapping of a database or a FHIR R4 server.
 
-    Reads tables, columns and keys, and how often codes occur; never names, birth dates,
-    numbers and addresses of people. Declared keys come first, then words in names. Every
-    guess and every open question is marked '# ?'.
+    Without --stay, --patient and --organization it lists the tables of a database. Reads
+    columns and keys, and how often codes occur; never names, birth dates, numbers and
+    addresses of people. A declared key or an exact name fills a field; every other column is
+    a comment, and every open question is marked '# ?'.
     """
     return run_tool("toolkit.new", **options)
 

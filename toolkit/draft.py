@@ -1,179 +1,206 @@
-"""The text of a first mapping file."""
+"""The text of a first mapping file of a database."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from adapters.contract import ResourceType
-from adapters.mapping.slots import LINES, Kind
+from adapters.mapping.slots import LISTS, Kind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from toolkit.catalogue import CodeCount, Holds, no_yes
-from toolkit.checks.engine import rows_that
+from toolkit.catalogue import Holds
 from toolkit.console import MARK
-from toolkit.evidence import Field, Part
-from toolkit.names import all_of, code_of
-from toolkit.tables import Column, Rows
+from toolkit.contents import MOST_ROWS
+from toolkit.sections import Field, Section, SelectedColumn
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
+_WIDTH = 100
+_MOST_SHOWN = 20
 
 _HEAD = """\
 # A first mapping, written from the catalogue of the database.
-# "# ?" marks what is open: answer it, take the "# " from a line that you need, and remove the
-# mark. What `rows` lacks must be added there. `encounters mapping check` says what is still
-# missing. A line without a mark follows from names of slots, types and declared keys. Where a
-# time is by the clock of UTC, its field needs time_zone: UTC.
+# Only declared keys, primary keys and columns with the name of a slot fill slots. Each other column
+# is a comment "# …: {{from: column}}": write a slot in place of "…" and remove the "# " before it.
+# After a column stand its type, its key, and counts: rows with NULL or an empty text (''), codes,
+# days before 1800 or after 2199; "3 more" are values that are not named, also those of few rows.
+# "# ?" marks what is open: answer it, and remove the mark. `encounters mapping check` counts the
+# marks; with --live it checks the columns and rows. mappings/README.md explains each key.
 mapping: 1
-name: {name}  # ? the name that clients see
+name: My hospital  # ? the name that clients see
 profile: full  # ? full, group-a or group-b
 time_zone: Europe/Paris  # ? the hospital's zone; times without a zone are read in it
 
 constants:
-  visit_number_system: https://example.org/identifiers/visit  {m}urn:oid:…
-  functional_unit_extension: https://example.org/fhir/StructureDefinition/functional-unit  {m}agreed
+  visit_number_system: https://example.org/identifiers/visit  {mark}urn:oid:…
+  functional_unit_extension: https://example.org/fhir/StructureDefinition/functional-unit  {mark}…
 
 source:
   kind: sql
   url: {{env: {variable}}}"""
 
+_ITEMS = {
+    "identifiers": '[{type: PI, system: "urn:oid:…", value: {from: …}}]',
+    "names": "[{family: {from: …}, given: {from: …}}]",
+    "telecoms": "[{system: phone, value: {from: …}}]",
+    "addresses": "[{lines: [{from: …}], postal_code: {from: …}, city: {from: …}}]",
+}
+"""What an item of a list looks like, as a comment."""
+
 
 def text_of(
-    sections: Mapping[ResourceType, Sequence[Part]], variable: str, name: str
+    sections: Sequence[Section], rows: Mapping[str, int | None], variable: str
 ) -> str:
-    """Return the text of the file."""
-    lines = [_HEAD.format(name=_text(name), variable=variable, m=MARK)]
-    fields = [field for of in sections.values() for p in of for _, field in _all(p)]
-    if tables := [line for field in fields for line in _code_table(field)]:
+    """Return the text of the file; `rows` are the numbers of rows by table."""
+    lines = [_HEAD.format(mark=MARK, variable=variable)]
+    if tables := [line for section in sections for line in _code_tables(section)]:
         lines += ["", "codes:", *_indented(tables, 2)]
-    for kind, parts in sections.items():
-        lines += ["", f"{kind.lower()}:", *_indented(_offered(kind, parts), 2)]
+    for kind in ResourceType:
+        parts = [section for section in sections if section.kind is kind]
+        if not parts:
+            continue
+        mark = ""
+        if kind is ResourceType.ORGANIZATION and "name" in parts[0].open:
+            mark = f"  {MARK}it needs a name or an identifier"
+        lines += ["", f"{kind.lower()}:{mark}", *_indented(_offered(kind, parts), 2)]
         if len(parts) == 1:
-            lines += _indented(_part(parts[0]), 2)
+            lines += _indented(_keys(parts[0], rows), 2)
             continue
         lines.append("  sources:")
         for number, part in enumerate(parts, 1):
-            table = part.rows.table.name.lower() if part.rows else ""
-            prefix = f"{re.sub(r'[^a-z]', '', table)[:3]}{number}-"
-            entry = f"prefix: {prefix}  {MARK}ids begin with it for ever"
-            lines += _entry([entry, *_part(part)], 4)
+            letters = re.sub(r"[^a-z]", "", part.table.bare.lower())[:3]
+            prefix = f"prefix: {letters}{number}-  {MARK}ids begin with it for ever"
+            lines += _entry([prefix, *_keys(part, rows)], 4)
     return "\n".join(lines) + "\n"
 
 
-def _all(part: Part) -> Iterator[tuple[str, Field]]:
-    """Yield each field with its name, as search parameters have it."""
-    yield from ((field.slot.name, field) for field in part.fields)
-    for name, items in part.items.items():
-        yield from ((f"{name}.{f.slot.name}", f) for item in items for f in item.fields)
-
-
-def _part(part: Part) -> Iterator[str]:
-    """Yield the keys of a section or source."""
-    if rows := part.rows:
-        own = [item for of in part.items.values() for item in of if not item.rows]
-        fields = [*part.fields, *(field for item in own for field in item.fields)]
-        yield from (f"{MARK}{question}" for question in rows.questions)
-        yield from _select(rows, _columns(fields))
-    yield "fields:"
-    yield from _indented((line for field in part.fields for line in _field(field)), 2)
-    for name, items in part.items.items():
-        yield f"  {name}:" if items else f"  {MARK}{name}: which columns?"
-        for item in items:
-            yield from _entry([*_item(item)], 4)
-
-
-def _item(item: Part) -> Iterator[str]:
-    if rows := item.rows:
-        key = next(column for column in rows.columns if column.name == rows.id)
-        yield from _select(rows, [key, *_columns(item.fields)])
-        notes = filter(None, (f"rows of {rows.table.name}", rows.id_note))
-        yield f"key: {_text(key.name)}  {MARK}{'; '.join((*notes, *rows.questions))}"
-    yield from (line for field in item.fields for line in _field(field))
-
-
-def _columns(fields: Iterable[Field]) -> list[Column]:
-    return [column for f in fields if f.column for column in (f.column, *f.more)]
-
-
-def _select(rows: Rows, columns: Sequence[Column]) -> Iterator[str]:
-    """Yield `rows` with a SELECT, a line for each column."""
-    listed = dict.fromkeys(column.selected for column in columns) or ["*"]
-    joins = dict.fromkeys(join for column in columns for join in column.join)
-    select = ",\n       ".join(listed).splitlines()
-    yield from ("rows: |", f"  SELECT {select[0]}")
-    yield from _indented(filter(None, (*select[1:], rows.start, *joins, rows.where)), 2)
-
-
-def _field(field: Field) -> Iterator[str]:
-    """Yield the line of a field, or the question of what fills it."""
-    name, mark = field.slot.name, f"  {MARK}{field.note}" if field.note else ""
-    options = {"from": "…", "codes": field.table}
-    if field.constant:
-        yield f"{name}: {_text(field.constant)}{mark}"
-    elif column := field.column:
-        is_day = column.holds is Holds.DATE and field.slot.kind is Kind.TIME
-        # A stay of one day does not end before it starts.
-        time = "23:59" if field.slot.name == "end" else "00:00"
-        options["from"] = _text(column.name)
-        options["at"] = f'"{time}"' if is_day else ""
-        options["format"] = json.dumps(column.format) if column.format else ""
-        options["time_zone"] = "UTC" if column.format.endswith("Z") else ""
-        options["absent"] = json.dumps(field.absent) if field.absent else ""
-        value = _flow(options)
-        if field.slot is LINES:
-            lines = [value, *(f"{{from: {_text(c.name)}}}" for c in field.more)]
-            value = f"[{', '.join(lines)}]"
-        yield f"{name}: {value}{mark}"
-    else:
-        fitting = ", ".join(field.candidates) or "none has a type that fits"
-        yield f"{MARK}{name}: which column? {fitting}"
-        yield f"# {name}: {_flow(options)}"
-
-
-def _flow(options: Mapping[str, str]) -> str:
-    pairs = (f"{key}: {value}" for key, value in options.items() if value)
-    return f"{{{', '.join(pairs)}}}"
-
-
-def _code_table(field: Field) -> Iterator[str]:
-    """Yield the table: codes that are the slot's own words, the others as questions."""
-    if field.column is None or not field.table:
-        return
-    words = {word.lower(): word for word in field.slot.takes}
-    yield f"{field.table}:  {MARK}what does each code of {field.column.name} mean?"
-    is_deleted = "deleted" in all_of(field.column.words)
-    own = {} if is_deleted else words
-    said = [own.get(c.code.lower()) or _guess(field, c) for c in field.codes]
-    yield "  table:" if any(said) else "  table: {}"
-    for count, word in zip(field.codes, said, strict=True):
-        code, rows = _text(count.code), rows_that(count.rows)
-        about = f"{' '.join(count.label.split())}; {rows}" if count.label else rows
-        if word:
-            mark = "  # " if count.code.lower() in own else f"  {MARK}"
-            yield f"    {code}: {word}{f'{mark}{about}' if count.rows else ''}"
-        else:
-            yield f"    {MARK}{code}:  # {about}; {', '.join(words.values())}"
-    if field.rare:
-        yield f"    {MARK}{field.rare} more that too few rows have"
-
-
-def _guess(field: Field, count: CodeCount) -> str:
-    """Return the code that the words of a code or of its label stand for, if any."""
-    codes = no_yes(field.codes)
-    if field.slot.kind is Kind.FLAG and field.column and codes:
-        is_deleted = "deleted" in all_of(field.column.words)
-        return str((count.code == codes[1]) is not is_deleted).lower()
-    return code_of(field.slot.name, count.label or count.code)
-
-
-def _offered(kind: ResourceType, parts: Sequence[Part]) -> Iterator[str]:
+def _offered(kind: ResourceType, parts: Sequence[Section]) -> Iterator[str]:
     """Yield the parameters and orders that every part can answer."""
-    filled = [{name for name, field in _all(part) if field.column} for part in parts]
+    filled = [{f.slot.name for f in part.fields if f.column} for part in parts]
     can = set.intersection(*filled)
     # Nothing says that a last change covers every joined table.
     rows = [row for row in SEARCH_PARAMETERS[kind].values() if can & {*row.slots}]
     search = [row.name for row in rows if row.slots != ("last_updated",)]
-    yield f"search: [{', '.join(search)}]"
+    if search:
+        yield f"search: [{', '.join(search)}]"
     sort = [name for name, slot in SORTS[kind].items() if slot in can and name != "_id"]
-    yield from [f"sort: [{', '.join(sort)}]"] if sort else []
+    if sort:
+        yield f"sort: [{', '.join(sort)}]"
+
+
+def _keys(section: Section, rows: Mapping[str, int | None]) -> Iterator[str]:
+    """Yield the keys of a section or source."""
+    yield from (f"{MARK}{question}" for question in section.questions)
+    yield "rows: |"
+    yield from _indented([*_select(section), *section.tables], 2)
+    yield "fields:"
+    yield from _indented((_field(section, field) for field in section.fields), 2)
+    yield from _indented(_comments(section, rows), 2)
+
+
+def _select(section: Section) -> Iterator[str]:
+    """Yield the SELECT: all columns of the first table, and what is computed or joined."""
+    listed = [f"NULL AS {_open(f)}" for f in section.fields if f.column is None]
+    listed += [column.listed for column in section.columns if column.listed]
+    line = f"SELECT {section.alias}.*"
+    for text in listed:
+        line += ","
+        if len(line) + len(text) >= _WIDTH:
+            yield line
+            line = "      "
+        line += f" {text}"
+    yield line
+
+
+def _open(field: Field) -> str:
+    """Return what the SELECT calls the column that a required slot waits for."""
+    return f"open_{field.slot.name}"
+
+
+def _comments(section: Section, rows: Mapping[str, int | None]) -> Iterator[str]:
+    """Yield what is open, and every column that fills no slot, as comments."""
+    for listed in LISTS[section.kind]:
+        yield f"# {listed.name}: {_ITEMS[listed.name]}"
+    if section.open:
+        yield f"{MARK}no column yet: {', '.join(section.open)}"
+    used = [field.column for field in section.fields]
+    table = None
+    for column in section.columns:
+        if column.table is not table:
+            table = column.table
+            yield f"# columns of {table.name}, {_number(rows[table.name])}:"
+        if column not in used:
+            line = f"# …: {{from: {_text(column.name)}}}"
+            yield f"{line:<40}  # {_facts(column)}"
+
+
+def _field(section: Section, field: Field) -> str:
+    """Return the line of a slot, with its questions and what is known of its column."""
+    slot, column = field.slot, field.column
+    options = {"from": _text(column.name) if column else _open(field)}
+    if _has_codes(field):
+        options["codes"] = _table_name(section, field)
+    if column and slot.kind is Kind.TIME and column.source.holds is Holds.DATE:
+        # A stay of one day does not end before it starts.
+        options["at"] = '"23:59"' if slot.name == "end" else '"00:00"'
+    value = ", ".join(f"{key}: {text}" for key, text in options.items())
+    line = f"{slot.name}: {{{value}}}"
+    facts = _facts(column) if column else ""
+    if field.questions:
+        remarks = "; ".join(filter(None, (*field.questions, facts)))
+        return f"{line}  {MARK}{_comment(remarks)}"
+    return f"{line}  # {facts}"
+
+
+def _has_codes(field: Field) -> bool:
+    is_flag = field.column is not None and field.column.source.holds is Holds.FLAG
+    return bool(field.slot.takes) and not is_flag
+
+
+def _table_name(section: Section, field: Field) -> str:
+    return re.sub(r"\W", "_", f"{field.slot.name}_{section.table.bare}")
+
+
+def _code_tables(section: Section) -> Iterator[str]:
+    """Yield the code tables of filled slots; what each code means is a question."""
+    for field in filter(_has_codes, section.fields):
+        column = field.column
+        codes = [_text(c.text) for c in column.contents.codes] if column else []
+        entries = ", ".join(f"{code}: …" for code in codes or ["…"])
+        yield f"{_table_name(section, field)}:  {MARK}what does each code mean?"
+        yield "  table: {}"
+        yield f"  # table: {{{_comment(entries)}}}  # {', '.join(field.slot.takes)}"
+
+
+def _facts(column: SelectedColumn) -> str:
+    """Return what the catalogue and counts say of a column."""
+    contents, table = column.contents, column.table
+    facts = [column.source.type]
+    if column.is_primary_key:
+        is_whole = len(table.primary_key) == 1
+        facts.append("primary key" if is_whole else "part of the primary key")
+    elif table.is_unique(column.source.name):
+        facts.append("unique")
+    facts += [f"key of {column.refers}"] if column.refers else []
+    facts += [f"NULL ({contents.nulls:,})"] if contents.nulls else []
+    facts += [f"'' ({contents.blanks:,})"] if contents.blanks else []
+    values = [*contents.codes, *contents.far]
+    if any(" " in code.text for code in contents.codes):
+        # A text with a blank may be a name.
+        facts.append(f"{contents.different} different texts")
+    elif values or contents.rare:
+        texts = [f"{_text(v.text)} ({v.rows:,})" for v in values[:_MOST_SHOWN]]
+        others = len(values[_MOST_SHOWN:]) + contents.rare
+        texts += [f"{others} more"] if others else []
+        facts.append(", ".join(texts))
+    return _comment("; ".join(facts))
+
+
+def _number(rows: int | None) -> str:
+    """Return how many rows a table has, and which of them are counted."""
+    if rows is None:
+        return "whose rows were not counted in time"
+    if rows > MOST_ROWS:
+        return f"more than {MOST_ROWS:,} rows (counts are of the newest {MOST_ROWS:,})"
+    return f"{rows:,} rows"
 
 
 def _entry(lines: Sequence[str], blanks: int) -> Iterator[str]:
@@ -184,6 +211,11 @@ def _entry(lines: Sequence[str], blanks: int) -> Iterator[str]:
 
 def _indented(lines: Iterable[str], blanks: int) -> Iterator[str]:
     return (f"{' ' * blanks}{line}" for line in lines)
+
+
+def _comment(text: str) -> str:
+    """Return a text without line breaks of any kind: a comment ends at them."""
+    return " ".join(text.split())
 
 
 def _text(text: str) -> str:

@@ -1,46 +1,45 @@
 """`encounters mapping new`: a first mapping file from the structure of a source.
 
-Of a database it reads the catalogue: tables, columns, types, keys (`toolkit.tables`). Of a
-FHIR R4 server it reads the CapabilityStatement (`toolkit.fhir`). A line without the mark `# ?`
-follows from the structure: a declared key, a column with the name of its slot. Every guess,
-every row that is left out, every id prefix and every open slot has the mark.
+Of a database it reads the catalogue: tables, columns, types, keys. The author names the tables;
+without a name the command lists them. Of a FHIR R4 server it reads the CapabilityStatement
+(`toolkit.fhir`). Every open question has the mark `# ?`.
 """
 
 import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from dataclasses import asdict
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
-from adapters import open_adapter
 from adapters.contract import AdapterError, ResourceType
-from adapters.mapping.load import load_mapping
-from adapters.mapping.problems import MappingError
+from adapters.mapping.problems import did_you_mean
 from adapters.sql.engine import AddressError, Database
-from app.console import FINDINGS, FINE, CannotRunError, print_json
-from toolkit.catalogue import Contents, read_catalogue
-from toolkit.console import MARK, marked_lines
+from app.console import FINE, CannotRunError, aligned, print_json
+from toolkit.catalogue import Catalogue, Table, read_catalogue
+from toolkit.console import MARK, marked_lines, write_text
+from toolkit.contents import MOST_ROWS, count_rows
 from toolkit.draft import text_of
-from toolkit.evidence import Evidence, only_hospital
 from toolkit.fhir import draft_of_server
-from toolkit.tables import RowsReader, Structure
+from toolkit.sections import Tables, read_sections
 
 MAY_WRITE = (
-    "this account may change tables: the service needs one that may only read"
+    "warning: this account may change tables: the service needs one that may only read"
     " (docs/operators.md, The database account)"
 )
+NAME_TABLES = "name the tables with --stay TABLE --patient TABLE --organization TABLE"
 VARIABLE = "PAS_URL"
-_QUERY_SECONDS = 10.0
+_CATALOGUE_SECONDS = 30.0
+_COUNT_SECONDS = 2.0
+_LISTING_SECONDS = 20.0
 
 
 def run(*, next_step: str = "", **values: Any) -> int:
-    """Read the structure of the source, write a first mapping, and say what is open.
+    """Write a first mapping and say what is open, or list the tables of a database.
 
     `next_step` is what a caller does with the file; without it the commands are named.
     """
@@ -49,19 +48,28 @@ def run(*, next_step: str = "", **values: Any) -> int:
         text = f"{options.out} exists already: name another file with --out"
         raise CannotRunError(text)
     url, variable = _address(options.source)
+    named = (options.stay, options.patient, options.organization)
     warnings: tuple[str, ...] = ()
     if url.lower().startswith(("http:", "https:")):
         is_hidden = options.source.startswith("env:") or "@" in url
-        text = _of_server(options, url, variable if is_hidden else "")
         variable = variable if is_hidden else ""
+        text = _of_server(options, url, variable)
     else:
-        text, warnings = _of_database(options, url, variable)
-    problems = _problems(text, {variable: url})
-    _write(options, text, [*problems, *warnings])
-    lines = [f"open: {problem}" for problem in problems]
-    lines += [f"warning: {warning}" for warning in warnings]
-    has_patients = "\npatient:\n" in text or "\nextend:" in text
-    if not has_patients:
+        catalogue, warnings = _read_catalogue(url, options.schema)
+        if not any(named):
+            _list_tables(url, catalogue, as_json=options.as_json)
+            _report([*warnings, f"next: {NAME_TABLES}"])
+            return FINE
+        if not options.stay:
+            raise CannotRunError("name the table of stays as well: --stay TABLE")
+        tables = {
+            kind: [_table(catalogue, name) for name in names]
+            for kind, names in zip(ResourceType, named, strict=True)
+        }
+        text = _of_database(url, tables, variable)
+    _write(options, text, warnings)
+    lines = [*warnings]
+    if "\npatient:\n" not in text and "\nextend:" not in text:
         lines.append("there is no section of patients: name their table with --patient")
     questions = len([*marked_lines(text)])
     lines.append(f"{options.out or 'the file'}: {questions} questions are marked '# ?'")
@@ -70,18 +78,18 @@ def run(*, next_step: str = "", **values: Any) -> int:
         check = f"encounters mapping check {options.out}, then the same with --live"
         commands = f"answer them,{address} and run {check}"
         lines.append(f"next: {next_step or commands}")
+    _report(lines)
+    return FINE
+
+
+def _report(lines: Sequence[str]) -> None:
     print("\n".join(lines), file=sys.stderr)
-    return FINE if has_patients and not problems else FINDINGS
 
 
-def _write(options: SimpleNamespace, text: str, warnings: list[str]) -> None:
+def _write(options: SimpleNamespace, text: str, warnings: Sequence[str]) -> None:
     """Write the file, or print it, or as JSON with its questions."""
     if options.out is not None:
-        try:
-            options.out.write_text(text, encoding="utf-8")
-        except OSError as error:
-            message = f"{options.out} cannot be written: {error.strerror}"
-            raise CannotRunError(message) from error
+        write_text(options.out, text)
     if options.as_json:
         parts = [(number, line.partition(MARK)) for number, line in marked_lines(text)]
         questions = [
@@ -108,21 +116,14 @@ def _address(source: str) -> tuple[str, str]:
     return url, variable
 
 
-def _of_database(
-    options: SimpleNamespace, url: str, variable: str
-) -> tuple[str, tuple[str, ...]]:
-    """Return the file of a database, and what is wrong with the account."""
+def _read_catalogue(
+    url: str, schemas: Sequence[str]
+) -> tuple[Catalogue, tuple[str, ...]]:
+    """Return the catalogue of a database, and what is wrong with the account."""
     try:
-        with closing(Database(url, _QUERY_SECONDS, 1)) as database:
-            catalogue = read_catalogue(database, options.schema)
-            structure = Structure(catalogue, Contents(database))
-            named = (options.stay, options.patient, options.organization)
-            tables = dict(zip(ResourceType, named, strict=True))
-            rows = RowsReader(structure, tables).sections()
-            id, name = only_hospital(database, rows)
-            sections = Evidence(database, structure, rows, id).parts()
-            text = text_of(sections, variable, name or "My hospital")
-            return text, (MAY_WRITE,) if database.may_write() else ()
+        with closing(Database(url, _CATALOGUE_SECONDS, 1)) as database:
+            catalogue = read_catalogue(database, schemas)
+            return catalogue, (MAY_WRITE,) if database.may_write() else ()
     except AddressError as error:
         message = f"--from is not an address like postgresql://host/database: {error}"
         raise CannotRunError(message) from error
@@ -130,28 +131,61 @@ def _of_database(
         raise CannotRunError(f"the catalogue cannot be read: {error}") from error
 
 
+def _of_database(url: str, tables: Tables, variable: str) -> str:
+    """Return the file of a database."""
+    with closing(Database(url, _COUNT_SECONDS, 1)) as database:
+        named = [table for of_kind in tables.values() for table in of_kind]
+        rows = {table.name: count_rows(database, table) for table in named}
+        return text_of(read_sections(database, tables), rows, variable)
+
+
+def _table(catalogue: Catalogue, name: str) -> Table:
+    """Return the table that an option names, in whatever case. Raises CannotRunError."""
+    if table := catalogue.by_name.get(name):
+        return table
+    tables = [t for t in catalogue.tables if t.name.lower() == name.lower()]
+    if len(tables) != 1:
+        near = did_you_mean(name, list(catalogue.by_name))
+        hint = near or ": without --stay, --patient and --organization it lists them"
+        raise CannotRunError(f"there is no table '{name}'{hint}")
+    return tables[0]
+
+
+def _list_tables(url: str, catalogue: Catalogue, *, as_json: bool) -> None:
+    """Print the tables with their keys, and with their rows, counted up to MOST_ROWS."""
+    if not catalogue.tables:
+        schemas = ", ".join(catalogue.schemas)
+        text = f"there is no table here: name a schema with --schema ({schemas})"
+        raise CannotRunError(text)
+    began, rows = monotonic(), dict[str, int | None]()
+    with closing(Database(url, _COUNT_SECONDS, 1)) as database:
+        for table in catalogue.tables:
+            is_late = monotonic() - began > _LISTING_SECONDS
+            rows[table.name] = None if is_late else count_rows(database, table)
+    if as_json:
+        tables = [
+            {"name": table.name, "rows": rows[table.name]}
+            | {"primary_key": table.primary_key}
+            | {"foreign_keys": [asdict(key) for key in table.foreign_keys]}
+            for table in catalogue.tables
+        ]
+        print_json({"tables": tables})
+        return
+    lines = [("table", "rows", "primary key", "foreign keys to")]
+    for table in catalogue.tables:
+        number, targets = rows[table.name], {key.table for key in table.foreign_keys}
+        counted = "not counted" if number is None else f"{number:,}"
+        if number is not None and number > MOST_ROWS:
+            counted = f"> {MOST_ROWS:,}"
+        primary, foreign = ", ".join(table.primary_key), ", ".join(sorted(targets))
+        lines.append((table.name, counted, primary or "-", foreign or "-"))
+    print("\n".join(aligned(lines)))
+    limits = f"{_COUNT_SECONDS:g} s for a table, {_LISTING_SECONDS:g} s for all"
+    print(f"Rows are counted, not estimated: up to {MOST_ROWS:,}, {limits}.")
+
+
 def _of_server(options: SimpleNamespace, url: str, variable: str) -> str:
     """Return the file of a FHIR R4 server, with the variable for its address if any."""
     if options.stay or options.patient or options.organization or options.schema:
         raise CannotRunError("a FHIR server has no tables: name its address alone")
     return draft_of_server(url, f"{{env: {variable}}}" if variable else json.dumps(url))
-
-
-def _problems(text: str, environ: Mapping[str, str]) -> list[str]:
-    """Return what keeps the file from being served as it is."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "new.yaml"
-        file.write_text(text, encoding="utf-8")
-        try:
-            mapping = load_mapping(file, environ)
-            if mapping.source.kind != "sql":
-                return []
-            # An account that may write is a warning of its own.
-            source = replace(mapping.source, may_write=True)
-            with closing(open_adapter(replace(mapping, source=source))) as adapter:
-                texts = [problem.text for problem in adapter.check()]
-            return [text.removeprefix(f"{file}:") for text in texts]
-        except MappingError as error:
-            return [f"{one.element}: {one.text}" for one in error.problems]
-        except AdapterError as error:
-            return [str(error)]

@@ -1,224 +1,325 @@
-"""`encounters mapping new`: what the structure of a source says, and what is left open."""
+"""`encounters mapping new`: what keys and exact names say of a database, and what is left open."""
 
 import json
 import re
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 import yaml
 
-from adapters import open_adapter
-from adapters.contract import EncounterRecord, ResourceType, SearchQuery, Sort, SortKey
-from adapters.mapping.load import load_mapping
 from app.cli import main
-from tests.databases import writing
-from toolkit.check import check
-from toolkit.console import Finding, Severity
+from tests.databases import NewDatabase, writing
+from tests.gnuhealth.samples import postgresql_sample
+from tests.sets import SERVERS
+from tests.toolkit import hospitals
+from toolkit.check import check_file
+from toolkit.console import Finding, Severity, marked_lines
 from toolkit.new import run
 
 Capture = pytest.CaptureFixture[str]
 NewUrl = Callable[[str], str]
 
-# Columns that are named as slots are, with declared keys.
+# Keys, columns that are named as slots are, a column of names of people.
 PLAIN = """
 CREATE TABLE organization (id INTEGER PRIMARY KEY, name VARCHAR(40));
-CREATE TABLE unit (unit_id INTEGER PRIMARY KEY, code VARCHAR(4), name VARCHAR(40));
-CREATE TABLE staff (staff_id INTEGER PRIMARY KEY, {many});
-CREATE TABLE patient (id INTEGER PRIMARY KEY, gender VARCHAR(10), birth_date DATE,
-  surname VARCHAR(20), merged INTEGER REFERENCES patient (id));
-CREATE TABLE phone (phone_id INTEGER PRIMARY KEY, number VARCHAR(20), owner INTEGER,
-  FOREIGN KEY (owner) REFERENCES patient (id));
-CREATE TABLE encounter (id INTEGER PRIMARY KEY, patient INTEGER, hospital INTEGER, unit INTEGER,
-  last_unit INTEGER REFERENCES unit (unit_id),
-  doctor INTEGER, status VARCHAR(12), kind VARCHAR(4), name VARCHAR(20), start {time},
-  FOREIGN KEY (patient) REFERENCES patient (id),
-  FOREIGN KEY (hospital) REFERENCES organization (id),
-  FOREIGN KEY (unit) REFERENCES unit (unit_id),
-  FOREIGN KEY (doctor) REFERENCES staff (staff_id));
-INSERT INTO organization VALUES (1, 'North');
-INSERT INTO unit VALUES (1, '0123', 'Cardiology');
+CREATE TABLE person (id INTEGER PRIMARY KEY, gender VARCHAR(10), birth_date DATE);
+CREATE TABLE patient (id INTEGER PRIMARY KEY, person INTEGER, mother INTEGER, family VARCHAR(20),
+  FOREIGN KEY (person) REFERENCES person (id), FOREIGN KEY (mother) REFERENCES patient (id));
+CREATE TABLE encounter (id INTEGER PRIMARY KEY, subject INTEGER, hospital INTEGER,
+  doctor VARCHAR(20), status VARCHAR(12), kind VARCHAR(40), note VARCHAR(99), start {time},
+  "end" {time},
+  FOREIGN KEY (subject) REFERENCES patient (id),
+  FOREIGN KEY (hospital) REFERENCES organization (id));
+INSERT INTO organization VALUES (1, 'North')
 """
-TIMES = {
-    "sqlite": "DATETIME",
-    "postgresql": "TIMESTAMP",
-    "mariadb": "DATETIME",
-    "mysql": "DATETIME",
-}
-
-# Names that say nothing here, and no declared key.
-SILENT = """
-CREATE TABLE mx (k INTEGER, b VARCHAR(20), c VARCHAR(10));
-CREATE TABLE sx (nr VARCHAR(9) UNIQUE, q INTEGER, z VARCHAR(4), w DATE);
-"""
+TIMES = {"postgresql": "TIMESTAMP"}
+TABLES = (
+    *("--stay", "encounter", "--patient", "patient", "--patient", "person"),
+    *("--organization", "organization"),
+)
+STAYS = 40
 
 
-def made(url: str, text: str, kind: str = "sqlite") -> str:
-    """Make tables in an empty database and return its URL."""
-    many = ", ".join(f"column_{n} VARCHAR(10)" for n in range(20))
+def create(url: str, kind: str, text: str) -> None:
+    """Run the statements of a text."""
+    text = text.replace("{time}", TIMES.get(kind, "DATETIME"))
+    text = text.replace('"', "`") if kind in SERVERS else text
     engine = writing(url)
     with engine.begin() as connection:
-        for statement in text.format(time=TIMES[kind], many=many).split(";\n"):
-            if statement.strip():
-                connection.execute(sa.text(statement))
-        if "CREATE TABLE patient" in text:
-            for table, values in (
-                ("patient", "(:n, 'female', NULL, :s, NULL)"),
-                (
-                    "encounter",
-                    "(:n, :n, 1, 1, 1, NULL, :status, :kind, 'x', '2024-03-30 08:15:00')",
-                ),
-            ):
-                insert = sa.text(f"INSERT INTO {table} VALUES {values}")
-                connection.execute(insert, [_row(n) for n in range(1, 41)])
+        for statement in text.split(";\n"):
+            connection.execute(sa.text(statement))
     engine.dispose()
-    return url
 
 
-def _row(n: int) -> dict[str, object]:
-    return {
-        "n": n,
-        "s": "Ljungqvist" if n < 4 else f"Okafor{n}",
-        "status": "Finished" if n > 6 else "planned",
-        "kind": "HC" if n > 3 else f"Q{n}",
-    }
+def insert(url: str, table: str, rows: list[dict[str, object]]) -> None:
+    """Insert rows."""
+    engine = writing(url)
+    clause = sa.table(table, *map(sa.column, rows[0]))
+    with engine.begin() as connection:
+        connection.execute(sa.insert(clause), rows)
+    engine.dispose()
 
 
 @pytest.fixture
-def url(new_url: NewUrl) -> str:
-    return made(new_url("sqlite"), PLAIN)
+def plain(new_url: NewUrl) -> Callable[[str], str]:
+    """Return what makes a small hospital in a kind of database, and returns its URL."""
+
+    def make(kind: str) -> str:
+        url, numbers = new_url(kind), range(1, STAYS + 1)
+        create(url, kind, PLAIN)
+        births = [{"id": n, "gender": "female"} for n in numbers]
+        insert(url, "person", births)
+        family = [f"Canary{n % 4}" for n in numbers]
+        people = [{"id": n, "person": n, "family": family[n - 1]} for n in numbers]
+        insert(url, "patient", people)
+        stays: list[dict[str, object]] = [
+            {"id": n, "subject": n, "hospital": 1, "doctor": f"Dr Canary {n % 3}"}
+            | {"status": "done" if n > 6 else "planned", "note": "" if n > 5 else None}
+            | {"kind": "HC" if n > 3 else f"Canary{n}", "start": "2024-03-30 08:15:00"}
+            | {"end": "2024-03-31 08:00:00" if n > 9 else "9999-12-31 00:00:00"}
+            for n in numbers
+        ]
+        insert(url, "encounter", stays)
+        return url
+
+    return make
 
 
-def new(url: str, folder: Path, *options: str) -> tuple[int, str]:
-    """Return the exit status and the file that is written."""
+def new(url: str, folder: Path, *options: str) -> str:
+    """Return the file that is written."""
     file = folder / "new.yaml"
     file.unlink(missing_ok=True)
-    status = main(["mapping", "new", "--from", url, "--out", str(file), *options])
-    return status, file.read_text("utf-8")
+    assert main(["mapping", "new", "--from", url, "--out", str(file), *options]) == 0
+    return file.read_text("utf-8")
 
 
-def errors(file: Path) -> list[Finding]:
-    """Return what is wrong with a file; its systems are those of examples, as questions."""
-    return [one for one in check(file) if one.severity is Severity.ERROR]
+def unmarked_errors(file: Path) -> list[Finding]:
+    """Return the errors of `check --live` on lines without a question.
+
+    That the account of the tests may write is none of the draft.
+    """
+    marked = {number for number, _ in marked_lines(file.read_text("utf-8"))}
+    (results, problem) = check_file(file, is_live=True)
+    assert problem is None
+    findings = [result for result in results if isinstance(result, Finding)]
+    errors = [each for each in findings if each.severity is Severity.ERROR]
+    of_file = [error for error in errors if error.element != "source"]
+    return [error for error in of_file if error.line not in marked]
 
 
-def test_a_structure_that_says_everything_is_served(
-    kind: str, new_url: NewUrl, tmp_path: Path, capsys: Capture
+def is_fine(file: Path) -> bool:
+    """Return whether a draft loads."""
+    results, _ = check_file(file, is_live=False)
+    return not [r for r in results if getattr(r, "severity", None) is Severity.ERROR]
+
+
+# ------------------------------------------------------------------------ hospitals
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, "sqlite") for name in hospitals.KEYS),
+        *((name, "postgresql") for name in ("openmrs", "demo", "gnuhealth")),
+        *((name, kind) for name in ("openemr", "openmrs") for kind in SERVERS),
+    ],
+)
+def test_no_slot_is_wrong_without_a_mark(
+    name: str,
+    kind: str,
+    new_url: NewUrl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
-    url = made(new_url(kind), PLAIN, kind)
-    status, _ = new(url, tmp_path)
-    assert status == 0, capsys.readouterr().err
-    file = tmp_path / "new.yaml"
-    assert errors(file) == []
-    text = file.read_text("utf-8").replace(
-        "table: {}\n      # ? HC:", "table:\n      HC: IMP"
-    )
-    file.write_text(text, "utf-8")
-    mapping = load_mapping(file, {"PAS_URL": url})
-    with closing(open_adapter(mapping)) as adapter:
-        query = SearchQuery(ResourceType.ENCOUNTER, (), Sort(SortKey.ID), 4)
-        *_, record = adapter.search(query).rows
-    assert isinstance(record, EncounterRecord)
-    assert (record.id, record.patient_id, record.organization_id, record.status) == (
-        *("4", "4", "1", "planned"),
-    )
-    assert (str(record.start), record.class_code, record.functional_unit) == (
-        *("2024-03-30 08:15:00+01:00", "IMP", "0123"),
-    )
+    key = hospitals.KEYS[name]
+    if (name, kind) == ("gnuhealth", "postgresql"):
+        new_postgresql: NewDatabase = request.getfixturevalue("new_postgresql")
+        url = postgresql_sample(new_postgresql).url
+    else:
+        url = new_url(kind)
+        hospitals.fill(name, url)
+    text = new(url, tmp_path, *key["options"])
+    score = hospitals.score(text, key)
+    print(f"{name} in {kind}: {score}")
+    assert score.wrong == ()
+    assert score.right > 0
+    monkeypatch.setenv("PAS_URL", url)
+    assert is_fine(tmp_path / "new.yaml")
+    assert unmarked_errors(tmp_path / "new.yaml") == []
 
 
-def test_declared_keys_are_joins_and_references(url: str, tmp_path: Path) -> None:
-    _, text = new(url, tmp_path)
+def test_every_column_of_the_named_tables_is_listed(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url("sqlite")
+    hospitals.fill("openemr", url)
+    text = new(url, tmp_path, *hospitals.KEYS["openemr"]["options"])
+    engine = writing(url)
+    with engine.connect() as connection:
+        for table in ("form_encounter", "patient_data", "facility"):
+            columns = connection.exec_driver_sql(f"PRAGMA table_info({table})")
+            for name in columns.scalars(1):
+                assert re.search(rf"\{{from: (\w*_)?{name}[,}}]", text), (table, name)
+    engine.dispose()
+
+
+# --------------------------------------------------------------- keys, names, counts
+
+
+def test_declared_keys_primary_keys_and_exact_names_fill_slots(
+    kind: str,
+    plain: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = plain(kind)
+    text = new(url, tmp_path, *TABLES)
     mapping = yaml.safe_load(text)
-    rows = mapping["encounter"]["rows"]
-    # A key to a unit is the unit, by its code; what no field reads is not joined.
-    joins = re.findall(r"JOIN (\w+) \w+ ON \w+\.unit_id = e\.(\w+)", rows)
-    assert joins == [("unit", "unit")]
-    assert "JOIN staff" not in rows
-    assert "code AS unit_code" in rows
     fields = mapping["encounter"]["fields"]
-    assert fields["functional_unit"] == {"from": "unit_code"}
-    assert fields["patient_id"] == {"from": "patient"}
-    assert fields["organization_id"] == {"from": "hospital"}
-    assert mapping["patient"]["fields"]["replaced_by"] == {"from": "merged"}
-    # Only what words say is marked.
-    marked = set(re.findall(r"(?m)^    (\w+): .*# \?", text.partition("\npatient:")[0]))
-    assert {"visit_number", "class", "functional_unit", "start"} <= marked
-    assert not {"id", "patient_id", "organization_id", "status", "replaced_by"} & marked
-    # A table whose rows refer to patients may hold items of a list.
-    (phone,) = mapping["patient"]["fields"]["telecoms"]
-    assert (phone["key"], phone["value"]) == ("owner", {"from": "number"})
-
-
-def test_codes_are_counted_and_their_meaning_is_asked(url: str, tmp_path: Path) -> None:
-    _, text = new(url, tmp_path)
-    # FHIR's own words are filled in.
-    assert "Finished: finished  # 34 rows" in text
-    table = yaml.safe_load(text)["codes"]["status_encounter"]["table"]
-    assert table == {"Finished": "finished", "planned": "planned"}
-    # A code that few rows have may be anything, and so may the names of people.
-    assert "# ? HC:  # 37 rows; EMER, IMP" in text
-    assert "# ? 3 more" in text
-    assert not any(secret in text for secret in ("Q1", "Ljungqvist", "Okafor"))
-    # A time without a zone asks for its clock.
-    (line,) = [line for line in text.splitlines() if " start: {" in line]
-    assert "# ? by whose clock" in line
-
-
-def test_what_the_structure_does_not_say_is_a_question(
-    new_url: NewUrl, tmp_path: Path, capsys: Capture
-) -> None:
-    url = made(new_url("sqlite"), SILENT)
-    status, text = new(url, tmp_path, "--stay", "Sx", "--patient", "mx")
-    assert status == 1
-    assert "Encounter.status" in capsys.readouterr().err
-    mapping = yaml.safe_load(text)
-    assert mapping["encounter"]["fields"] == {
-        "id": {"from": "nr"},
-        # Without another number the key is the number, with a mark.
-        "visit_number": {"from": "nr"},
-        "start": {"from": "w", "at": "00:00"},
+    assert {slot: value["from"] for slot, value in fields.items()} == {
+        **{"id": "id", "patient_id": "subject", "organization_id": "hospital"},
+        **{"status": "status", "start": "start", "end": "end"},
     }
-    assert mapping["encounter"]["search"] == ["_id", "date", "identifier"]
-    assert re.search(r"start: .*# \? by its type", text)
-    assert re.search(r"visit_number: .*# \? no column holds another number", text)
-    assert "# ? patient_id: which column? q, z" in text
-    assert "# status: {from: …, codes: status_sx}" in text
-    assert "# ? no key is declared" in text
-    # The line of a candidate is the field once its column is chosen.
-    file = tmp_path / "new.yaml"
-    for slot, column in (("status", "z"), ("patient_id", "q")):
-        text = re.sub(rf"# ({slot}: {{from: )…", rf"\1{column}", text)
-    text = text.replace("\nencounter:", "\ncodes: {status_sx: {table: {}}}\nencounter:")
-    file.write_text(text, "utf-8")
-    assert errors(file) == []
+    assert mapping["organization"]["fields"]["name"] == {"from": "name"}
+    # The second table of patients is joined by its key; a mother replaces nobody.
+    patient = mapping["patient"]["fields"]
+    assert {slot: value["from"] for slot, value in patient.items()} == {
+        **{"id": "id", "gender": "gender", "birth_date": "birth_date"}
+    }
+    assert "LEFT JOIN person p1 ON p1.id = p.person" in mapping["patient"]["rows"]
+    # A declared key has no question; what a name says of time has one.
+    marked = set(re.findall(r"(?m)^    (\w+): .*# \?", text.partition("\npatient:")[0]))
+    assert marked == {"start", "end"}
+    monkeypatch.setenv("PAS_URL", url)
+    assert unmarked_errors(tmp_path / "new.yaml") == []
+
+
+def test_codes_and_sentinels_are_counted_and_nothing_of_people_is_written(
+    kind: str, plain: Callable[[str], str], tmp_path: Path
+) -> None:
+    text = new(plain(kind), tmp_path, *TABLES)
+    lines = {
+        name: line
+        for line in text.splitlines()
+        for name in re.findall(r"\{from: (\w+)", line)[:1]
+    }
+    assert "done (34), planned (6)" in lines["status"]
+    assert "# table: {done: …, planned: …}" in text
+    assert "9999-12-31 00:00:00" in lines["end"]
+    assert "# ?" in lines["end"]
+    assert "NULL (5)" in lines["note"]
+    assert "'' (35)" in lines["note"]
+    # A value that few rows have may be anybody's, and so may a text with a blank.
+    assert "HC (37), 3 more" in lines["kind"]
+    assert "3 different texts" in lines["doctor"]
+    assert "Canary" not in text
+
+
+@pytest.mark.parametrize("kind", ["postgresql", *SERVERS, "sqlite"])
+def test_keys_that_are_called_uuid_are_keys(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    type_ = "UUID" if kind == "postgresql" else "CHAR(36)"
+    url = new_url(kind)
+    create(
+        url,
+        kind,
+        f"CREATE TABLE people (people_uuid {type_} PRIMARY KEY);\n"
+        f"CREATE TABLE visits (visit_uuid {type_} PRIMARY KEY, people_uuid {type_},"
+        " FOREIGN KEY (people_uuid) REFERENCES people (people_uuid))",
+    )
+    text = new(url, tmp_path, "--stay", "visits", "--patient", "people")
+    mapping, end = yaml.safe_load(text), "_text" if kind == "postgresql" else ""
+    assert mapping["encounter"]["fields"]["patient_id"] == {"from": f"people_uuid{end}"}
+    assert mapping["patient"]["fields"]["id"] == {"from": f"people_uuid{end}"}
+    rows = mapping["encounter"]["rows"]
+    assert ("CAST(v.people_uuid AS VARCHAR(36))" in rows) is (kind == "postgresql")
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_zero_dates_are_counted(kind: str, new_url: NewUrl, tmp_path: Path) -> None:
+    url, zero = new_url(kind), "0000-00-00 00:00:00"
+    create(url, kind, "CREATE TABLE stays (id INTEGER PRIMARY KEY, start DATETIME)")
+    insert(url, "stays", [{"id": n, "start": zero} for n in range(1, 8)])
+    text = new(url, tmp_path, "--stay", "stays")
+    (line,) = [line for line in text.splitlines() if " start: {" in line]
+    assert f'"{zero}" (7)' in line
+    assert "# ?" in line
+
+
+SILENT = """
+CREATE TABLE mx (k INTEGER, b VARCHAR(20), "Odd Name" VARCHAR(10));
+CREATE TABLE sx (house INTEGER, nr INTEGER, z VARCHAR(4), PRIMARY KEY (house, nr))
+"""
+
+
+def test_a_required_slot_that_nothing_fills_serves_nothing(
+    kind: str, new_url: NewUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_url(kind)
+    create(url, kind, SILENT)
+    insert(url, "sx", [{"house": 1, "nr": n, "z": "a"} for n in range(3)])
+    text = new(url, tmp_path, "--stay", "SX", "--patient", "mx")
+    mapping = yaml.safe_load(text)
+    assert mapping["encounter"]["fields"].keys() == {"id", "patient_id", "status"}
+    for slot in ("id", "patient_id", "status"):
+        assert f"NULL AS open_{slot}" in mapping["encounter"]["rows"]
+    assert '# …: {from: "Odd Name"}' in text
+    monkeypatch.setenv("PAS_URL", url)
+    assert is_fine(tmp_path / "new.yaml")
+    assert unmarked_errors(tmp_path / "new.yaml") == []
+
+
+def test_a_key_that_leads_elsewhere_fills_nothing(
+    new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url("sqlite")
+    create(
+        url,
+        "sqlite",
+        "CREATE TABLE party (id INTEGER PRIMARY KEY);\n"
+        "CREATE TABLE p (id INTEGER PRIMARY KEY, replaced_by INTEGER REFERENCES party (id));\n"
+        "CREATE TABLE q (id INTEGER PRIMARY KEY, replaced_by INTEGER REFERENCES q (id))",
+    )
+    text = new(url, tmp_path, "--stay", "party", "--patient", "p")
+    assert "# …: {from: replaced_by}" in text
+    text = new(url, tmp_path, "--stay", "party", "--patient", "q")
+    assert "replaced_by: {from: replaced_by}  # INTEGER" in text
+
+
+def test_two_keys_to_patients_are_a_question(new_url: NewUrl, tmp_path: Path) -> None:
+    url = new_url("sqlite")
+    create(
+        url,
+        "sqlite",
+        "CREATE TABLE p (id INTEGER PRIMARY KEY);\nCREATE TABLE s (id INTEGER PRIMARY KEY,"
+        " child INTEGER REFERENCES p (id), guardian INTEGER REFERENCES p (id))",
+    )
+    text = new(url, tmp_path, "--stay", "s", "--patient", "p")
+    assert re.search(r"patient_id: {from: child}  # \? .*guardian", text)
+
+
+def test_a_table_that_no_key_joins_is_a_question(
+    plain: Callable[[str], str], tmp_path: Path
+) -> None:
+    options = ("--stay", "encounter", "--patient", "patient", "--patient", "encounter")
+    text = new(plain("sqlite"), tmp_path, *options)
+    patient = text.partition("\npatient:")[2]
+    # A patient has many stays.
+    assert re.search(r"# \? .*patient and encounter", patient)
+    assert "JOIN" not in yaml.safe_load(text)["patient"]["rows"]
 
 
 def test_several_tables_of_stays_are_sources(
-    url: str, tmp_path: Path, new_url: NewUrl
+    plain: Callable[[str], str], tmp_path: Path
 ) -> None:
-    _, text = new(url, tmp_path, "--stay", "encounter", "--stay", "phone")
+    text = new(plain("sqlite"), tmp_path, "--stay", "encounter", "--stay", "person")
     sources = yaml.safe_load(text)["encounter"]["sources"]
-    assert [source["prefix"] for source in sources] == ["enc1-", "pho2-"]
-    assert "FROM phone p" in sources[1]["rows"]
-
-
-def test_persons_are_joined_to_patients(new_url: NewUrl, tmp_path: Path) -> None:
-    text = PLAIN.replace("merged INTEGER REFERENCES patient (id)", "person INTEGER")
-    text = text.replace("surname", "house")
-    person = (
-        "CREATE TABLE person (id INTEGER PRIMARY KEY, family VARCHAR(20), {many});\n"
-    )
-    text = text.replace("person INTEGER", "person INTEGER REFERENCES person (id)")
-    url = made(new_url("sqlite"), person + text)
-    _, text = new(url, tmp_path, "--patient", "patient", "--patient", "person")
-    rows = yaml.safe_load(text)["patient"]["rows"]
-    assert re.search(r"LEFT JOIN person (p\d) ON \1.id = p.person", rows)
-    assert "family AS person_family" in rows
-    _, text = new(url, tmp_path, "--patient", "patient", "--patient", "unit")
-    assert "no key leads to unit" in text
+    assert [source["prefix"] for source in sources] == ["enc1-", "per2-"]
+    assert "FROM person p" in sources[1]["rows"]
 
 
 def test_tables_of_another_schema(
@@ -226,27 +327,58 @@ def test_tables_of_another_schema(
 ) -> None:
     url = new_url("postgresql")
     for name in ("pas", "north"):
-        _run(url, f"CREATE SCHEMA {name}")
-        _run(url, f"CREATE TABLE {name}.stays (id INTEGER PRIMARY KEY)")
+        create(url, "postgresql", f"CREATE SCHEMA {name}")
+        create(url, "postgresql", f"CREATE TABLE {name}.stays (id INTEGER PRIMARY KEY)")
     assert main(["mapping", "new", "--from", url]) == 2
     assert "north, pas" in capsys.readouterr().err
-    _, text = new(url, tmp_path, "--schema", "pas", "--stay", "pas.stays")
+    text = new(url, tmp_path, "--schema", "pas", "--stay", "pas.stays")
     assert "FROM pas.stays s" in text
 
 
-def _run(url: str, statement: str) -> None:
-    engine = writing(url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql(statement)
-    engine.dispose()
+def test_what_stands_in_a_comment_stays_there(new_url: NewUrl, tmp_path: Path) -> None:
+    url = new_url("sqlite")
+    create(url, "sqlite", "CREATE TABLE s (id INTEGER PRIMARY KEY, k VARCHAR(40))")
+    hostile = "a\nsource:\u2028 {kind: x}"
+    insert(url, "s", [{"id": n, "k": hostile if n % 2 else "b"} for n in range(20)])
+    mapping = yaml.safe_load(new(url, tmp_path, "--stay", "s"))
+    assert mapping["source"] == {"kind": "sql", "url": {"env": "PAS_URL"}}
 
 
-def test_it_prints_the_file_or_json(url: str, tmp_path: Path, capsys: Capture) -> None:
-    _, text = new(url, tmp_path)
-    capsys.readouterr()
-    assert main(["mapping", "new", "--from", url]) == 0
-    assert capsys.readouterr().out == text
+# ------------------------------------------------------------------ without options
+
+
+def test_without_options_the_tables_are_listed(
+    kind: str, plain: Callable[[str], str], tmp_path: Path, capsys: Capture
+) -> None:
+    url, file = plain(kind), tmp_path / "new.yaml"
+    assert main(["mapping", "new", "--from", url, "--out", str(file)]) == 0
+    assert not file.exists()
+    out, err = capsys.readouterr()
+    lines = [re.split(r"\s{2,}", line) for line in out.splitlines()]
+    assert ["encounter", str(STAYS), "id", "organization, patient"] in lines
+    assert ["organization", "1", "id", "-"] in lines
+    assert "counted" in out
+    assert all(option in err for option in ("--stay", "--patient", "--organization"))
     assert main(["mapping", "new", "--json", "--from", url]) == 0
+    tables = {t["name"]: t for t in json.loads(capsys.readouterr().out)["tables"]}
+    assert tables["patient"]["rows"] == STAYS
+    assert {"columns": ["person"], "table": "person", "referred": ["id"]} in (
+        tables["patient"]["foreign_keys"]
+    )
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def test_it_prints_the_file_or_json(
+    plain: Callable[[str], str], tmp_path: Path, capsys: Capture
+) -> None:
+    url = plain("sqlite")
+    text = new(url, tmp_path, *TABLES)
+    capsys.readouterr()
+    assert main(["mapping", "new", "--from", url, *TABLES]) == 0
+    assert capsys.readouterr().out == text
+    assert main(["mapping", "new", "--json", "--from", url, *TABLES]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["file"], printed["mapping"], printed["warnings"]) == ("", text, [])
     lines = text.splitlines()
@@ -256,30 +388,32 @@ def test_it_prints_the_file_or_json(url: str, tmp_path: Path, capsys: Capture) -
 
 
 def test_the_address_is_written_nowhere(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plain: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    url = plain("sqlite")
     monkeypatch.setenv("HIS_URL", url)
-    _, text = new("env:HIS_URL", tmp_path)
+    text = new("env:HIS_URL", tmp_path, *TABLES)
     assert "url: {env: HIS_URL}" in text
     assert url.removeprefix("sqlite:///") not in text
 
 
 def test_the_database_and_an_existing_file_are_left_alone(
-    url: str, tmp_path: Path
+    plain: Callable[[str], str], tmp_path: Path
 ) -> None:
+    url = plain("sqlite")
     database = Path(url.removeprefix("sqlite:///"))
     before = database.read_bytes()
-    _, text = new(url, tmp_path)
+    text = new(url, tmp_path, *TABLES)
     assert database.read_bytes() == before
     again = ["mapping", "new", "--from", url, "--out", str(tmp_path / "new.yaml")]
-    assert main([*again, "--stay", "phone"]) == 2
+    assert main([*again, "--stay", "person"]) == 2
     assert (tmp_path / "new.yaml").read_text("utf-8") == text
 
 
 def test_an_account_that_may_write_is_warned_of(
-    new_url: NewUrl, tmp_path: Path, capsys: Capture
+    plain: Callable[[str], str], tmp_path: Path, capsys: Capture
 ) -> None:
-    new(made(new_url("postgresql"), PLAIN, "postgresql"), tmp_path)
+    new(plain("postgresql"), tmp_path, *TABLES)
     assert "warning: this account may change tables" in capsys.readouterr().err
 
 
@@ -295,12 +429,14 @@ def test_an_account_that_may_write_is_warned_of(
         (["--from", "db2://secret@host/x"], "db2"),
         (["--from", "sqlite:////nowhere/x.sqlite"], "catalogue"),
         (["--from", "URL", "--stay", "encounters"], "'encounter'"),
-        (["--from", "URL", "--stay", "q"], "organization, patient, phone"),
+        (["--from", "URL", "--stay", "q"], "--stay, --patient"),
+        (["--from", "URL", "--patient", "patient"], "--stay TABLE"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(
-    options: list[str], says: str, url: str, capsys: Capture
+    options: list[str], says: str, plain: Callable[[str], str], capsys: Capture
 ) -> None:
+    url = plain("sqlite")
     arguments = [url if option == "URL" else option for option in options]
     assert main(["mapping", "new", *arguments]) == 2
     printed = capsys.readouterr()
@@ -309,77 +445,18 @@ def test_what_cannot_be_read_is_an_error(
     assert "secret" not in printed.err
 
 
-def test_a_database_without_a_table_of_stays_lists_its_tables(
-    new_url: NewUrl, capsys: Capture
-) -> None:
-    """The tables whose names say stay come first, as the example of the option."""
-    visits = "CREATE TABLE zz_visit (nr INTEGER);\n"
-    url = made(new_url("sqlite"), SILENT + visits)
-    assert main(["mapping", "new", "--from", url]) == 2
-    error = capsys.readouterr().err
-    assert "--stay zz_visit" in error
-    assert "zz_visit, mx, sx" in error
-
-
-def test_a_key_of_a_type_that_no_slot_takes_is_a_question(
-    new_url: NewUrl, tmp_path: Path
-) -> None:
-    url = new_url("postgresql")
-    engine = writing(url)
-    with engine.begin() as connection:
-        for table in ("encounter", "organization"):
-            columns = "id BYTEA PRIMARY KEY, name VARCHAR(20)"
-            connection.execute(sa.text(f"CREATE TABLE {table} ({columns})"))
-    engine.dispose()
-    _, text = new(url, tmp_path)
-    assert text.count("# ? id: which column?") == 2
-
-
-def test_a_table_whose_columns_fit_nothing_is_all_questions(
-    new_url: NewUrl, tmp_path: Path
-) -> None:
-    status, text = new(made(new_url("sqlite"), "CREATE TABLE stays (k BLOB)"), tmp_path)
-    assert status == 1
-    assert "SELECT *\n    FROM stays s" in text
-
-
-NAMED = """
-CREATE TABLE "Stays" ("Id" INTEGER PRIMARY KEY, "Patient-Id" INTEGER, "Visit Number" VARCHAR(9),
-  "The first start-time" {time}, "The last end-time" {time}, "Ward" INTEGER,
-  FOREIGN KEY ("Ward") REFERENCES "Ward 1" ("Id"));
-"""
-WARD = """
-CREATE TABLE "Ward 1" ("Id" INTEGER PRIMARY KEY, "Ward Code" VARCHAR(9));
-"""
-
-
-def test_names_of_any_form_are_quoted_whole(
-    kind: str, new_url: NewUrl, tmp_path: Path, capsys: Capture
-) -> None:
-    url, text = new_url(kind), WARD + NAMED
-    text = text.replace('"', "`") if kind in ("mariadb", "mysql") else text
-    new(made(url, text, kind), tmp_path, "--stay", "Stays")
-    capsys.readouterr()
-    file = tmp_path / "new.yaml"
-    rows = yaml.safe_load(file.read_text("utf-8"))["encounter"]["rows"]
-    engine = writing(url)
-    with engine.connect() as connection:
-        now = {"now": "2024-01-01 00:00:00"}
-        columns = connection.execute(sa.text(rows), now).keys()
-    engine.dispose()
-    fields = yaml.safe_load(file.read_text("utf-8"))["encounter"]["fields"]
-    assert {"id", "visit_number", "start", "end", "functional_unit"} <= fields.keys()
-    assert {each["from"] for each in fields.values()} == {*columns}
-
-
 def test_a_caller_says_what_to_do_next(
-    url: str, tmp_path: Path, capsys: Capture
+    plain: Callable[[str], str], tmp_path: Path, capsys: Capture
 ) -> None:
-    options = {"source": url, "out": tmp_path / "new.yaml", "as_json": False}
-    tables: dict[str, tuple[str, ...]] = dict.fromkeys(
-        ("stay", "patient", "organization", "schema"), ()
+    tables = {"stay": ("encounter",), "patient": (), "organization": (), "schema": ()}
+    out = tmp_path / "new.yaml"
+    run(
+        next_step="open the page",
+        source=plain("sqlite"),
+        out=out,
+        as_json=False,
+        **tables,
     )
-    run(next_step="open the page", **options, **tables)
     error = capsys.readouterr().err
     assert "next: open the page\n" in error
     assert "mapping check" not in error

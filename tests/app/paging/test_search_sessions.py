@@ -3,6 +3,7 @@
 import re
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +11,8 @@ from urllib.parse import urlencode
 import pytest
 import responses
 
+from adapters.contract import Adapter, SearchQuery, SourceBusyError
+from app.service import EXTENSION
 from tests.app.answers import body, messages, pages, parameters, raw, refused
 from tests.app.changing import NEWEST_FIRST, Changing
 from tests.hospital_sql import mapping_text
@@ -377,15 +380,73 @@ def slow(
     return serve(EDGES, tmp_path, redis_server.url, mapping=mapping)
 
 
-def test_a_count_over_budget_says_how_to_narrow_the_search(slow: Served) -> None:
-    """Decision 13: a page that is not full is not counted."""
+UNCOUNTED = ("information", "too-costly", None)
+
+
+def test_a_count_over_budget_never_costs_the_page(slow: Served) -> None:
+    """Decisions 13 and 34: a page that is not full is not counted."""
     bundle = slow.search("Encounter", {"date": "2024-05-01", "_count": "1"})
     assert (bundle["total"], ids(bundle), relations(bundle)) == (1, ["60"], ["self"])
-    for params in ({"_count": "1", "date": "2024-05"}, {"_summary": "count"}):
+    first = slow.search("Encounter", {"_count": "1", "date": "2024-05"})
+    assert len(ids(first)) == 1
+    second = slow.follow(first, "next")
+    assert ids(second) != ids(first)
+    for page in (first, second, slow.follow(first, "self")):
+        assert "total" not in page
+        assert messages(page) == [UNCOUNTED]
+    uncounted = slow.search("Encounter", {"_count": "1", "_total": "none"})
+    assert "total" not in uncounted
+    assert messages(uncounted) == []
+
+
+def test_a_client_that_insists_on_the_total_is_refused(slow: Served) -> None:
+    """Decision 34."""
+    for params in (
+        {"_count": "1", "date": "2024-05", "_total": "accurate"},
+        {"_summary": "count"},
+    ):
         answer = slow.post("Encounter/_search", params)
         text = refused(answer, 422, "too-costly")
         assert "patient" in text
         assert "date" in text
+    answer = slow.post("Encounter/_search", {"_total": "estimate"})
+    refused(answer, 412, "value", "_total")
+
+
+class WithoutSlot:
+    """An adapter whose slots for counts are all taken."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self.capabilities = adapter.capabilities
+        self.fingerprint = adapter.fingerprint
+        self.read, self.search = adapter.read, adapter.search
+        self.explain, self.check, self.close = (
+            adapter.explain,
+            adapter.check,
+            adapter.close,
+        )
+
+    def count(self, query: SearchQuery) -> int:
+        """Fail as a count does that waited for its turn."""
+        raise SourceBusyError("every connection for counts is in use")
+
+
+def test_a_count_without_a_slot_never_costs_the_page(served: Served) -> None:
+    """Decision 34."""
+    service = served.app.extensions[EXTENSION]
+    sessions = replace(service.sessions, adapter=WithoutSlot(service.sessions.adapter))
+    served.app.extensions[EXTENSION] = replace(service, sessions=sessions)
+    try:
+        page = served.search("Encounter", {"_count": "1"})
+        assert (len(ids(page)), "total" in page) == (1, False)
+        assert messages(page) == [UNCOUNTED]
+        for params in ({"_count": "1", "_total": "accurate"}, {"_summary": "count"}):
+            answer = served.post("Encounter/_search", params)
+            refused(answer, 503, "transient")
+            assert answer.headers["Retry-After"]
+    finally:
+        served.app.extensions[EXTENSION] = service
 
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])

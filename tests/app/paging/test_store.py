@@ -375,6 +375,15 @@ def test_the_fingerprint_of_an_unchanged_mapping_stays(tmp_path: Path) -> None:
     assert load_mapping(file, None).fingerprint == "07c1724294e042a0"
 
 
+def test_pages_are_stored_after_the_scripts_of_redis_were_flushed(
+    own: Changing, own_redis: RedisServer
+) -> None:
+    first = own.served.search("Encounter", {"_count": "3"})
+    own_redis.client().script_flush()
+    second = own.served.follow(first, "next")
+    assert own.served.follow(second, "self") == second
+
+
 def test_reads_and_searches_that_fit_one_page_go_on_without_redis(
     own: Changing, own_redis: RedisServer
 ) -> None:

@@ -43,6 +43,9 @@ def fill(name: str, url: str) -> None:
     rows_by_table = {"openemr": _openemr, "openmrs": _openmrs}[name](Random(1))
     with engine.begin() as connection:
         for statement in (HERE / f"{name}.sql").read_text("utf-8").split(";\n"):
+            if url.startswith("postgresql"):
+                statement = statement.replace(" datetime", " timestamp")
+                statement = statement.replace(" double", " double precision")
             if "CREATE" in statement:
                 connection.execute(sa.text(statement))
         for table, rows in rows_by_table.items():
@@ -191,117 +194,80 @@ def _openmrs(chance: Random) -> dict[str, Rows]:
 
 
 class Score(NamedTuple):
-    """How many slots of a key a draft has right, wrong and open; `silent` are wrong ones
-    without a mark on their line."""
+    """How the slots of a draft compare with a key.
+
+    A slot is right with one of the columns of the key, marked if its line has a question, and open
+    without a line of its own. `wrong` are the others: nothing says that they need an answer.
+    """
 
     right: int
+    marked: int
+    open: int
     wrong: tuple[str, ...]
-    open: tuple[str, ...]
-    silent: tuple[str, ...]
 
-    @property
-    def share(self) -> float:
-        """The share of slots that are right."""
-        return self.right / (self.right + len(self.wrong) + len(self.open))
+    def __str__(self) -> str:
+        slots = self.right + self.marked + self.open + len(self.wrong)
+        shares = {"right": self.right, "marked": self.marked, "open": self.open}
+        shares["wrong without a mark"] = len(self.wrong)
+        return ", ".join(f"{n / slots:.0%} {name}" for name, n in shares.items())
 
 
 def score(draft: str, key: dict[str, Any]) -> Score:
-    """Compare the slots of a draft with those of a key.
-
-    A slot of the key is right with one of its columns, and open without any. A slot that
-    the draft fills and the key does not have is wrong.
-    """
+    """Compare the slots of a draft with those of a key; one that the key lacks is wrong."""
     lines = draft.splitlines()
-    results: Counter[str] = Counter()
-    names: dict[str, list[str]] = {"wrong": [], "open": [], "silent": []}
-    slots: dict[str, list[tuple[str, int]]] = {}
-    for name, origin, line in _filled(draft):
-        slots.setdefault(name, []).append((origin, line))
+    filled = {name: (origin, line) for name, origin, line in _filled(draft)}
     expected = {
-        f"{s}.{n}": v for s, of in key.items() if s != "options" for n, v in of.items()
+        f"{section}.{slot}": [columns] if isinstance(columns, str) else columns
+        for section, slots in key.items()
+        if section != "options"
+        for slot, columns in slots.items()
     }
-    for name in sorted({*slots, *expected}):
-        columns = expected.get(name, [])
-        wanted = [columns] if isinstance(columns, str) else columns
-        if name not in slots:
-            names["open"].append(name)
-        elif any(origin in wanted for origin, _ in slots[name]):
-            results["right"] += 1
+    counts: Counter[str] = Counter()
+    wrong = []
+    for name in sorted({*filled, *expected}):
+        origin, line = filled.get(name, ("", 0))
+        if not origin:
+            counts["open"] += 1
+        elif origin in expected.get(name, ()):
+            counts["right"] += 1
+        elif "# ? " in lines[line]:
+            counts["marked"] += 1
         else:
-            names["wrong"].append(f"{name}: {slots[name][0][0]}")
-            marked = all("# ? " in lines[line] for _, line in slots[name])
-            names["silent"] += [] if marked else [name]
-    return Score(
-        results["right"], *(tuple(names[n]) for n in ("wrong", "open", "silent"))
-    )
+            wrong.append(f"{name}: {origin}")
+    return Score(counts["right"], counts["marked"], counts["open"], tuple(wrong))
 
 
 def _filled(draft: str) -> Iterator[tuple[str, str, int]]:
-    """Yield slot, table.column (or constant) and line of each field of a draft."""
-    for name, part in _parts(draft):
-        origins = _origins(dict(_entries(part))["rows"].value)
-        for slot, node in _entries(dict(_entries(part))["fields"]):
-            if isinstance(node, yaml.SequenceNode):
-                yield from _of_items(f"{name}.{slot}", node, origins)
-            else:
-                yield (f"{name}.{slot}", *_value(node, origins))
-
-
-def _of_items(
-    name: str, items: yaml.SequenceNode, origins: dict[str, str]
-) -> Iterator[tuple[str, str, int]]:
-    for item in items.value:
-        rows = dict(_entries(item)).get("rows")
-        inner = _origins(rows.value) if rows else origins
-        for slot, value in _entries(item):
-            if slot not in ("rows", "key", "type", "system", "use"):
-                yield (f"{name}.{slot}", *_value(value, inner))
-
-
-def _parts(draft: str) -> Iterator[tuple[str, Any]]:
-    """Yield the sections of a draft, of several sources each."""
+    """Yield slot, table.column and line of each field of a draft."""
     root = dict(_entries(yaml.compose(draft)))
     for section in ("encounter", "patient", "organization"):
-        if section in root:
-            sources = dict(_entries(root[section])).get("sources")
-            parts = sources.value if sources else [root[section]]
-            for at, part in enumerate(parts):
-                yield f"{section}[{at}]" if len(parts) > 1 else section, part
-
-
-def _value(node: Any, origins: dict[str, str]) -> tuple[str, int]:
-    line: int = node.start_mark.line
-    if isinstance(node, yaml.SequenceNode):
-        node = node.value[0]
-    if isinstance(node, yaml.ScalarNode):
-        return f"={node.value}", line
-    name = dict(_entries(node))["from"].value
-    return origins.get(name, name), line
+        if section not in root:
+            continue
+        sources = dict(_entries(root[section])).get("sources")
+        parts = sources.value if sources else [root[section]]
+        for number, part in enumerate(parts):
+            keys = dict(_entries(part))
+            name = f"{section}[{number}]" if len(parts) > 1 else section
+            for slot, node in _entries(keys["fields"]):
+                column = dict(_entries(node))["from"].value
+                origin = _origin(column, keys["rows"].value)
+                yield f"{name}.{slot}", origin, node.start_mark.line
 
 
 def _entries(node: Any) -> Iterator[tuple[str, Any]]:
     return ((key.value, value) for key, value in node.value)
 
 
-def _origins(rows: str) -> dict[str, str]:
-    """Return the table.column that each column of a SELECT comes from."""
-    words = rows.replace("`", "").replace('"', "").split()
+def _origin(column: str, rows: str) -> str:
+    """Return the table.column that a column of a SELECT comes from."""
+    plain = rows.replace("`", "").replace('"', "")
     tables = {
-        words[at + 2]: words[at + 1]
-        for at, word in enumerate(words)
-        if word in ("FROM", "JOIN")
+        alias: name for name, alias in re.findall(r"(?:FROM|JOIN) (\w+) (\w+)", plain)
     }
-    start = rows.replace("`", "").replace('"', "").partition("\nFROM")[0]
-    origins = {}
-    for line in start.removeprefix("SELECT ").split(",\n"):
-        column = line.strip()
-        is_plain = re.fullmatch(r"(\w+)\.(\w+)(?: AS (\w+))?", column)
-        if is_plain:
-            alias, own, name = is_plain.groups()
-            origins[name or own] = f"{tables[alias]}.{own}"
-        else:
-            zeros = re.match(r"(?:NULLIF|COALESCE)\((\w+)\.(\w+), ", column)
-            name = column.rpartition(" AS ")[2]
-            of = zeros and f"{tables[zeros[1]]}.{zeros[2]}"
-            origins[name] = of or "computed"
-    return origins
+    listed = re.findall(
+        r"(\w+)\.(\w+)(?: AS VARCHAR\(36\)\))?(?: AS (\w+))?[,\n]", plain
+    )
+    for alias, name, renamed in listed:
+        if column == (renamed or name):
+            return f"{tables[alias]}.{name}"
+    return f"{next(iter(tables.values()))}.{column}"

@@ -1,4 +1,4 @@
-"""Print how many slots of a draft of each hospital are right, wrong and open."""
+"""Print the shares of slots of a draft of each hospital that are right, marked, open and wrong."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,4 +12,4 @@ for name, key in hospitals.KEYS.items():
         hospitals.fill(name, url)
         main(["mapping", "new", "--from", url, "--out", str(file), *key["options"]])
         score = hospitals.score(file.read_text("utf-8"), key)
-    print(f"{name}: {score.right}/{len(score.wrong)}/{len(score.open)} {score}")
+    print(f"{name}: {score}")

@@ -1,0 +1,153 @@
+"""What the rows of a table hold: numbers of rows, of empty cells, of codes, of days that are none.
+
+Values are read only of columns that hold codes: few different, short texts or numbers, each in
+several rows. What may identify people is counted at most.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from adapters.contract import SourceDataError, SourceTimedOutError
+from adapters.mapping.values import as_text
+from adapters.sql.engine import Database
+from toolkit.catalogue import Holds, Table, TableColumn
+
+MOST_ROWS = 100_000
+"""Rows are counted up to this number, and codes in so many, the newest by primary key."""
+
+MOST_CODES = 60
+"""A column with more different values holds no codes."""
+
+MOST_PATIENT_CODES = 12
+"""In a table of patients more different values may be names."""
+
+_LONGEST_CODE = 40
+_CUT = 200  # Longer than a code, for blanks at the end do not count.
+_FEWEST = 5  # A value that fewer rows have may be about one person.
+_MOST_DAYS = 3
+_FIRST, _FAR = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
+
+_CODED = frozenset({Holds.TEXT, Holds.INTEGER, Holds.FLAG})
+_TYPES: Mapping[Holds, sa.types.TypeEngine[Any]] = {
+    **{Holds.TEXT: sa.String(), Holds.DATE: sa.Date()},
+    **dict.fromkeys((Holds.LOCAL_TIME, Holds.INSTANT), sa.DateTime()),
+}
+TIMES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value, and how many rows have it."""
+
+    text: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What counts say of a column; `rare` is how many values are not named.
+
+    `nulls` and `blanks` are rows with NULL and with an empty text, `codes` its values if they
+    are codes, `far` days before 1800 or after 2199, which often stand for none.
+    """
+
+    nulls: int = 0
+    blanks: int = 0
+    different: int = 0
+    codes: Sequence[ValueCount] = ()
+    far: Sequence[ValueCount] = ()
+    rare: int = 0
+
+
+def count_rows(database: Database, table: Table) -> int | None:
+    """Return how many rows a table has, MOST_ROWS + 1 for more, None if it takes too long."""
+    some = sa.select(sa.literal(1).label("one")).select_from(_clause(table))
+    some = some.limit(MOST_ROWS + 1)
+    rows = _fetch(database, sa.select(sa.func.count()).select_from(some.subquery()))
+    return rows[0][0] if rows else None
+
+
+def count_contents(
+    database: Database, table: Table, column: TableColumn, most_codes: int
+) -> Contents:
+    """Return what counts say of a column, nothing where the database takes too long.
+
+    `most_codes` is 0 for a column whose values must not be read.
+    """
+    rows, cell = _newest(table, column)
+    if column.holds in TIMES:
+        return _of_times(database, rows, cell)
+    figures: list[Any] = [sa.func.count(), sa.func.count(cell)]
+    if column.holds is Holds.TEXT:
+        text = sa.func.rtrim(sa.cast(cell, sa.String(_CUT)))
+        # Codes that differ in case are two, whatever the collation says.
+        cell = database.dialect.exact(text)
+        figures.append(sa.func.sum(sa.case((text == "", 1), else_=0)))
+        figures.append(sa.func.max(sa.func.char_length(text)))
+    if column.holds in _CODED:
+        figures.append(sa.func.count(cell.distinct()))
+    counted = _fetch(database, sa.select(*figures).select_from(rows))
+    if not counted:
+        return Contents()
+    every, filled, *more = counted[0]
+    blanks, longest = more[:2] if column.holds is Holds.TEXT else (0, 0)
+    different = more[-1] if more else 0
+    contents = Contents(every - filled, blanks or 0, different=different)
+    if (longest or 0) > _LONGEST_CODE or not 0 < different <= most_codes:
+        return contents
+    number = sa.func.count()
+    common = sa.select(cell, number).select_from(rows).group_by(cell)
+    counts = _fetch(database, common.having(number >= _FEWEST))
+    codes = _sorted([(as_text(v), n) for v, n in counts if v is not None])
+    # An empty text is no code.
+    codes = [code for code in codes if code.text]
+    rare = different - len(codes) - (1 if blanks else 0)
+    return replace(contents, codes=codes, rare=rare)
+
+
+def _of_times(
+    database: Database, rows: sa.Subquery, cell: sa.ColumnElement[Any]
+) -> Contents:
+    """Return how many days are far away; as texts, for some are none that Python has."""
+    text = sa.cast(cell, sa.String(30))
+    is_far = sa.or_(cell < _FIRST, cell >= _FAR)
+    far = sa.select(text, sa.func.count()).select_from(rows).where(is_far)
+    counts = _fetch(database, far.group_by(text))
+    days = _sorted([(str(v), n) for v, n in counts if n >= _FEWEST])
+    count = sa.select(sa.func.count()).select_from(rows).where(cell.is_(None))
+    nulls = _fetch(database, count)
+    missing = nulls[0][0] if nulls else 0
+    return Contents(missing, far=days[:_MOST_DAYS], rare=len(counts) - len(days))
+
+
+def _newest(
+    table: Table, column: TableColumn
+) -> tuple[sa.Subquery, sa.ColumnElement[Any]]:
+    """Return the newest rows of a table by primary key, and a column of theirs."""
+    type_ = _TYPES.get(column.holds)
+    cell: sa.ColumnClause[Any] = sa.column(column.name, type_)
+    newest: list[Any] = [sa.column(name).desc() for name in table.primary_key]
+    select = sa.select(cell).select_from(_clause(table)).order_by(*newest)
+    rows = select.limit(MOST_ROWS).subquery()
+    return rows, rows.c[column.name]
+
+
+def _sorted(counts: Sequence[tuple[str, int]]) -> list[ValueCount]:
+    """Return values with their rows, the commonest first."""
+    ordered = sorted(counts, key=lambda count: (-count[1], count[0]))
+    return [ValueCount(text, rows) for text, rows in ordered]
+
+
+def _clause(table: Table) -> sa.TableClause:
+    return sa.table(table.bare, schema=table.schema)
+
+
+def _fetch(database: Database, select: sa.Executable) -> Sequence[Any]:
+    try:
+        return database.fetch(select)
+    except (SourceTimedOutError, SourceDataError):
+        return ()

@@ -1,0 +1,319 @@
+"""Which column fills which slot of a first mapping: by declared keys and by exact names.
+
+A slot is filled by a declared foreign key, a primary key, or a column with exactly its name
+and a fitting type. A required slot that none of these fills gets NULL, so that the file loads
+and no row is served before somebody has answered.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from adapters.contract import ResourceType
+from adapters.mapping.slots import REFERS, REQUIRED, SLOTS, Kind, Slot, named_slots
+from adapters.sql.engine import Database
+from toolkit.catalogue import ForeignKey, Holds, Table, TableColumn
+from toolkit.contents import (
+    MOST_CODES,
+    MOST_PATIENT_CODES,
+    TIMES,
+    Contents,
+    count_contents,
+)
+
+STAY, PATIENT, ORGANIZATION = ResourceType
+
+Tables = Mapping[ResourceType, Sequence[Table]]
+"""By resource type its tables: of stays each is a source, of others the rest joins the first."""
+
+_IDS = frozenset({Holds.TEXT, Holds.INTEGER, Holds.UUID})
+_CODES = frozenset({Holds.TEXT, Holds.INTEGER})
+_TEXTS = frozenset({Holds.TEXT})
+_FITTING = {
+    Kind.ID: _IDS,
+    Kind.EXACT: _IDS | {Holds.NUMBER},
+    Kind.CODE: _CODES,
+    Kind.FLAG: _CODES | {Holds.FLAG},
+    Kind.TIME: TIMES,
+    Kind.DATE: TIMES,
+    Kind.TEXT: _TEXTS,
+    Kind.PARTS: _TEXTS,
+}
+"""What a column may hold to fill a slot of a kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedColumn:
+    """A column of a section's tables, its `name` in the SELECT, and what its rows hold.
+
+    `listed` is what the SELECT lists for it, "" where `*` covers it or its table is not joined.
+    `refers` is the column that a declared key leads to.
+    """
+
+    table: Table
+    source: TableColumn
+    name: str
+    listed: str
+    is_joined: bool
+    contents: Contents
+    refers: str
+
+    @property
+    def is_primary_key(self) -> bool:
+        """Whether it is the primary key of its table, or part of it."""
+        return self.source.name in self.table.primary_key
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A slot with its column, None if it is required and none is known; `questions` are open."""
+
+    slot: Slot
+    column: SelectedColumn | None
+    questions: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section or source of a first mapping.
+
+    `tables` are the FROM and JOIN lines of its SELECT, `open` the slots without a column,
+    `questions` what is open about all rows.
+    """
+
+    kind: ResourceType
+    alias: str
+    columns: Sequence[SelectedColumn]
+    tables: Sequence[str]
+    fields: Sequence[Field]
+    open: Sequence[str]
+    questions: Sequence[str]
+
+    @property
+    def table(self) -> Table:
+        """The table of its ids."""
+        return self.columns[0].table
+
+
+def read_sections(database: Database, tables: Tables) -> Sequence[Section]:
+    """Return the sections of the tables that the author named."""
+    return [
+        _SectionReader(database, tables, kind, joined).read()
+        for kind, of_kind in tables.items()
+        for joined in ([[table] for table in of_kind] if kind is STAY else [of_kind])
+        if joined
+    ]
+
+
+class _SectionReader:
+    """Reads a section from its tables, of which the first has the ids."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        kind: ResourceType,
+        joined: Sequence[Table],
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._kind = kind
+        self._joined = joined
+
+    def read(self) -> Section:
+        """Return the section."""
+        first = self._joined[0]
+        alias = _letter(first)
+        columns, tables, questions = list[SelectedColumn](), list[str](), list[str]()
+        for number, table in enumerate(self._joined):
+            own = f"{_letter(table)}{number}" if number else alias
+            condition = self._join(table, alias, own) if number else ""
+            if not number:
+                tables.append(f"FROM {table.written} {own}")
+            elif condition:
+                tables.append(f"LEFT JOIN {table.written} {own} ON {condition}")
+            else:
+                names = f"{first.name} and {table.name}"
+                questions.append(f"not one declared key joins {names}: write the JOIN")
+            is_joined = not number or bool(condition)
+            columns += self._columns(table, own, columns, is_joined=is_joined)
+        usable = [column for column in columns if column.is_joined]
+        slots = [s for s in SLOTS[self._kind] if s.kind is not Kind.SYSTEM]
+        fields = [field for slot in slots if (field := self._field(slot, usable))]
+        filled = {field.slot.name for field in fields}
+        return Section(
+            kind=self._kind,
+            alias=alias,
+            columns=columns,
+            tables=tables,
+            fields=fields,
+            open=[slot.name for slot in slots if slot.name not in filled],
+            questions=questions,
+        )
+
+    def _join(self, table: Table, first_alias: str, alias: str) -> str:
+        """Return the condition that joins at most one row of a table, "" if no key says it."""
+        first, conditions = self._joined[0], list[str]()
+        for key in (k for k in first.foreign_keys if len(k.columns) == 1):
+            if key.table == table.name:
+                own = first.by_name[key.columns[0]].written
+                other = table.by_name[key.referred[0]].written
+                conditions.append(f"{alias}.{other} = {first_alias}.{own}")
+        for key in (k for k in table.foreign_keys if table.is_unique(k.columns[0])):
+            if key.table == first.name:
+                own = table.by_name[key.columns[0]].written
+                other = first.by_name[key.referred[0]].written
+                conditions.append(f"{alias}.{own} = {first_alias}.{other}")
+        return conditions[0] if len(conditions) == 1 else ""
+
+    def _columns(
+        self,
+        table: Table,
+        alias: str,
+        earlier: Sequence[SelectedColumn],
+        *,
+        is_joined: bool,
+    ) -> list[SelectedColumn]:
+        """Return the columns of a table, renamed where an earlier table has the same name."""
+        taken = {column.name.lower() for column in earlier}
+        keys = {k.columns[0]: k for k in table.foreign_keys if len(k.columns) == 1}
+        columns = []
+        for source in table.columns:
+            name, listed = source.name, f"{alias}.{source.written}"
+            if name.lower() in taken:
+                name = re.sub(r"\W", "_", f"{table.bare}_{name}").lower()
+                listed = f"{listed} AS {name}"
+            elif not earlier:
+                listed = ""
+            if source.holds is Holds.UUID:
+                # A FHIR id is a text.
+                name = re.sub(r"\W", "_", f"{name}_text").lower()
+                listed = f"CAST({alias}.{source.written} AS VARCHAR(36)) AS {name}"
+            key = keys.get(source.name)
+            most = self._most_codes(table, source, key)
+            columns.append(
+                SelectedColumn(
+                    table=table,
+                    source=source,
+                    name=name,
+                    listed=listed if is_joined else "",
+                    is_joined=is_joined,
+                    contents=count_contents(self._database, table, source, most),
+                    refers=f"{key.table}.{key.referred[0]}" if key else "",
+                )
+            )
+        return columns
+
+    def _most_codes(
+        self, table: Table, column: TableColumn, key: ForeignKey | None
+    ) -> int:
+        """Return how many values may be codes, 0 where they may identify a person."""
+        personal = {slot.name for _, slot in named_slots(self._kind) if slot.personal}
+        is_personal = column.name.lower() in personal or table.is_unique(column.name)
+        if key:
+            patients = [table.name for table in self._tables.get(PATIENT, ())]
+            is_personal |= key.table in patients or column.holds is Holds.TEXT
+        if is_personal:
+            return 0
+        return MOST_PATIENT_CODES if self._kind is PATIENT else MOST_CODES
+
+    def _field(self, slot: Slot, columns: Sequence[SelectedColumn]) -> Field | None:
+        """Return a slot with its column, None where nothing declared or named fills it."""
+        fitting = [c for c in columns if c.source.holds in _FITTING[slot.kind]]
+        names = [column.source.name.lower() for column in fitting]
+        named = fitting[names.index(slot.name)] if slot.name in names else None
+        column, question = named, ""
+        if slot.name == "id":
+            column, question = self._id(fitting, named)
+        elif slot.name in REFERS:
+            column, question = self._reference(slot, fitting, named)
+        if column:
+            doubts = (question, *self._doubts(slot, column))
+            return Field(slot, column, list(filter(None, doubts)))
+        if slot.name in REQUIRED[self._kind]:
+            return Field(slot, None, [question or "which column is it?"])
+        return None
+
+    def _id(
+        self, fitting: Sequence[SelectedColumn], named: SelectedColumn | None
+    ) -> tuple[SelectedColumn | None, str]:
+        """Return the column of the id: what declared keys refer to, else the primary key."""
+        table = self._joined[0]
+        own = [column for column in fitting if column.table == table]
+        referred = _referred(self._tables, table)
+        if self._kind is not STAY and len(referred) == 1:
+            return next((c for c in own if c.source.name in referred), None), ""
+        question = ""
+        if self._kind is not STAY:
+            question = "no declared key refers to it: is it what stays refer to?"
+        if len(table.primary_key) == 1:
+            return next((c for c in own if c.is_primary_key), None), question
+        if table.primary_key:
+            names = ", ".join(table.primary_key)
+            return None, f"the primary key is ({names}): make one text of it"
+        return named, "no primary key is declared: is it different in all rows?"
+
+    def _reference(
+        self,
+        slot: Slot,
+        fitting: Sequence[SelectedColumn],
+        named: SelectedColumn | None,
+    ) -> tuple[SelectedColumn | None, str]:
+        """Return the column that a declared key leads from, else the one with the slot's name.
+
+        A key to the table itself may mean anything: the mother of a patient.
+        """
+        kind, leading = REFERS[slot.name], list[SelectedColumn]()
+        for table in self._tables.get(kind, ())[:1]:
+            ids = {f"{table.name}.{id}" for id in _id_names(self._tables, table)}
+            leading = [column for column in fitting if column.refers in ids]
+        if named in leading:
+            return named, ""
+        if len(leading) == 1 and kind is not self._kind:
+            return leading[0], ""
+        if leading and slot.name in REQUIRED[self._kind]:
+            others = ", ".join(column.name for column in leading[1:])
+            return leading[0], f"or is it {others}?"
+        # A declared key that leads elsewhere says that it is no such id.
+        if named and not named.refers:
+            return named, "no key is declared: is it the id there?"
+        return None, ""
+
+    def _doubts(self, slot: Slot, column: SelectedColumn) -> Iterator[str]:
+        """Yield what the author must decide about a column that fills a slot."""
+        contents = column.contents
+        if slot.kind is Kind.TIME and column.source.holds is Holds.DATE:
+            yield "at which time of day?"
+        if slot.kind is Kind.TIME and column.source.holds is Holds.LOCAL_TIME:
+            yield "by whose clock?"
+        if contents.far:
+            days = ", ".join(f'"{day.text}"' for day in contents.far)
+            yield f"no value? Then absent: [{days}]"
+        elif slot.kind in (Kind.TIME, Kind.DATE) and contents.rare:
+            yield "some days are before 1800 or after 2199"
+        if slot.name in REQUIRED[self._kind] and contents.nulls + contents.blanks:
+            yield "it is empty in some rows, which cannot be served"
+        if slot.kind is Kind.ID and column.source.holds is Holds.TEXT:
+            yield "is every value a FHIR id (letters, digits, - and .)?"
+
+
+def _referred(tables: Tables, table: Table) -> set[str]:
+    """Return the columns of a table that declared keys of the other sections refer to."""
+    return {
+        key.referred[0]
+        for of_kind in tables.values()
+        for other in of_kind
+        for key in other.foreign_keys
+        if other != table and key.table == table.name and len(key.columns) == 1
+    }
+
+
+def _id_names(tables: Tables, table: Table) -> set[str]:
+    """Return the column of a table that is its section's id."""
+    referred = _referred(tables, table)
+    return referred if len(referred) == 1 else {*table.primary_key}
+
+
+def _letter(table: Table) -> str:
+    """Return the first letter of a table, its short name in a SELECT."""
+    return re.sub(r"[^a-z]", "", table.bare.lower())[:1] or "t"
