@@ -6,7 +6,7 @@ ValueError with a rule for the integrator, which quotes no value.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -14,7 +14,7 @@ from functools import cache, lru_cache, partial
 from zoneinfo import ZoneInfo, available_timezones
 
 from adapters.mapping.model import Never, TimeRule, Twice
-from adapters.mapping.values import as_text
+from adapters.mapping.values import Memo, as_text
 
 FIRST_TIME = datetime.min  # noqa: DTZ901 (a local value, as sources have them)
 LAST_TIME = datetime.max  # noqa: DTZ901
@@ -24,7 +24,6 @@ _TICK = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
 _DAY = timedelta(days=1)
 _LAST_DAY = date.max.toordinal()
-_MOST_DAYS = 1 << 16
 _DIRECTIVE = re.compile("%(:z|.)", re.DOTALL)
 _DIRECTIVES = frozenset("YymdbBjHIMSfpz%")
 _SORTABLE = re.compile(
@@ -43,27 +42,17 @@ def to_instant(value: object, rule: TimeRule) -> datetime:
     reads. An offset that is not whole minutes, as before 1911, is written in UTC.
     Raises ValueError with a rule that quotes no value.
     """
-    return instants(rule)(value)
-
-
-def instants(rule: TimeRule) -> Callable[[object], datetime]:
-    """Return `to_instant` of one rule; a local time far from a clock change is one sum."""
-    bases = day_bases(rule.zone, rule.written)
-
-    def instant(value: object) -> datetime:
-        if type(value) is datetime and value.tzinfo is None:
-            base = bases(value.toordinal())
-            if base is not None:
-                return base + (value - ORIGIN)
-        read = read_value(value, rule)
-        try:
-            if read.tzinfo is None:
-                read = placed(read, rule)
-            return rewritten(read, rule.written)
-        except OverflowError as error:
-            raise ValueError(_OUTSIDE) from error
-
-    return instant
+    if type(value) is datetime and value.tzinfo is None:
+        base = day_bases(rule.zone, rule.written)[value.toordinal()]
+        if base is not None:
+            return base + (value - ORIGIN)
+    read = read_value(value, rule)
+    try:
+        if read.tzinfo is None:
+            read = placed(read, rule)
+        return rewritten(read, rule.written)
+    except OverflowError as error:
+        raise ValueError(_OUTSIDE) from error
 
 
 def read_value(value: object, rule: TimeRule) -> datetime:
@@ -209,6 +198,17 @@ def _timezone(offset: timedelta) -> timezone:
     return timezone(offset)
 
 
+@lru_cache
+def day_bases(zone: ZoneInfo, written: ZoneInfo) -> Mapping[int, datetime | None]:
+    """Return ORIGIN by the offset of each day, by the day's ordinal.
+
+    A local time of the day is as far from it as from ORIGIN: adding that difference is
+    nine times faster than `replace` and `astimezone`. None if the offset changes that day.
+    All times share it that are read by one zone and written by another.
+    """
+    return Memo(partial(_base, zone, written), most=1 << 16)
+
+
 def _base(zone: ZoneInfo, written: ZoneInfo, ordinal: int) -> datetime | None:
     if not 2 < ordinal < _LAST_DAY - 2:
         return None
@@ -221,17 +221,6 @@ def _base(zone: ZoneInfo, written: ZoneInfo, ordinal: int) -> datetime | None:
         _offset(wall.replace(tzinfo=read).astimezone(written)) for wall in walls
     )
     return ORIGIN.replace(tzinfo=read).astimezone(shown) if shown else None
-
-
-@lru_cache
-def day_bases(zone: ZoneInfo, written: ZoneInfo) -> Callable[[int], datetime | None]:
-    """Return what gives ORIGIN by the offset of a day, by its ordinal.
-
-    A local time of the day is as far from it as from ORIGIN: adding that difference is
-    nine times faster than `replace` and `astimezone`. None if the offset changes that day.
-    All times share it that are read by one zone and written by another.
-    """
-    return lru_cache(maxsize=_MOST_DAYS)(partial(_base, zone, written))
 
 
 def _one_offset(offsets: Iterable[timedelta]) -> timezone | None:
@@ -343,7 +332,7 @@ def presence(absent: frozenset[str]) -> Callable[[object], object]:
     same however it is written: filters compare it as a time.
     """
     nothing = absent | {""}
-    times = frozenset(_moments(absent))
+    times = moments(absent)
     days = frozenset(at.date() for at in times if at.timetz() == time())
 
     def present(value: object) -> object:
@@ -361,10 +350,13 @@ def presence(absent: frozenset[str]) -> Callable[[object], object]:
     return present if absent else _strip
 
 
-def _moments(absent: frozenset[str]) -> Iterator[datetime]:
+def moments(absent: Iterable[str]) -> tuple[datetime, ...]:
+    """Return the times among texts that mean no value; a day is its midnight."""
+    times = []
     for text in absent:
         with suppress(ValueError):
-            yield datetime.fromisoformat(text)
+            times.append(datetime.fromisoformat(text))
+    return tuple(times)
 
 
 def _strip(value: object) -> object:

@@ -1,4 +1,4 @@
-"""A source value as text."""
+"""A source value as text, and what is remembered of values."""
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -12,9 +12,6 @@ LONGEST_CODE = 20
 
 _EXACT = 2.0**53
 """Up to here no two whole numbers are one float."""
-
-PLAIN = frozenset({str, int})
-"""Types whose values are looked up unchanged; a bool is written otherwise."""
 
 
 def as_text(value: object) -> str:
@@ -97,11 +94,18 @@ def quoted(code: str) -> str:
     return repr(code)
 
 
-def by_cell_value(codes: Mapping[str, Any]) -> Mapping[object, Any]:
-    """Return codes by the texts and by the whole numbers that a row holds."""
-    by_value: dict[object, Any] = {}
-    for code, value in codes.items():
-        by_value[code] = value
-        if code.isdecimal() and code == str(int(code)):
-            by_value[int(code)] = value
-    return by_value
+class Memo(dict[Any, Any]):
+    """What a function returns for each key, computed when a key comes for the first time.
+
+    It holds no more than `most` keys, the first ones.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], *, most: int) -> None:
+        super().__init__()
+        self._function, self._most = function, most
+
+    def __missing__(self, key: Any) -> Any:
+        value = self._function(key)
+        if len(self) < self._most:
+            self[key] = value
+        return value

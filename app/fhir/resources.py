@@ -61,11 +61,12 @@ class ResourceSchema(Schema):
         """Return the resource of a record, or those of several, as `Schema.dump` does."""
         if many:
             return [self.dump(record) for record in obj]
-        return {
-            name: element
-            for name, write in self._writers
-            if (element := write(obj)) is not missing
-        }
+        resource: Element = {}
+        for name, write in self._writers:
+            element = write(obj)
+            if element is not missing:
+                resource[name] = element
+        return resource
 
     def _function_of(self, field: fields.Field[Any]) -> Callable[[Any], object]:
         """Return what writes the element of a field."""
@@ -87,6 +88,11 @@ class RecordSchema(ResourceSchema):
     def __init__(self, constants: Constants) -> None:
         super().__init__()
         self.constants = constants
+
+
+def required(attribute: str) -> fields.Function:
+    """Return the field of a plain value that no record lacks."""
+    return fields.Function(attrgetter(attribute))
 
 
 def value(attribute: str, data_key: str | None = None) -> fields.Function:
@@ -117,10 +123,13 @@ def reference_to(
     target: ResourceType, attribute: str, data_key: str | None = None
 ) -> fields.Function:
     """Return the field of a reference to another resource of this service."""
-    id_of = attrgetter(attribute)
-    return fields.Function(
-        lambda record: reference(target, id_of(record)) or missing, data_key=data_key
-    )
+    id_of, path = attrgetter(attribute), f"{target}/"
+
+    def write(record: object) -> object:
+        id = id_of(record)
+        return {"reference": path + id} if id else missing
+
+    return fields.Function(write, data_key=data_key)
 
 
 # The FHIR data types that elements are made of
@@ -198,10 +207,10 @@ class EncounterSchema(RecordSchema):
     """An STU3 Encounter, in the order of spec 2.1."""
 
     resource_type = fields.Constant("Encounter", data_key="resourceType")
-    id = value("id")
+    id = required("id")
     meta = fields.Function(write_meta)
     identifier = fields.Method("visit_number")
-    status = value("status")
+    status = required("status")
     subject = reference_to(ResourceType.PATIENT, "patient_id")
     period = fields.Method("start_and_end")
     service_provider = fields.Method("hospital_and_unit", data_key="serviceProvider")
@@ -265,7 +274,7 @@ class PatientSchema(RecordSchema):
     """An STU3 Patient, in the order of its definition."""
 
     resource_type = fields.Constant("Patient", data_key="resourceType")
-    id = value("id")
+    id = required("id")
     meta = fields.Function(write_meta)
     identifier = fields.Method("identifiers")
     active = fields.Method("active_unless_merged")
@@ -312,7 +321,7 @@ class OrganizationSchema(RecordSchema):
     """An STU3 Organization, in the order of its definition."""
 
     resource_type = fields.Constant("Organization", data_key="resourceType")
-    id = value("id")
+    id = required("id")
     meta = fields.Function(write_meta)
     identifier = fields.Method("identifiers")
     active = value("active")

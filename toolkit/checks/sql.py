@@ -30,6 +30,7 @@ from adapters.mapping.times import read_day, sorts_as_text, to_instant
 from adapters.mapping.values import as_text, text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
+from adapters.sql.dialects.base import Sql
 from adapters.sql.query import ALWAYS, Columns, Condition, KeyColumn, all_of, in_rows
 from toolkit.checks.joins import (
     arguments_behind,

@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,7 +20,7 @@ from adapters.mapping.times import (
     to_instant,
     to_local,
 )
-from adapters.mapping.values import PLAIN, as_text, by_cell_value
+from adapters.mapping.values import as_text
 
 PARIS = ZoneInfo("Europe/Paris")
 UTC_ZONE = ZoneInfo("UTC")
@@ -290,14 +289,6 @@ def test_an_instant_is_what_the_zones_say(moment: tuple[TimeRule, datetime]) -> 
     assert expected is not None
     whole = expected % timedelta(minutes=1) == timedelta()
     assert offset == (expected if whole else timedelta())
-
-
-def test_a_code_is_found_by_what_it_is_written_as() -> None:
-    codes = {"7": "seven", "07": "padded", "true": "yes", "-7": "less"}
-    known = by_cell_value(codes)
-    for value in ("7", "07", 7, 7.0, Decimal("7.0"), True, "true", "x", -7, 8):
-        if type(value) in PLAIN and value in known:
-            assert known[value] == codes[as_text(value)]
 
 
 def test_a_time_of_day_is_one_in_every_database() -> None:

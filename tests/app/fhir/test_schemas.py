@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo
 
 import orjson
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from marshmallow import Schema
 
 from adapters.contract import (
@@ -308,6 +310,45 @@ def test_whatever_a_record_lacks_it_is_valid() -> None:
     for record in (ENCOUNTER, PATIENT, ORGANIZATION):
         for blanked in _blanked(record):
             assert written(blanked)["id"] == record.id
+
+
+TEXT = st.none() | st.sampled_from(("", "0", "a", "é 1"))
+TEXT_TUPLES = st.lists(st.sampled_from(("", "a", "b")), max_size=2).map(tuple)
+MOMENTS = st.none() | st.datetimes(timezones=st.just(UTC) | st.just(PARIS))
+FLAGS = st.none() | st.booleans()
+
+
+def tuples_of(record: type[Any], **values: st.SearchStrategy[Any]) -> Any:
+    """Return a strategy of tuples of a record, whose other fields are texts or None."""
+    texts = dict.fromkeys(record._fields, TEXT)
+    return st.lists(st.builds(record, **{**texts, **values}), max_size=2).map(tuple)
+
+
+PARTS = {
+    "identifiers": tuples_of(IdentifierRecord),
+    "names": tuples_of(NameRecord, given=TEXT_TUPLES),
+    "telecoms": tuples_of(TelecomRecord),
+    "addresses": tuples_of(AddressRecord, lines=TEXT_TUPLES),
+}
+OPTIONS: dict[str, st.SearchStrategy[Any]] = {
+    **PARTS,
+    **dict.fromkeys(("start", "end", "last_updated", "deceased_at"), MOMENTS),
+    **dict.fromkeys(("active", "deceased"), FLAGS),
+    "class_code": st.none() | st.sampled_from([*CLASS_LABELS]),
+    "birth_date": st.none() | st.dates(),
+}
+
+
+@given(st.data())
+def test_any_record_is_what_marshmallow_itself_dumps(data: st.DataObject) -> None:
+    record_type = data.draw(st.sampled_from([*KINDS]))
+    fields = {name: OPTIONS.get(name, TEXT) for name in record_type._fields}
+    records = data.draw(st.lists(st.builds(record_type, **fields), max_size=3))
+    constants = data.draw(st.sampled_from((CONSTANTS, Constants())))
+    schema = SCHEMAS[KINDS[record_type]](constants)
+    resources = schema.dump(records, many=True)
+    expected = Schema.dump(schema, records, many=True)
+    assert [[*r.items()] for r in resources] == [[*r.items()] for r in expected]
 
 
 def test_an_outcome_in_the_order_of_the_spec() -> None:
