@@ -107,7 +107,7 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
         return
     answers, problems = _answers(beside(path))
     yield from problems
-    if problems or (is_wrong and not answers.entries):
+    if problems or (is_wrong and not answers):
         return
     try:
         with serving(path) as served:
@@ -125,7 +125,7 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
 
 def _answers(path: Path) -> tuple[Table, list[Finding]]:
     """Return the answers of a file, none if there is no file, and what is wrong with it."""
-    none = Table(Mark(str(path), 1, 1), {}, {})
+    none = Table(Mark(str(path), 1, 1))
     if not os.path.lexists(path):
         return none, []
     try:
@@ -275,17 +275,15 @@ class _Comparison:
                 yield Finding.at(section.mark, text, *details, UNCONFIRMED)
 
     def _tables(self, key: str) -> Iterator[Table]:
-        node = find(self.answers, (key,))
-        items = node.items if isinstance(node, Items) else ()
-        return (item for item in items if isinstance(item, Table))
+        return iter(self.answers.tables(key))
 
     def _stay(self, entry: Table, stay: Stay) -> Iterator[Finding]:
         """Yield where a stay, its patient or its hospital are shown with other values."""
         nested = {kind.lower(): kind for kind in (PATIENT, ORGANIZATION)}
-        own = {k: n for k, n in entry.entries.items() if k not in {"id", *nested}}
-        yield from self._resource(Table(entry.mark, own, entry.keys), stay, STAY)
+        own = {k: n for k, n in entry.items() if k not in {"id", *nested}}
+        yield from self._resource(Table(entry.mark, own, entry.key_marks), stay, STAY)
         for key, kind in nested.items():
-            table = entry.entries.get(key)
+            table = entry.get(key)
             if isinstance(table, Table):
                 yield from self._resource(table, stay, kind)
 
@@ -299,19 +297,19 @@ class _Comparison:
             return
         places = {place.slot: place for place in places_of(resource.row.section)}
         known = {name for name, _ in named_slots(kind)}
-        for slot, node in table.entries.items():
+        for slot, node in table.items():
             if slot in places:
                 yield from self._slot(node, resource, places[slot])
             elif slot not in known:
                 text = f"there is no such field{did_you_mean(slot, places)}"
-                yield Finding.at(table.keys[slot], text, kind)
+                yield Finding.at(table.key_marks[slot], text, kind)
             elif not self._lack(slot, node, resource):
                 text = "the screen shows something, and the file has no field for it"
                 yield Finding.at(node.mark, text, kind)
 
     def _lack(self, slot: str, node: Node, resource: Resource) -> bool:
         """Note that screens show nothing either; return whether they do not."""
-        texts = {each.text for each in _scalars(node)}
+        texts = {*map(str, _scalars(node))}
         if _UNSEEN in texts:
             self.unseen.add((resource.row.section.mark, slot))
         if _EMPTY in texts:
@@ -323,7 +321,7 @@ class _Comparison:
         values, answers = resource.named(place.slot), [*_scalars(node)]
         if not values:
             self._lack(place.slot, node, resource)
-        texts = [each.text for each in answers]
+        texts = [*map(str, answers)]
         if _UNSEEN in texts:
             self.unseen.add((resource.row.section.mark, place.slot))
         is_each = len(values) == len(texts)
@@ -341,7 +339,7 @@ class _Comparison:
             text = "clients get more than the screen shows"
             yield Finding.at(node.mark, text, *where)
         for answer, of in zip(answers, pairs, strict=True):
-            if text := _difference(answer.text, place, of, resource):
+            if text := _difference(answer, place, of, resource):
                 yield Finding.at(answer.mark, text, *where)
 
     def _clock(self) -> Iterator[Finding]:
@@ -352,15 +350,15 @@ class _Comparison:
             expected = now.replace(tzinfo=timezone(offset)).isoformat()[-6:]
             text = f"the clock of {zone.key} is {expected} from UTC in {season}"
             for answer in _scalars(find(self.answers, ("clock", season))):
-                if answer.text != _OPEN:
+                if answer != _OPEN:
                     self.answered.add(_CLOCKS[season])
-                if answer.text not in (_OPEN, _UNSEEN, expected):
+                if answer not in (_OPEN, _UNSEEN, expected):
                     yield Finding.at(answer.mark, text, "time_zone")
 
     def _absent(self) -> Iterator[Finding]:
         """Yield the stays that clients get and must not."""
         for answer in _scalars(find(self.answers, ("absent",))):
-            if self.served.record(STAY, answer.text):
+            if self.served.record(STAY, str(answer)):
                 text = "clients get this stay, which must not be served"
                 yield Finding.at(answer.mark, text, STAY)
 
@@ -380,7 +378,7 @@ class _Comparison:
     def _miscounted(self, entry: Table, number: int) -> str:
         """Return what is wrong with the number of stays that a search finds, "" if nothing."""
         searches = self.served.searches
-        names = [name for name in entry.entries if name != "stays"]
+        names = [name for name in entry if name != "stays"]
         try:
             parameters = [(name, _answer(entry, name)) for name in names]
             total = searches.count(searches.query(STAY, parameters))
@@ -397,12 +395,11 @@ class _Comparison:
 
 def _answer(table: Table, key: str) -> str:
     """Return the text of a key, that of an open question if it is not there."""
-    node = table.entries.get(key)
-    return node.text if isinstance(node, Scalar) else _OPEN
+    return table.text(key, _OPEN)
 
 
 def _scalars(node: Node | None) -> Iterator[Scalar]:
-    items = node.items if isinstance(node, Items) else (node,)
+    items = node if isinstance(node, Items) else (node,)
     return (item for item in items if isinstance(item, Scalar))
 
 

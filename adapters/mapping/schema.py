@@ -41,7 +41,7 @@ from adapters.mapping.slots import (
     element,
 )
 from adapters.mapping.times import format_fault, zone_names
-from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place, plain
+from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place
 from adapters.parameters import (
     RESULT_PARAMETERS,
     SEARCH_PARAMETERS,
@@ -260,16 +260,16 @@ def problem_of(root: Table, fault: Fault) -> MappingProblem:
 
 def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath], ...]:
     """Return each problem of the shape of a file, with its path; `name` is what it is."""
-    faults = find_faults(plain(root), name)
+    faults = find_faults(root, name)
     return tuple((problem_of(root, fault), fault.path) for fault in faults)
 
 
-def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
-    """Return what is wrong with the data of a file, each thing once.
+def find_faults(root: Table, name: str) -> tuple[Fault, ...]:
+    """Return what is wrong with the shape of a file, each thing once.
 
     Of a table that is refused as a whole, no key is.
     """
-    errors = [*_validator(name).iter_errors(data)]
+    errors = [*_validator(name).iter_errors(root)]
     refused = {tuple(e.absolute_path) for e in errors if e.validator == "not"}
     faults: dict[Fault, None] = {}
     for error in errors:
