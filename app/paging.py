@@ -62,7 +62,8 @@ from app.errors import (
 from app.fhir.summary import Summary
 from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
-from app.search.parser import Context, Parameters, Search, Total, parse_search
+from app.search.parser import Parameters, Search, Total, parse_search
+from app.search.types import Context
 
 WRITTEN = 1
 """The format that this release writes."""

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from datetime import date
 from importlib.metadata import version
 
-from adapters.contract import Limit
 from adapters.mapping.profile import MAX_VALUES
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
 from app.fhir.resources import Element, filled
 from app.offer import Offer, OfferedParameter, ResourceOffer
-from app.search.parser import modifiers, prefix_list
+from app.search.types import TYPES
 
 FHIR_VERSION = "3.0.2"
 FORMATS = ("application/fhir+json", "application/json", "json")
@@ -144,16 +143,8 @@ def parameter_text(row: SearchParameter, offered: OfferedParameter) -> str:
 
 
 def _sentences(row: SearchParameter, offered: OfferedParameter) -> Iterator[str]:
-    capability = offered.capability
     yield row.documentation
-    if row.type is ParameterType.DATE:
-        if capability.period:
-            yield "It is compared with the whole stay, from its start to its end."
-        yield f"Prefixes {prefix_list(capability.prefixes)}."
-        if capability.finest is Limit.DAY:
-            yield "It takes whole days."
-    if row.type is ParameterType.STRING and (words := modifiers(capability.matches)):
-        yield f"Modifiers {', '.join(words)}."
+    yield from TYPES[row.type].sentences(offered.capability)
     if offered.values == 1:
         yield "One value."
     elif offered.values < MAX_VALUES:

@@ -53,6 +53,7 @@ from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place, places_of
+from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.checks.engine import (
     RULES_OF_CODES,
@@ -65,7 +66,6 @@ from toolkit.checks.engine import (
     broken_rules,
     contradicted,
     counted,
-    criterion_of,
     far_days,
     has_far_days,
     hidden_zone,

@@ -32,6 +32,7 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.mapping.slots import Place
+from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
@@ -43,7 +44,6 @@ from toolkit.checks.engine import (
     Measurement,
     Result,
     Severity,
-    criterion_of,
     timed,
 )
 from toolkit.checks.joins import Comparison, between, comparisons, names_compared

@@ -22,6 +22,7 @@ from adapters.contract import (
     SourceDataError,
     SourceTimedOutError,
     SourceUnavailableError,
+    TooCostlyError,
 )
 from adapters.http import client
 from adapters.http.adapter import HttpAdapter
@@ -282,6 +283,17 @@ def test_all_requests_of_a_page_share_one_deadline(
         with pytest.raises(SourceTimedOutError):
             adapter.search(ask(count=50))
         assert len(api.requests) > 1
+
+
+def test_a_slow_count_is_too_costly(tmp_path: Path) -> None:
+    limit = (("count_timeout_seconds: 30", "count_timeout_seconds: 0.2"),)
+    ended = Event()
+    with api_and_adapter(tmp_path, changes=limit) as (api, adapter):
+        api.strange = lambda _: ended.wait(10) and None
+        try:
+            fails(TooCostlyError, lambda: adapter.count(ask()))
+        finally:
+            ended.set()
 
 
 def test_calls_beyond_the_connections_find_the_source_busy(tmp_path: Path) -> None:

@@ -177,6 +177,16 @@ def test_a_header_that_is_no_total_is_noticed(
             adapter.search(ask())
 
 
+def test_a_total_that_is_no_number_of_rows_is_noticed(
+    tmp_path: Path, source: responses.RequestsMock
+) -> None:
+    adapter = opened_at(URL, tmp_path)
+    for total in (-1, 2**31, 1.5, True, None, "1e3"):
+        source.upsert("GET", LIST, json={"resultats": [], "nombre": total})
+        with pytest.raises(SourceDataError, match="total"):
+            adapter.search(ask())
+
+
 @pytest.mark.parametrize("total", TOTALS)
 def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> None:
     with api_and_adapter(tmp_path, total=total) as (api, adapter):
