@@ -138,7 +138,7 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
         return
     answers, problems = _answers(beside(path))
     yield from problems
-    if problems or (is_wrong and not answers.entries):
+    if problems or (is_wrong and not answers):
         return
     clock = _zone(_answer(answers, "clock")) or mapping.source.zone
     try:
@@ -158,7 +158,7 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
 
 def _answers(path: Path) -> tuple[Table, list[Finding]]:
     """Return the answers of a file, none if there is no file, and what is wrong with it."""
-    none = Table(Mark(str(path), 1, 1), {}, {})
+    none = Table(Mark(str(path), 1, 1))
     if not os.path.lexists(path):
         return none, []
     try:
@@ -174,7 +174,7 @@ def _answers(path: Path) -> tuple[Table, list[Finding]]:
     clock = _answer(root, "clock")
     if not findings and clock not in (_OPEN, _UNSEEN) and _zone(clock) is None:
         text = "no such time zone: write its name, such as Europe/Paris, or unseen"
-        findings.append(Finding.at(root.entries["clock"].mark, text, "time_zone"))
+        findings.append(Finding.at(root["clock"].mark, text, "time_zone"))
     return root, findings
 
 
@@ -485,28 +485,30 @@ class _Comparison:
 
     def differences(self) -> Iterator[Finding]:
         """Yield where the screens show something else."""
-        entries = [(_answer(entry, "id"), entry) for entry in self._tables("stays")]
+        entries = [
+            (_answer(entry, "id"), entry) for entry in self._answers.tables("stays")
+        ]
         stays = self._served.stays(id for id, _ in entries)
         for id, entry in entries:
             if id not in stays:
                 text = "clients do not get this stay: mapping explain --live says why"
                 yield Finding.at(entry.mark, text, STAY)
                 continue
-            for key, node in entry.entries.items():
+            for key, node in entry.items():
                 if key in QUESTIONS and isinstance(node, Scalar):
                     yield from self._compare(key, node, stays[id])
-        absent = self._answers.entries.get("absent")
-        for answer in absent.items if isinstance(absent, Items) else ():
-            if isinstance(answer, Scalar) and self._served.read(STAY, [answer.text]):
+        absent = self._answers.get("absent")
+        for answer in absent if isinstance(absent, Items) else ():
+            if self._served.read(STAY, [str(answer)]):
                 text = "clients get this stay, which must not be served"
                 yield Finding.at(answer.mark, text, STAY)
-        for entry in self._tables("counts"):
+        for entry in self._answers.tables("counts"):
             if text := self._miscounted(entry):
                 yield Finding.at(entry.mark, text, STAY)
 
     def _compare(self, key: str, node: Scalar, stay: Stay) -> Iterator[Finding]:
         """Compare an answer with what clients get, and note what it confirms."""
-        answer, (kind, slot) = node.text, QUESTIONS[key]
+        answer, (kind, slot) = str(node), QUESTIONS[key]
         resource, shown = stay.resources.get(kind), stay.shown.get(key, [])
         if answer == _UNSEEN and resource:
             self._unseen.add((resource.section.mark, slot))
@@ -543,10 +545,8 @@ class _Comparison:
         number = re.sub(r"[^0-9]", "", _answer(entry, "stays"))
         if not number:
             return ""
-        names, searches = (
-            [n for n in entry.entries if n != "stays"],
-            self._served.searches,
-        )
+        searches = self._served.searches
+        names = [name for name in entry if name != "stays"]
         try:
             query = searches.query(STAY, [(n, _answer(entry, n)) for n in names])
             total = searches.count(query)
@@ -566,7 +566,7 @@ class _Comparison:
         file, sample = self._served.reader.file, self._served.sample()
         left = {part for stay in sample for part in stay.all_parts} - self._confirmed
         general = [_CLOCK] if _answer(self._answers, "clock") == _OPEN else []
-        counts = [_answer(entry, "stays") for entry in self._tables("counts")]
+        counts = [_answer(entry, "stays") for entry in self._answers.tables("counts")]
         is_counted = any(count != _OPEN for count in counts)
         if not is_counted and _countable(self._served) is not None:
             general.append(_COUNTED)
@@ -590,11 +590,6 @@ class _Comparison:
                 details = (kind, "", Severity.NOTE, "", UNASKED)
                 yield Finding.at(section.mark, text, *details)
 
-    def _tables(self, key: str) -> list[Table]:
-        node = self._answers.entries.get(key)
-        items = node.items if isinstance(node, Items) else ()
-        return [item for item in items if isinstance(item, Table)]
-
 
 def _unasked(section: ResourceMapping) -> Iterator[str]:
     """Yield the fields of a section that no question is about."""
@@ -608,8 +603,7 @@ def _unasked(section: ResourceMapping) -> Iterator[str]:
 
 def _answer(table: Table, key: str) -> str:
     """Return the text of a key, that of an open question if it is not there."""
-    node = table.entries.get(key)
-    return node.text if isinstance(node, Scalar) else _OPEN
+    return table.text(key, _OPEN)
 
 
 def _is_same(answer: str, shown: str, key: str) -> bool:

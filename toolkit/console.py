@@ -12,7 +12,7 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping, is_own
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.profile import profile_of
-from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, place
+from adapters.mapping.yaml import Items, Table, place
 from app.console import CannotRunError
 
 MARK = "# ? "
@@ -117,19 +117,14 @@ class MappingFile:
 
     def listed_mark(self, section: ResourceMapping, key: str, word: str) -> Mark:
         """Return the place of a word under `search` or `sort` of a section, or of all."""
-        own: KeyPath = (section.resource_type.lower(),)
-        listed = find(self.root, (*own, "sources"))
-        for at in range(len(listed.items) if isinstance(listed, Items) else 0):
-            path = (*own, "sources", at)
-            if place(self.root, path, True) == section.mark:
-                own = path
-                break
-        for path in (own, own[:1]):
-            node = find(self.root, (*path, key))
-            if isinstance(node, Table) and word in node.keys:
-                return node.keys[word]
-            for item in node.items if isinstance(node, Items) else ():
-                if isinstance(item, Scalar) and item.text == word:
+        whole = self.root.table(section.resource_type.lower())
+        entries = (e for e in whole.tables("sources") if e.mark == section.mark)
+        for holder in (*entries, whole):
+            words = holder.get(key)
+            if isinstance(words, Table) and word in words:
+                return words.key_marks[word]
+            for item in words if isinstance(words, Items) else ():
+                if item == word:
                     return item.mark
         return section.mark
 

@@ -34,7 +34,7 @@ from adapters.mapping.problems import MappingError
 from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
-from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file, plain
+from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file
 from app.console import FINDINGS, FINE, print_json
 from app.search.parser import Parameters
 from toolkit.console import MappingFile, NoSectionError
@@ -215,13 +215,13 @@ class Case:
     def text(self, key: str) -> str:
         """Return the text behind a key, "" when there is none."""
         node = self.parts.get(key)
-        return node.text if isinstance(node, Scalar) else ""
+        return str(node) if isinstance(node, Scalar) else ""
 
     def texts(self, key: str) -> tuple[Scalar, ...]:
         """Return the texts of a list behind a key."""
-        node = self.parts.get(key, Items(self.mark, ()))
+        node = self.parts.get(key, Items(self.mark))
         assert isinstance(node, Items), "the shape of a file says so"
-        return tuple(item for item in node.items if isinstance(item, Scalar))
+        return tuple(item for item in node if isinstance(item, Scalar))
 
     def finding(self, key: str, text: str) -> Finding:
         """Return a finding at one of the keys."""
@@ -236,10 +236,10 @@ def read_cases(path: Path) -> tuple[list[Case], list[Finding]]:
     root = parse_file(path)
     of_shape = problems_of(root, "TestFile")
     refused = {at[1] for _, at in of_shape if len(at) > 1}
-    node = root.entries.get("tests")
+    node = root.get("tests")
     cases = [
         case
-        for number, test in enumerate(node.items if isinstance(node, Items) else ())
+        for number, test in enumerate(node if isinstance(node, Items) else ())
         if number not in refused and isinstance(test, Table)
         for case in _cases(test)
     ]
@@ -248,20 +248,20 @@ def read_cases(path: Path) -> tuple[list[Case], list[Finding]]:
 
 def _cases(test: Table) -> Iterator[Case]:
     """Yield the cases of a test, each laid over it: cells over cells, other keys whole."""
-    name, cases = plain(test.entries["name"]), test.entries.get("cases")
-    if not isinstance(cases, Items):
-        yield Case(name, test.mark, test.entries, test.keys)
+    name = test.text("name")
+    if "cases" not in test:
+        yield Case(name, test.mark, test, test.key_marks)
         return
-    for number, own in enumerate(cases.items, 1):
-        assert isinstance(own, Table), "the shape of a file says so"
-        parts = {**test.entries, **own.entries}
+    for number, own in enumerate(test.tables("cases"), 1):
+        parts = {**test, **own}
         for key in LAID_OVER:
-            below, above = test.entries.get(key), own.entries.get(key)
+            below, above = test.get(key), own.get(key)
             if isinstance(below, Table) and isinstance(above, Table):
-                entries = {**below.entries, **above.entries}
-                parts[key] = Table(above.mark, entries, {**below.keys, **above.keys})
-        title = plain(own.entries["name"]) if "name" in own.entries else number
-        yield Case(f"{name}: {title}", own.mark, parts, {**test.keys, **own.keys})
+                marks = {**below.key_marks, **above.key_marks}
+                parts[key] = Table(above.mark, {**below, **above}, marks)
+        title = own.text("name", str(number))
+        marks = {**test.key_marks, **own.key_marks}
+        yield Case(f"{name}: {title}", own.mark, parts, marks)
 
 
 def _differences(
@@ -290,7 +290,7 @@ def _fault(case: Case) -> Finding | None:
         return case.finding("name", one_of)
     if len(expected) > 1 and {"expect_error", *OF_SEARCHES} & {*expected}:
         return case.finding(expected[-1], one_of)
-    if expected == ["expect"] and plain(case.parts["expect"]) == {}:
+    if expected == ["expect"] and case.parts["expect"] == {}:
         return case.finding("expect", "expects nothing of the resource")
     if not isinstance(case.parts.get(tried), Table):
         return case.finding(tried, "expected names and their values here")
@@ -308,19 +308,19 @@ def compare(
     Keys that are not expected do not count; the items of a list do, all of them.
     """
     if isinstance(expected, Table) and isinstance(actual, dict):
-        for key, below in expected.entries.items():
+        for key, below in expected.items():
             inner = f"{path}.{key}" if path else key
             yield from compare(below, actual.get(key), inner)
     elif isinstance(expected, Items) and isinstance(actual, list):
-        if len(actual) != len(expected.items):
-            text = f"expected {len(expected.items)} items, and there are {len(actual)}"
+        if len(actual) != len(expected):
+            text = f"expected {len(expected)} items, and there are {len(actual)}"
             yield path, expected.mark, text
-        for number, pair in enumerate(zip(expected.items, actual, strict=False)):
+        for number, pair in enumerate(zip(expected, actual, strict=False)):
             yield from compare(*pair, f"{path}[{number}]")
-    elif isinstance(expected, Table) and actual is None and expected.entries:
+    elif isinstance(expected, Table) and actual is None and expected:
         yield from compare(expected, {}, path)
     else:
-        wanted, found = _described(plain(expected)), _described(actual)
+        wanted, found = _described(expected), _described(actual)
         text = f"expected {wanted}, and there is {found}" if wanted != found else ""
         yield path, expected.mark, text
 
@@ -366,18 +366,20 @@ def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findin
 def _resource(tried: TriedRow, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how a resource differs from what is expected of it."""
     expected = case.parts.get("expect")
-    for path, mark, text in compare(expected, tried.outcome) if expected else ():
+    for path, mark, text in (
+        compare(expected, tried.outcome) if expected is not None else ()
+    ):
         if traced := tried.origin(path).traced:
             coverage.touch_field(traced)
         if text:
             yield _difference(tried, path, mark, text)
     for scalar in case.texts("expect_absent"):
         for traced in tried.traced:
-            if traced.is_filled and _is_at(traced.element, scalar.text):
+            if traced.is_filled and _is_at(traced.element, scalar):
                 coverage.touch_field(traced)
-        if any(_is_at(leaf, scalar.text) for leaf, _ in leaves(tried.outcome)):
+        if any(_is_at(leaf, scalar) for leaf, _ in leaves(tried.outcome)):
             text = "expected nothing here, and there is something"
-            yield _difference(tried, scalar.text, scalar.mark, text)
+            yield _difference(tried, str(scalar), scalar.mark, text)
 
 
 def _difference(tried: TriedRow, path: str, mark: Mark, text: str) -> Finding:
@@ -430,8 +432,10 @@ def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Fin
 
 def _pairs(case: Case) -> Iterator[tuple[str, str]]:
     """Yield the parameters of a search as a form has them."""
-    for name, values in plain(case.parts["search"]).items():
-        for value in values if isinstance(values, list) else [values]:
+    search = case.parts["search"]
+    assert isinstance(search, Table), "a faulty case is not tried"
+    for name, values in search.items():
+        for value in values if isinstance(values, Items) else [values]:
             yield name, str(value)
 
 
@@ -447,13 +451,13 @@ def _given(file: MappingFile, case: Case) -> Rows:
         ("given_patients", patient, ""),
     ):
         node = case.parts.get(key)
-        lists: Mapping[str, Node] = {only: node} if node else {}
+        lists: Mapping[str, Node] = {} if node is None else {only: node}
         if isinstance(node, Table) and len(file.sections(kind)) > 1:
-            lists = node.entries
+            lists = node
         for name, below in lists.items():
             section = file.section(kind, name)
             rows[section.mark] = [read_cells(section, row) for row in rows_of(below)]
-    if items := case.parts.get("given_items"):
+    if (items := case.parts.get("given_items")) is not None:
         section = file.section(case.kind, source)
         for item, cells in read_items(section, items).items():
             rows[item.mark] = cells
@@ -476,7 +480,7 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
             text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
             yield case.finding("given", text)
     ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
-    wanted = {scalar.text: scalar.mark for scalar in case.texts("expect_found")}
+    wanted = {str(scalar): scalar.mark for scalar in case.texts("expect_found")}
     found = ", ".join(ids) or "none"
     for id, mark in wanted.items():
         if id not in ids:
@@ -501,7 +505,7 @@ def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findi
     expected = case.parts.get("expect_request")
     if isinstance(expected, Table) and questions:
         yield from _compare_request(expected, questions[0], query.count)
-    elif expected and isinstance(expected, Table) is not bool(questions):
+    elif expected is not None and isinstance(expected, Table) != bool(questions):
         yield Finding.at(expected.mark, f"it is: {request}")
 
 
@@ -510,8 +514,7 @@ def _compare_request(
 ) -> Iterator[Finding]:
     """Compare what the search itself sends, all of it, and what else is expected."""
     call = question.call((), size)
-    parameters = expected.entries.get("parameters")
-    named = parameters.entries if isinstance(parameters, Table) else {}
+    named = expected.table("parameters")
     every: dict[str, list[str]] = {}
     for name, value in call.values:
         every.setdefault(name, []).append(value)
@@ -524,9 +527,9 @@ def _compare_request(
         if text:
             yield Finding.at(mark, text, path)
     for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
-        if parameters and name not in named:
+        if "parameters" in expected and name not in named:
             text = f"the request has '{name}' too: {', '.join(every[name])}"
-            yield Finding.at(parameters.mark, text)
+            yield Finding.at(expected["parameters"].mark, text)
 
 
 # ------------------------------------------------------------ SQLite with written rows

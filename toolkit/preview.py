@@ -48,9 +48,9 @@ def _written(
 ) -> SourceRow:
     """Return the row that a file holds."""
     root = parse_file(path)
-    cells = {k: v for k, v in root.entries.items() if k != "given_items"}
-    written = Table(root.mark, cells, root.keys)
-    items = root.entries.get("given_items")
+    cells = {k: v for k, v in root.items() if k != "given_items"}
+    written = Table(root.mark, cells, root.key_marks)
+    items = root.get("given_items")
     return read_row(file, file.section(kind, source), written, items)
 
 

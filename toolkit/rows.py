@@ -8,13 +8,15 @@ MappingError.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import orjson
+
 from adapters.contract import SourceDataError
 from adapters.http.adapter import open_section
 from adapters.mapping.model import ItemMapping, Mark, ResourceMapping
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
 from adapters.mapping.slots import Kind, places_of
-from adapters.mapping.yaml import Items, Node, Scalar, Table, plain
+from adapters.mapping.yaml import Items, Node, Scalar, Table
 from toolkit.console import MappingFile
 from toolkit.source_rows import SourceRow
 
@@ -38,7 +40,8 @@ def read_row(
         return SourceRow(section, columns, tuple(map(cells.get, columns)), of_items)
     opened = open_section(file.source_of(section), section.resource_type)
     try:
-        own, lists = opened.cells(plain(written))
+        # The functions of paths accept plain values only.
+        own, lists = opened.cells(orjson.loads(orjson.dumps(written)))
     except SourceDataError as error:
         raise _refusal(written.mark, str(error)) from error
     cells = _with_flags(section, dict(zip(columns, own, strict=True)))
@@ -64,11 +67,11 @@ def read_items(
         text = "expected lists and their rows here: {telecoms: [{…}]}"
         raise _refusal(items.mark, text)
     by_name, cells = dict(_named_items(section)), {}
-    for name, node in items.entries.items():
+    for name, node in items.items():
         if name not in by_name:
             use = ", ".join(by_name) or "none, the section has no such item"
             text = f"no items of their own SELECT are called '{name}': use {use}"
-            raise _refusal(items.keys[name], text)
+            raise _refusal(items.key_marks[name], text)
         known = known_item_columns(by_name[name])
         cells[by_name[name]] = [_cells(row, known) for row in rows_of(node)]
     return cells
@@ -76,7 +79,7 @@ def read_items(
 
 def rows_of(node: Node) -> Sequence[Table]:
     """Return the rows of a written list."""
-    items = node.items if isinstance(node, Items) else (node,)
+    items = node if isinstance(node, Items) else (node,)
     rows = [item for item in items if isinstance(item, Table)]
     if not isinstance(node, Items) or len(rows) < len(items):
         raise _refusal(node.mark, "expected a list of rows here: [{…}, {…}]")
@@ -112,18 +115,17 @@ def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
 def _cells(row: Table, known: Sequence[str]) -> Cells:
     """Return the cells of columns that the mapping names."""
     problems = []
-    for column, node in row.entries.items():
+    for column, node in row.items():
         if column not in known:
             near = did_you_mean(column, known) or ": leave it out"
             text = f"the mapping names no '{column}'{near}"
-            problems.append(MappingProblem(row.keys[column], "", text))
+            problems.append(MappingProblem(row.key_marks[column], "", text))
         elif not isinstance(node, Scalar):
             text = f"expected one text for '{column}'"
             problems.append(MappingProblem(node.mark, "", text))
     if problems:
         raise MappingError(problems)
-    cells: Cells = plain(row)
-    return cells
+    return row.all_texts()
 
 
 def _refusal(mark: Mark, text: str) -> MappingError:

@@ -251,7 +251,7 @@ class TriedRow:
             if is_below(whole, fixed):
                 section, _, name = rule.partition(".")
                 node = find(self.file.root, (section, name)) if name else None
-                return Origin(rule, mark=node.mark if node else None)
+                return Origin(rule, mark=None if node is None else node.mark)
         also = {name for above, name in _ALSO.items() if is_below(whole, above)}
         for traced in self.traced:
             if traced.name in also and traced.value:

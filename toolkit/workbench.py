@@ -55,6 +55,7 @@ from adapters.contract import (
 from adapters.mapping.load import load_draft
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
+from adapters.mapping.schema import editor_schema
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.values import text_or_none
 from app.console import FINE, CannotRunError
@@ -66,7 +67,6 @@ from toolkit.findings import Finding, Measurement, Severity
 from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
 from toolkit.new import run as write_first
-from toolkit.schema import schema_of_mappings
 from toolkit.source_rows import SourceReader
 from toolkit.trial import (
     MASK,
@@ -265,7 +265,7 @@ def page() -> str:
 @blueprint.get("/schema.json")
 def schema() -> Response:
     """Return the JSON Schema of mapping files."""
-    return jsonify(schema_of_mappings())
+    return jsonify(editor_schema())
 
 
 @blueprint.get("/version")

@@ -15,10 +15,10 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import Reader, from_disk, is_own
+from adapters.mapping.model import CodeTable, Mark, Reader, from_disk, is_own
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.slots import (
     LINES,
@@ -38,7 +38,6 @@ from adapters.mapping.yaml import (
     is_there,
     parse_file,
     place,
-    plain,
 )
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
@@ -59,16 +58,16 @@ def read_layers(
     """
     path = Path(path)
     own = parse_file(path, read)
-    version, extended = own.entries.get("mapping"), own.entries.get("extend")
+    version, extended = own.get("mapping"), own.get("extend")
     # Before anything else: the keys of another version may mean other things.
-    if isinstance(version, Scalar) and version.text != VERSION:
-        text = f"version '{version.text}' of the format is not known: this service reads {VERSION}"
+    if isinstance(version, Scalar) and version != VERSION:
+        text = f"version '{version}' of the format is not known: this service reads {VERSION}"
         raise MappingError([MappingProblem(version.mark, "mapping", text)])
     if not isinstance(extended, Scalar):
         return own
     above = (*above, path)
-    base = path.parent / extended.text
-    shipped = Path(str(resources.files("mappings"))) / extended.text
+    base = path.parent / extended
+    shipped = Path(str(resources.files("mappings"))) / extended
     if not is_there(base, read) and is_there(shipped, read):
         base = shipped
     if not is_there(base, read):
@@ -82,14 +81,13 @@ def read_layers(
 
 def _over(base: Table, own: Table, path: KeyPath) -> Table:
     """Return the keys of `own` laid over those of `base`."""
-    entries = dict(base.entries)
+    entries: dict[str, Node] = dict(base)
     for one, other in (("source", "sources"), ("sources", "source")):
-        if not path and one in own.entries:
+        if not path and one in own:
             entries.pop(other, None)
-    for key, node in own.entries.items():
+    for key, node in own.items():
         entries[key] = _laid(entries.get(key), node, (*path, key))
-    keys = {**base.keys, **own.keys}
-    return Table(own.mark, MappingProxyType(entries), MappingProxyType(keys))
+    return Table(own.mark, entries, {**base.key_marks, **own.key_marks})
 
 
 def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
@@ -99,27 +97,26 @@ def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
     if not (isinstance(base, Items) and isinstance(own, Items) and is_entries):
         return own
     # Entries with the same prefix are one.
-    entries = {_text(node, "prefix") or n: node for n, node in enumerate(base.items)}
-    for n, node in enumerate(own.items, len(base.items)):
-        key = _text(node, "prefix") or n
+    entries = {_prefix(node) or n: node for n, node in enumerate(base)}
+    for n, node in enumerate(own, len(base)):
+        key = _prefix(node) or n
         entries[key] = _laid(entries.get(key), node, (*path, key))
-    return Items(own.mark, tuple(entries.values()))
+    return Items(own.mark, entries.values())
 
 
 def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
     if "fields" in path:
         return path[-1] != "fields"
     if len(path) == 1 and path[0] in SECTIONS:
-        return "sources" in own.entries and "sources" not in base.entries
+        return "sources" in own and "sources" not in base
     if path[0] in ("source", "sources"):
-        is_other = _text(own, "kind") not in (_text(base, "kind"), None)
+        is_other = own.text("kind") not in (base.text("kind"), "")
         return path[-1] in _WAYS or is_other
     return path[-1] in _WAYS or path[-2:-1] == ("search",)
 
 
-def _text(node: Node, key: str) -> str | None:
-    value = node.entries.get(key) if isinstance(node, Table) else None
-    return value.text if isinstance(value, Scalar) else None
+def _prefix(entry: Node) -> str:
+    return entry.text("prefix") if isinstance(entry, Table) else ""
 
 
 # ------------------------------------------------------------------- the document
@@ -135,15 +132,16 @@ class Section:
 
     path: KeyPath
     kind: ResourceType
-    data: Mapping[str, Any]
-    whole: Mapping[str, Any]
+    mark: Mark
+    data: Table
+    whole: Table
     source_path: KeyPath
-    source: Mapping[str, Any]
+    source: Table
 
     @property
     def is_http(self) -> bool:
         """Whether its rows come from an HTTP API: it has no SELECTs then."""
-        return bool(self.source.get("kind") == "http")
+        return self.source.text("kind") == "http"
 
     @property
     def is_entry(self) -> bool:
@@ -153,18 +151,17 @@ class Section:
     @property
     def prefix(self) -> str:
         """The prefix of its ids in those that clients see."""
-        return str(self.data.get("prefix", ""))
+        return self.data.text("prefix")
 
     @property
-    def search(self) -> Mapping[str, Any]:
+    def search(self) -> Table:
         """How an HTTP API searches, by parameter."""
-        return self.data.get("search", {}) if self.is_http else {}
+        return self.data.table("search")
 
     @property
-    def fields(self) -> Mapping[str, Any]:
+    def fields(self) -> Table:
         """The file's entries for its slots."""
-        fields: Mapping[str, Any] = self.data.get("fields", {})
-        return fields
+        return self.data.table("fields")
 
     @cached_property
     def items(self) -> tuple["Item", ...]:
@@ -172,14 +169,14 @@ class Section:
         return tuple(
             Item(self, listed, (*self.path, "fields", listed.name, index), options)
             for listed in LISTS[self.kind]
-            for index, options in enumerate(self.fields.get(listed.name, ()))
+            for index, options in enumerate(self.fields.tables(listed.name))
         )
 
     @cached_property
     def sites(self) -> tuple["Site", ...]:
         """Every value of its fields, those inside items last."""
-        own = _sites(self, SLOTS[self.kind], (*self.path, "fields"), self.fields)
-        return (*own, *(site for item in self.items for site in item.sites))
+        sites = _sites(self, SLOTS[self.kind], (*self.path, "fields"), self.fields)
+        return (*sites, *(site for item in self.items for site in item.sites))
 
     @cached_property
     def lacks(self) -> frozenset[str]:
@@ -194,10 +191,12 @@ class Section:
         """Return its `search` or `sort`, or the one for all."""
         if self.is_http and part == "sort":
             # Both directions have a word there.
-            by = self.data.get("sort", {}).get("by", ())
+            by = self.data.table("sort").table("by")
             return tuple(word for word in by if not word.startswith("-"))
-        words = self.data.get(part, self.whole.get(part, ()))
-        lacks = frozenset() if is_own(self.source.get("kind")) else self.lacks
+        holder = self.data if part in self.data else self.whole
+        # An HTTP API has a table of its searches.
+        words = (*holder.texts(part), *holder.table(part))
+        lacks = frozenset() if is_own(self.source.text("kind")) else self.lacks
         return tuple(word for word in words if word not in lacks)
 
 
@@ -207,34 +206,37 @@ class Item(NamedTuple):
     section: Section
     listed: ListSlot
     path: KeyPath
-    options: Mapping[str, Any]
+    options: Table
 
     @property
     def sites(self) -> tuple["Site", ...]:
         """Its values, the lines of an address last."""
         section, listed, path, options = self
-        lines = enumerate(options.get(LINES.name, ()))
-        where = (*path, LINES.name)
-        return (
-            *_sites(section, listed.slots, path, options, self),
-            *(Site(section, LINES, (*where, n), _options(v), self) for n, v in lines),
-        )
+        lines = options.get(LINES.name)
+        sites = [*_sites(section, listed.slots, path, options, self)]
+        for n, line in enumerate(lines if isinstance(lines, Items) else ()):
+            where = (*path, LINES.name, n)
+            sites.append(Site(section, LINES, where, line.mark, _options(line), self))
+        return tuple(sites)
 
 
 class Site(NamedTuple):
-    """One value of a section: its slot, its path, and its options; a constant is one."""
+    """One value of a section: its slot, its path, and its options; a constant is one.
+
+    `mark` is the place of its key.
+    """
 
     section: Section
     slot: Slot
     path: KeyPath
-    options: Mapping[str, Any]
+    mark: Mark
+    options: Table
     item: Item | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the value comes from, none for a constant."""
-        named = self.options.get("from", ())
-        return (named,) if isinstance(named, str) else tuple(named)
+        return self.options.texts("from")
 
     @property
     def full_name(self) -> str:
@@ -243,36 +245,33 @@ class Site(NamedTuple):
         return f"{self.item.listed.name}.{name}" if self.item else name
 
     @property
-    def zone_name(self) -> str | None:
-        """The zone of the value or its source, None where only the file has one."""
-        name: str | None = self.options.get("time_zone")
-        return name or self.section.source.get("time_zone")
+    def zone_name(self) -> str:
+        """The zone of the value or its source, "" where only the file has one."""
+        return self.options.text("time_zone") or self.section.source.text("time_zone")
 
 
 def _sites(
     section: Section,
     slots: Iterable[Slot],
     path: KeyPath,
-    values: Mapping[str, Any],
+    values: Table,
     item: Item | None = None,
-) -> tuple[Site, ...]:
-    return tuple(
-        Site(section, slot, (*path, slot.name), _options(values[slot.name]), item)
-        for slot in slots
-        if slot.name in values
-    )
+) -> Iterator[Site]:
+    for slot in slots:
+        if (node := values.get(slot.name)) is not None:
+            where, mark = (*path, slot.name), values.key_marks[slot.name]
+            yield Site(section, slot, where, mark, _options(node), item)
 
 
-def _options(value: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"value": value} if isinstance(value, str) else value
+def _options(value: Node) -> Table:
+    return value if isinstance(value, Table) else Table(value.mark, {"value": value})
 
 
 @dataclass(frozen=True)
 class Document:
-    """The nodes of a file of the right shape, and its data; `values` are of variables."""
+    """The nodes of a file of the right shape; `values` are those of variables."""
 
     root: Table
-    data: Mapping[str, Any]
     read: Reader = from_disk
     values: Mapping[str, str] = field(default_factory=dict)
 
@@ -284,14 +283,15 @@ class Document:
     @property
     def is_own(self) -> bool:
         """Whether records come from a class of the hospital's own: no field is mapped then."""
-        return "source" in self.data and is_own(self.data["source"]["kind"])
+        return is_own(self.root.table("source").text("kind"))
 
     @cached_property
-    def sources(self) -> Mapping[KeyPath, Mapping[str, Any]]:
+    def sources(self) -> Mapping[KeyPath, Table]:
         """The hospital systems by path."""
-        if "sources" not in self.data:
-            return {("source",): self.data["source"]}
-        return {("sources", name): s for name, s in self.data["sources"].items()}
+        if "sources" not in self.root:
+            return {("source",): self.root.table("source")}
+        sources = self.root.table("sources")
+        return {("sources", name): sources.table(name) for name in sources}
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -299,16 +299,20 @@ class Document:
         first = next(iter(self.sources))
         sections = []
         for key, kind in SECTIONS.items():
-            whole = self.data.get(key, {"sources": ()})
-            entries: list[tuple[KeyPath, Any]] = [((key,), whole)]
+            if key not in self.root:
+                continue
+            whole = self.root.table(key)
+            entries: list[tuple[KeyPath, Mark, Table]]
+            entries = [((key,), self.root.key_marks[key], whole)]
             if "sources" in whole:
-                several = enumerate(whole["sources"])
-                entries = [((key, "sources", at), each) for at, each in several]
-            for path, data in entries:
-                named = data.get("source")
-                source = first if named is None else ("sources", named)
-                system = self.sources.get(source, {})
-                sections.append(Section(path, kind, data, whole, source, system))
+                several = enumerate(whole.tables("sources"))
+                entries = [
+                    ((key, "sources", n), each.mark, each) for n, each in several
+                ]
+            for path, mark, data in entries:
+                source = ("sources", data.text("source")) if "source" in data else first
+                system = self.sources.get(source, Table(mark))
+                sections.append(Section(path, kind, mark, data, whole, source, system))
         return tuple(sections)
 
     @cached_property
@@ -325,22 +329,31 @@ class Document:
         """Return the sections of one resource type."""
         return [section for section in self.sections if section.kind is kind]
 
-    @property
-    def codes(self) -> Mapping[str, Any]:
+    @cached_property
+    def codes(self) -> Mapping[str, CodeTable]:
         """The code tables by name."""
-        tables: Mapping[str, Any] = self.data.get("codes", {})
-        return tables
+        tables = self.root.table("codes")
+        codes = {
+            name: CodeTable(
+                name=name,
+                table=MappingProxyType(tables.table(name).table("table").all_texts()),
+                otherwise=tables.table(name).text("otherwise") or None,
+                mark=tables.key_marks[name],
+            )
+            for name in tables
+        }
+        return MappingProxyType(codes)
 
     def targets(self, site: Site) -> list[Section]:
         """Return the sections that a reference may lead to: all, or those that it names.
 
         It names a source, or the prefix of one of its tables.
         """
-        named = site.options.get("source")
+        named = site.options.text("source")
         return [
             section
             for section in self.sections_of(REFERS[site.slot.name])
-            if named in (None, section.source_path[-1], section.data.get("prefix"))
+            if named in ("", section.source_path[-1], section.prefix)
         ]
 
     def prefix_of(self, site: Site) -> str:
@@ -358,9 +371,11 @@ class VariableError(ValueError):
     """A variable that cannot be read; the text holds nothing of its value."""
 
 
-def resolved(value: str | Mapping[str, str], values: Mapping[str, str]) -> str:
+def resolved(node: Node | None, values: Mapping[str, str]) -> str:
     """Return a text, or the value of the variable where the file has {env: NAME}."""
-    return value if isinstance(value, str) else values.get(value["env"], "")
+    if isinstance(node, Table):
+        return values.get(node.text("env"), "")
+    return str(node) if isinstance(node, Scalar) else ""
 
 
 def variable(name: str, environ: Mapping[str, str]) -> str:
@@ -380,17 +395,16 @@ def variable(name: str, environ: Mapping[str, str]) -> str:
     return text.strip("\r\n")
 
 
-def variables_in(root: Node) -> Iterator[str]:
+def variables_in(root: Table) -> Iterator[str]:
     """Yield the environment variables that a file names."""
-    return (name for _, name in named(plain(root)))
+    return (name for _, name in named(root))
 
 
-def named(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each environment variable that a value of the file names, and where."""
-    if not isinstance(value, Mapping):
+def named(table: Table, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each environment variable that a table of the file names, and where."""
+    if set(table) == {"env"} and isinstance(table["env"], Scalar):
+        yield (*path, "env"), table.text("env")
         return
-    if set(value) == {"env"} and isinstance(value["env"], str):
-        yield (*path, "env"), value["env"]
-        return
-    for key, below in value.items():
-        yield from named(below, (*path, key))
+    for key, below in table.items():
+        if isinstance(below, Table):
+            yield from named(below, (*path, key))

@@ -43,15 +43,15 @@ def lines_of(numbers: Sequence[int]) -> str:
 
 def _marks(node: Node) -> Iterator[Mark]:
     match node:
-        case Scalar(text=text):
-            for match in _NOBODYS.finditer(text):
+        case Scalar():
+            for match in _NOBODYS.finditer(node):
                 yield node.at(match.start())
-        case Table(entries=entries, keys=keys):
-            for key, below in entries.items():
+        case Table():
+            for key, below in node.items():
                 # A code of the source may be a system.
                 if _NOBODYS.match(key):
-                    yield keys[key]
+                    yield node.key_marks[key]
                 yield from _marks(below)
-        case Items(items=items):
-            for below in items:
+        case Items():
+            for below in node:
                 yield from _marks(below)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date, time
 from enum import StrEnum
 from pathlib import Path as PathlibPath
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
@@ -22,7 +22,7 @@ Reader: TypeAlias = Callable[[PathlibPath], bytes]
 """Returns what a file holds; raises OSError."""
 
 
-Secret: TypeAlias = Annotated[str, "resolved"]
+Secret: TypeAlias = str
 """A text that the file may name by {env: NAME}; a mapping holds its value."""
 
 
@@ -383,6 +383,15 @@ HIDDEN = "hidden"
 REMOVED = "removed"
 """A status of the mapping: the row was served once and is gone (decision 17)."""
 
+TIMEOUT_SECONDS = 5.0
+"""The time limit of a search or a read."""
+
+COUNT_TIMEOUT_SECONDS = 2.0
+"""The time limit of a count."""
+
+CONNECTIONS = 8
+"""The maximum number of connections to a source."""
+
 WAIT_SECONDS = 1.0
 """How long a request waits for a free connection before it gets 503."""
 
@@ -526,9 +535,9 @@ class SourceConfig:
     mark: Mark
     zone: ZoneInfo
     url: Secret = ""
-    timeout_seconds: float = 5.0
-    count_timeout_seconds: float = 2.0
-    connections: int = 8
+    timeout_seconds: float = TIMEOUT_SECONDS
+    count_timeout_seconds: float = COUNT_TIMEOUT_SECONDS
+    connections: int = CONNECTIONS
     wait_seconds: float = WAIT_SECONDS
     may_write: bool = False
     http: HttpSource | None = None

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from adapters.contract import ResourceType
 from adapters.mapping.model import Reader, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS
-from adapters.mapping.yaml import parse_file, place, plain
+from adapters.mapping.yaml import Table, parse_file, place
 from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
 
 PROFILES = ("full", "group-a", "group-b")
@@ -61,18 +60,18 @@ def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
         root = parse_file(beside / name, read)
     if problems := [problem for problem, _ in problems_of(root, "ProfileFile")]:
         raise MappingError(problems)
-    data = plain(root)
     offered = {
-        kind: _resource(kind, data[key], data.get("count", {}))
+        kind: _resource(kind, root.table(key), root.table("count"))
         for key, kind in SECTIONS.items()
-        if key in data
+        if key in root
     }
     for kind, each in offered.items():
         if each.count_default > each.count_max:
             mark = place(root, (kind.lower(), "count"))
             text = f"the default {each.count_default} is above the maximum {each.count_max}"
             raise MappingError([MappingProblem(mark, f"{kind.lower()}.count", text)])
-    return Profile(data["profile"], data["paging"] == "true", MappingProxyType(offered))
+    paging = root.text("paging") == "true"
+    return Profile(root.text("profile"), paging, MappingProxyType(offered))
 
 
 def profile_of(mapping: SourceMapping) -> Profile:
@@ -80,14 +79,12 @@ def profile_of(mapping: SourceMapping) -> Profile:
     return load_profile(mapping.profile, mapping.profile_directory, mapping.read)
 
 
-def _resource(
-    kind: ResourceType, section: Mapping[str, Any], shared: Mapping[str, str]
-) -> ResourceProfile:
-    count = {**shared, **section.get("count", {})}
+def _resource(kind: ResourceType, section: Table, shared: Table) -> ResourceProfile:
+    count = {**shared.all_texts(), **section.table("count").all_texts()}
     usual = 100 if kind is ResourceType.ORGANIZATION else 10
     unfiltered = "false" if kind is ResourceType.PATIENT else "true"
     limits = {
-        name: int(section[name].get("values", _FEWER.get(name, MAX_VALUES)))
+        name: int(section.table(name).text("values") or _FEWER.get(name, MAX_VALUES))
         for name in (*SEARCH_PARAMETERS[kind], *RESULT_PARAMETERS)
         if name in section
     }
@@ -95,5 +92,5 @@ def _resource(
         parameters=MappingProxyType(limits),
         count_default=int(count.get("default", usual)),
         count_max=int(count.get("max", 100)),
-        unfiltered_search=section.get("unfiltered_search", unfiltered) == "true",
+        unfiltered_search=section.text("unfiltered_search", unfiltered) == "true",
     )

@@ -5,10 +5,10 @@ yields each fault that it finds. `RULES`, at the end, lists them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from adapters.contract import ResourceType
@@ -26,7 +26,7 @@ from adapters.mapping.profile import PROFILES, load_profile
 from adapters.mapping.schema import Fault, constant_fault
 from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, Kind
 from adapters.mapping.times import directives, ends_in_a_z, has_clock, sorts_as_text
-from adapters.mapping.yaml import KeyPath, is_there
+from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, is_there
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
 
 # ------------------------------------------------------------------------------- codes
@@ -34,12 +34,13 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
 
 def code_tables_are_there(doc: Document) -> Iterator[Fault]:
     """Refuse a `codes:` that names no table of the file."""
-    holders = {site.path: site.options for site in doc.sites}
+    holders = [(site.path, site.options) for site in doc.sites]
     for section in doc.sections:
-        for name, call in section.search.items():
-            holders[*section.path, "search", name, "system"] = call.get("system", {})
-    for path, options in holders.items():
-        name = options.get("codes", "")
+        for name in section.search:
+            path = (*section.path, "search", name, "system")
+            holders.append((path, section.search.table(name).table("system")))
+    for path, options in holders:
+        name = options.text("codes")
         if name and name not in doc.codes:
             near = did_you_mean(name, doc.codes)
             text = f"there is no code table '{name}' under codes{near}"
@@ -49,14 +50,15 @@ def code_tables_are_there(doc: Document) -> Iterator[Fault]:
 def targets_are_allowed(doc: Document) -> Iterator[Fault]:
     """Refuse what a slot cannot hold in the tables that it uses."""
     for site in doc.sites:
-        name, slot = site.options.get("codes", ""), site.slot
-        codes = doc.codes.get(name, {"table": {}})
-        targets: dict[KeyPath, str] = {
-            ("table", code): word for code, word in codes["table"].items()
-        }
-        if "otherwise" in codes:
-            targets["otherwise",] = codes["otherwise"]
-        for path, target in targets.items():
+        slot, codes = site.slot, doc.codes.get(site.options.text("codes"))
+        if codes is None:
+            continue
+        targets: list[tuple[KeyPath, str]] = [
+            (("table", code), word) for code, word in codes.table.items()
+        ]
+        if codes.otherwise:
+            targets.append((("otherwise",), codes.otherwise))
+        for path, target in targets:
             if slot.kind is not Kind.CODE:
                 text = constant_fault(slot, target)
             elif target in slot.codes:
@@ -64,7 +66,7 @@ def targets_are_allowed(doc: Document) -> Iterator[Fault]:
             else:
                 text = one_of(target, slot.codes, f"a code of '{slot.name}'")
             if text:
-                yield Fault(("codes", name, *path), text)
+                yield Fault(("codes", codes.name, *path), text)
 
 
 # ------------------------------------------------------------------------------ fields
@@ -73,7 +75,7 @@ def targets_are_allowed(doc: Document) -> Iterator[Fault]:
 def required_slots_are_mapped(doc: Document) -> Iterator[Fault]:
     """Refuse a slot under `requires` that comes from nowhere."""
     for section in doc.sections:
-        for index, name in enumerate(section.data.get("requires", ())):
+        for index, name in enumerate(section.data.texts("requires")):
             if name not in section.fields:
                 text = f"'{name}' is required, and fields does not have it"
                 yield Fault((*section.path, "requires", index), text)
@@ -90,13 +92,13 @@ _CONSTANTS: Mapping[str, str] = MappingProxyType(
 
 def constants_are_set(doc: Document) -> Iterator[Fault]:
     """Refuse a field without the constant that it needs; the visit's may be a field."""
-    there = doc.data.get("constants", {})
+    there = doc.root.table("constants")
     for section in doc.sections_of(ResourceType.ENCOUNTER):
         for name, constant in _CONSTANTS.items():
-            if name in section.fields and constant not in {**there, **section.fields}:
+            if name in section.fields and constant not in {*there, *section.fields}:
                 path = (*section.path, "fields", name)
                 yield Fault(path, f"needs constants.{constant}", at_key=True)
-    for index, name in enumerate(doc.data["encounter"].get("search", ())):
+    for index, name in enumerate(doc.root.table("encounter").texts("search")):
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][name]
         if doc.is_own and row.extension and "functional_unit_extension" not in there:
             text = "needs constants.functional_unit_extension"
@@ -113,8 +115,8 @@ Z_IS_A_LETTER = (
 def times_are_whole(doc: Document) -> Iterator[Fault]:
     """Refuse a format without a time of day, or without the zone that its Z stands for."""
     for site in doc.sites:
-        form = site.options.get("format")
-        if form is None or site.slot.kind is not Kind.TIME:
+        form = site.options.text("format")
+        if not form or site.slot.kind is not Kind.TIME:
             continue
         if not has_clock(form) and "at" not in site.options:
             text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
@@ -137,9 +139,9 @@ _SENDABLE = re.compile(r"([!-~\xa1-\xff][\t -~\xa0-\xff]*)?")
 def headers_can_be_sent(doc: Document) -> Iterator[Fault]:
     """Refuse a variable with a sign that no header can carry; never quote it."""
     for path, source in doc.sources.items():
-        for name, value in source.get("headers", {}).items():
+        for name, value in source.table("headers").items():
             if not _SENDABLE.fullmatch(resolved(value, doc.values)):
-                holder = f"{value['env']} " if isinstance(value, Mapping) else ""
+                holder = f"{value.text('env')} " if isinstance(value, Table) else ""
                 text = f"{holder}holds a sign that no header can carry"
                 yield Fault((*path, "headers", name), text)
 
@@ -147,16 +149,13 @@ def headers_can_be_sent(doc: Document) -> Iterator[Fault]:
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:
     """Refuse what is no address, also in the environment; never quote it."""
     for path, source in doc.sources.items():
-        is_http = source["kind"] == "http"
-        oauth2 = source.get("auth", {}).get("oauth2", {})
-        for place, value in (
-            ((*path, "url"), source.get("url", "")),
-            ((*path, "auth", "oauth2", "token_url"), oauth2.get("token_url", "")),
-        ):
-            url = resolved(value, doc.values)
+        is_http = source.text("kind") == "http"
+        keys: tuple[KeyPath, ...] = (("url",), ("auth", "oauth2", "token_url"))
+        for key in keys:
+            url = resolved(find(source, key), doc.values)
             if url and not (_is_http(url) if is_http else _DATABASE.match(url)):
                 like = "https://host/path" if is_http else "postgresql://host/database"
-                yield Fault(place, f"not an address like {like}")
+                yield Fault((*path, *key), f"not an address like {like}")
 
 
 def _is_http(url: str) -> bool:
@@ -175,7 +174,10 @@ def rows_only_read(doc: Document) -> Iterator[Fault]:
     sections = [section for section in doc.sections if not section.is_http]
     holders = [(s.path, s.data) for s in sections]
     holders += [(item.path, item.options) for s in sections for item in s.items]
-    for path, rows in [((*p, "rows"), o["rows"]) for p, o in holders if "rows" in o]:
+    for holder, options in holders:
+        rows, path = options.text("rows"), (*holder, "rows")
+        if not rows:
+            continue
         bare = _SKIPPED.sub(lambda skipped: re.sub(r"[^\n]", " ", skipped[0]), rows)
         if not _READS.match(bare):
             begin = len(bare) - len(bare.lstrip())
@@ -212,7 +214,7 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
     """Refuse a parameter or sort key whose slot comes from nowhere or from no column."""
     for use in () if doc.is_own else _uses(doc):
         sites = use.sites
-        is_unserved = any(site.options.get("value") in UNSERVED for site in sites)
+        is_unserved = any(site.options.text("value") in UNSERVED for site in sites)
         is_code = any(
             site.slot.kind is Kind.CODE or site.slot.name == "functional_unit"
             for site in sites
@@ -244,11 +246,11 @@ def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
 
 def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]:
     """Yield why the values of a site are not compared as they are."""
-    column, form = site.options.get("search"), site.options.get("format")
+    column, form = site.options.text("search"), site.options.text("format")
     if column in site.columns and len(site.columns) > 1:
         text = f"'{column}' alone is not the whole time: "
         yield ("search",), text + "join both in the SELECT, and name that column"
-    if column is not None:
+    if column:
         return
     text = f"'{use.word}' cannot compare {{}}: make one value of it in the SELECT, or "
     text += "name a column that holds it with search:"
@@ -258,7 +260,7 @@ def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]
     is_word = row is None or (row.type is ParameterType.TOKEN and not is_number)
     if len(site.columns) > 1:
         yield (), text.format("two columns")
-    if form is not None and not sorts_as_text(form):
+    if form and not sorts_as_text(form):
         yield ("format",), text.format(f"texts like {form}")
     if "codes" in site.options and not is_word:
         yield ("codes",), text.format("what a code table makes")
@@ -287,22 +289,22 @@ def _uses(doc: Document) -> Iterator[Use]:
 
 
 def _listed(
-    doc: Document, path: KeyPath, data: Mapping[str, Any], sections: list[Section]
+    doc: Document, path: KeyPath, data: Table, sections: list[Section]
 ) -> Iterator[Use]:
     """Yield what one list of parameters and one of sort keys need of the sections."""
     kind, several = sections[0].kind, sections[0].is_entry
-    search, sort = data.get("search", ()), data.get("sort", ())
     # An HTTP API has a table of each: of parameters, and of what its sort keys are.
-    is_table = isinstance(search, Mapping)
-    for at, name in zip(search, search, strict=True) if is_table else enumerate(search):
+    searches: list[tuple[str | int, str]] = [(n, n) for n in data.table("search")]
+    searches += enumerate(data.texts("search"))
+    for at, name in searches:
         where = (*path, "search", at)
         yield Use(where, name, SEARCH_PARAMETERS[kind][name].slots, sections, several)
         # A period needs an end wherever there is a start.
-        if name == "date" and doc.data.get("date") == "period":
+        if name == "date" and doc.root.text("date") == "period":
             for section in sections:
                 if not several or "start" in section.fields:
                     yield Use(where, "date: period", ("end",), [section])
-    for at, name in () if isinstance(sort, Mapping) else enumerate(sort):
+    for at, name in enumerate(data.texts("sort")):
         if slot := SORTS[kind].get(name):
             yield Use((*path, "sort", at), name, (slot,), sections, several)
 
@@ -372,18 +374,11 @@ def _path_uses(doc: Document) -> Iterator[PathUse]:
     for path, data, places in tables:
         for holder, key in places:
             into, keys = holder.split("."), key.split(".")
-            text = _at(data, (*into, *keys))
-            if isinstance(text, str):
+            text = find(data, (*into, *keys))
+            if isinstance(text, Scalar):
                 yield PathUse((*path, *into), (*path, *into, *keys), text)
     for section in sections:
         yield from _row_paths(section)
-
-
-def _at(data: Any, keys: Iterable[str]) -> Any:
-    """Return what the keys lead to, an empty table where there is none."""
-    for key in keys:
-        data = data.get(key, {}) if isinstance(data, Mapping) else {}
-    return data
 
 
 def _row_paths(section: Section) -> Iterator[PathUse]:
@@ -393,16 +388,16 @@ def _row_paths(section: Section) -> Iterator[PathUse]:
         return item.path if item and "rows" in item.options else section.path
 
     for site in section.sites:
-        is_list = isinstance(site.options.get("from"), list)
+        is_list = isinstance(site.options.get("from"), Items)
         for index, column in enumerate(site.columns):
             place = (*site.path, "from", *([index] if is_list else ()))
             yield PathUse(inside(site.item), place, column)
     for item in section.items:
-        if rows := item.options.get("rows"):
+        if rows := item.options.text("rows"):
             yield PathUse(section.path, (*item.path, "rows"), rows)
-        if condition := item.options.get("only_if"):
+        if column := item.options.table("only_if").text("from"):
             path = (*item.path, "only_if", "from")
-            yield PathUse(inside(item), path, condition["from"])
+            yield PathUse(inside(item), path, column)
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
@@ -419,14 +414,14 @@ def parameters_differ(doc: Document) -> Iterator[Fault]:
 
 def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
     """Yield each parameter, and whether it is a bound told from others by its prefix."""
-    places = [tuple(place.split(".")) for place in _PARAMETERS]
+    places: list[KeyPath] = [tuple(place.split(".")) for place in _PARAMETERS]
     for name in section.search:
         places += [("search", name, key) for key in (*_SENT, "system")]
     for path in places:
-        value = _at(section.data, path)
-        if isinstance(value, str):
+        value = find(section.data, path)
+        if isinstance(value, Scalar):
             yield path, value, False
-        elif sent := _at(value, ("send",)):
+        elif isinstance(value, Table) and (sent := value.text("send")):
             is_bound = path[-1] != "system"
             yield path if is_bound else (*path, "send"), sent, is_bound
 
@@ -434,15 +429,15 @@ def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
 def order_can_be_kept(doc: Document) -> Iterator[Fault]:
     """Refuse rows without the sort key first, where those with it cannot be asked for."""
     for section in doc.http_sections:
-        sort, listed = section.data.get("sort", {}), section.data.get("list", {})
-        if sort.get("nulls", Nulls.LAST) == Nulls.LAST:
+        sort, listed = section.data.table("sort"), section.data.table("list")
+        if sort.text("nulls", Nulls.LAST) == Nulls.LAST:
             continue
-        is_numbered = not {"offset", "page"}.isdisjoint(listed.get("paging", {}))
-        has_bound = not {"from", "after"}.isdisjoint(section.search.get("date", {}))
+        is_numbered = not {"offset", "page"}.isdisjoint(listed.table("paging"))
+        has_bound = not {"from", "after"}.isdisjoint(section.search.table("date"))
         where = (*section.path, "sort", "nulls")
         if not is_numbered or "total" not in listed:
             yield Fault(where, "needs list.total, and list.paging by offset or page")
-        elif "date" in sort.get("by", ()) and not has_bound:
+        elif "date" in sort.table("by") and not has_bound:
             text = "needs search.date.from: by it, the rows with the key are asked for"
             yield Fault(where, text)
 
@@ -468,7 +463,7 @@ def _says_merges(doc: Document, site: Site, target: Section) -> bool:
 
 def profile_is_there(doc: Document) -> Iterator[Fault]:
     """Refuse a profile that is neither one of ours nor a file."""
-    name = doc.data["profile"]
+    name = doc.root.text("profile")
     if name not in PROFILES and not is_there(doc.profile_directory / name, doc.read):
         text = one_of(name, PROFILES, "a profile, nor a file beside this one")
         yield Fault(("profile",), text)
@@ -476,7 +471,7 @@ def profile_is_there(doc: Document) -> Iterator[Fault]:
 
 def profile_can_be_served(doc: Document) -> Iterator[Fault]:
     """Refuse a profile that offers pages or searches that an API lacks."""
-    name = doc.data["profile"]
+    name = doc.root.text("profile")
     if not doc.http_sections:
         return
     try:
@@ -485,11 +480,14 @@ def profile_can_be_served(doc: Document) -> Iterator[Fault]:
         # Reported by who uses it.
         return
     for section in doc.http_sections:
-        offered, listed = profile.resources.get(section.kind), section.data.get("list")
+        offered, listed = (
+            profile.resources.get(section.kind),
+            section.data.table("list"),
+        )
         if offered is None:
             continue
         may_lack = section.kind is ResourceType.ORGANIZATION or not offered.parameters
-        if listed is None and not may_lack:
+        if not listed and not may_lack:
             text = f"the profile '{name}' has searches: say list, or take another"
             yield Fault(section.path, text, at_key=True)
         if listed and profile.paging and "paging" not in listed:
@@ -500,22 +498,21 @@ def profile_can_be_served(doc: Document) -> Iterator[Fault]:
 def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
     """Refuse stays that are not to be served, and one value for several of the source's codes."""
     for section, name in product(doc.http_sections, ("status", "class", "gender")):
-        options = section.fields.get(name, {})
-        used = options.get("codes", "") if isinstance(options, Mapping) else ""
-        codes = doc.codes.get(used, {"table": {}})
-        ours, listed = [*codes["table"].values()], section.data.get("list")
-        unserved = {*ours, codes.get("otherwise")} & {*UNSERVED}
-        if listed and unserved and not listed.get("fixed"):
+        codes = doc.codes.get(section.fields.table(name).text("codes"))
+        ours = [*codes.table.values()] if codes else []
+        otherwise, listed = codes and codes.otherwise, section.data.table("list")
+        unserved = {*ours, otherwise} & {*UNSERVED}
+        if listed and unserved and not listed.table("fixed"):
             text = "say under fixed what keeps hidden and removed stays out"
             yield Fault((*section.path, "list"), text, at_key=True)
-        if (call := section.search.get(name)) is None:
+        call, path = section.search.table(name), (*section.path, "search", name)
+        if not call:
             continue
-        path = (*section.path, "search", name)
         twice = sorted({code for code in ours if ours.count(code) > 1} - {*UNSERVED})
-        if "excluding" in call and "otherwise" not in codes:
+        if "excluding" in call and not otherwise:
             text = "needs a code table with otherwise: what it excludes are its codes"
             yield Fault((*path, "excluding"), text)
-        if twice and call.get("several", Several.ONE) == Several.ONE:
+        if twice and call.text("several", Several.ONE) == Several.ONE:
             text = f"'{twice[0]}' is several codes of the source: say several"
             yield Fault(path, text)
 
@@ -525,9 +522,9 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
     for section, name in product(doc.http_sections, ("date", "birthdate")):
         if name not in section.search:
             continue
-        bounds, path = section.search[name], (*section.path, "search", name)
-        is_birth, form = name == "birthdate", bounds.get("format", "")
-        step = Step(bounds.get("step", Step.DAY if is_birth else Step.SECOND))
+        bounds, path = section.search.table(name), (*section.path, "search", name)
+        is_birth, form = name == "birthdate", bounds.text("format")
+        step = Step(bounds.text("step", Step.DAY if is_birth else Step.SECOND))
         starts = [s.zone_name for s in section.sites if s.full_name == "start"]
         says_zone = is_birth or "time_zone" in bounds or any(starts)
         if is_birth and step is not Step.DAY:
@@ -537,7 +534,7 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
             yield Fault((*path, "format"), text)
         if ends_in_a_z(form) and not says_zone:
             yield Fault((*path, "format"), Z_IS_A_LETTER)
-        if not is_birth and doc.data.get("date") == "period":
+        if not is_birth and doc.root.text("date") == "period":
             yield Fault(("date",), "date: period cannot be asked of an HTTP source")
 
 
@@ -582,11 +579,11 @@ def sections_name_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse a section that does not name which of several sources it reads."""
     names = [str(path[-1]) for path in doc.sources if len(path) > 1]
     for section in doc.sections:
-        name = section.data.get("source")
-        if name is None and len(names) > 1:
+        name = section.data.text("source")
+        if not name and len(names) > 1:
             text = f"say source: which of {', '.join(names)} holds these rows"
             yield Fault(section.path, text, at_key=True)
-        elif name is not None and name not in names:
+        elif name and name not in names:
             text = one_of(name, names, "one of the sources of this file")
             yield Fault((*section.path, "source"), text)
 
@@ -607,12 +604,12 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
     for site in doc.sites:
         if site.slot.name not in REFERS:
             continue
-        kind, named = REFERS[site.slot.name], site.options.get("source")
+        kind, named = REFERS[site.slot.name], site.options.text("source")
         there, targets = doc.sections_of(kind), doc.targets(site)
         alike = {each.source_path for each in doc.sections_of(site.section.kind)}
-        whole = doc.prefix_of(site) + site.options.get("value", "")
+        whole = doc.prefix_of(site) + site.options.text("value")
         text = ""
-        if named is not None and not targets:
+        if named and not targets:
             known = dict.fromkeys(str(each.source_path[-1]) for each in there)
             text = one_of(named, known, f"a source of {kind.lower()}")
         elif not there and len(alike) > 1 and site.columns:

@@ -1,8 +1,9 @@
 """The shape of mapping files, profiles and test files: JSON Schema, and its messages.
 
-`schema.json` defines the keys and their values. The parts that follow from
-the tables of slots and of search parameters are filled in when it is read, so that a new
-row needs no edit there. Editors load the same schema (`encounters mapping schema`).
+`schema.json` defines the keys and their values, and describes them. The parts that follow
+from the tables of slots and of search parameters are filled in when it is read; a new slot
+only needs its description there. Editors load the same schema (`encounters mapping schema`),
+and the tables of keys in the guide are written from it.
 jsonschema finds the faults; this module puts them into words for who wrote the file.
 
 Beyond JSON Schema, two annotations are read: `errorMessage` (as in VS Code and ajv: a
@@ -41,7 +42,7 @@ from adapters.mapping.slots import (
     element,
 )
 from adapters.mapping.times import format_fault, zone_names
-from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place, plain
+from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place
 from adapters.parameters import (
     RESULT_PARAMETERS,
     SEARCH_PARAMETERS,
@@ -71,7 +72,27 @@ def mapping_schema() -> Node:
     """Return the schema of a mapping file, whole or extending another."""
     schema = copy.deepcopy(_schema())
     definitions = _definitions(lambda name: not _OTHER_FILES.fullmatch(name))
-    return {**schema, "definitions": definitions | _extending(definitions)}
+    definitions |= _extending(definitions)
+    return {**schema, "definitions": definitions}
+
+
+def editor_schema() -> Node:
+    """Return the schema of a mapping file as editors read it.
+
+    In draft 7 a reference hides what is beside it, so it stands alone there. Descriptions
+    have no links: the editor does not know where they lead.
+    """
+    schema = mapping_schema()
+    for definition in schema["definitions"].values():
+        for key, node in definition.get("properties", {}).items():
+            if text := node.pop("description", ""):
+                shown = {"description": _LINK.sub(r"\1", text)}
+                alone = {"allOf": [node]} if "$ref" in node else node
+                definition["properties"][key] = {**shown, **alone}
+    return schema
+
+
+_LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 
 
 def profile_schema() -> Node:
@@ -80,6 +101,12 @@ def profile_schema() -> Node:
     definitions = _definitions(lambda name: bool(names.fullmatch(name)))
     root = definitions.pop("ProfileFile")
     return {"$schema": _schema()["$schema"], **root, "definitions": definitions}
+
+
+def all_definitions() -> Node:
+    """Return every definition by its name."""
+    definitions: Node = _schema()["definitions"]
+    return definitions
 
 
 def _definitions(is_used: Callable[[str], bool]) -> Node:
@@ -92,7 +119,7 @@ def _schema() -> Node:
     """Return the file's content, with the parts that follow from the tables."""
     file = resources.files("adapters.mapping") / "schema.json"
     schema: Node = json.loads(file.read_text(encoding="utf-8"))
-    sections = schema.pop("sections")
+    sections, described = schema.pop("sections"), schema.pop("slots")
     definitions: Node = schema["definitions"]
     definitions["Constants"]["properties"]["class_systems"]["propertyNames"]["enum"] = (
         CLASSES.split()
@@ -101,7 +128,7 @@ def _schema() -> Node:
         for name, node in sections.items():
             text = json.dumps(node).replace("{type}", kind)
             definitions[f"{kind}{name}"] = json.loads(text)
-        definitions |= _of_type(kind)
+        definitions |= _of_type(kind, described)
         sorts = [*SORTS[kind], *map(_other_way, SORTS[kind])]
         by = definitions[f"{kind}Sort"]["properties"]["by"]
         by["propertyNames"]["enum"] = sorts
@@ -109,23 +136,37 @@ def _schema() -> Node:
     return schema
 
 
-def _of_type(kind: ResourceType) -> Node:
-    """Return the definitions that the tables of slots and parameters give a type."""
+def _of_type(kind: ResourceType, described: Node) -> Node:
+    """Return the definitions that the tables of slots and parameters give a type.
+
+    `described` holds the descriptions of slots.
+    """
     fields = {slot.name: _value(slot) for slot in SLOTS[kind]}
     items: Node = {}
     for listed in LISTS[kind]:
         name = f"{kind}{listed.name.title()}Item"
         items[name] = _item(listed)
+        _describe(items[name]["properties"], described["Item"])
         message = {"type": "expected a list here: each item begins with '- '"}
         fields[listed.name] = {
             "type": "array",
             "items": _ref(name),
             "errorMessage": message,
         }
+    _describe(fields, described[kind])
     parameters = SEARCH_PARAMETERS[kind]
     searches = {name: _ref(_search(row)) for name, row in parameters.items()}
-    limits = dict.fromkeys((*parameters, *RESULT_PARAMETERS), _ref("ProfileParameter"))
+    limits = {
+        name: _ref("ProfileParameter") for name in (*parameters, *RESULT_PARAMETERS)
+    }
+    for name, row in parameters.items():
+        searches[name]["description"] = (
+            f"how the parameter is sent: {row.documentation}"
+        )
+        limits[name]["description"] = row.documentation
     more = {"count": _ref("ProfileCount"), "unfiltered_search": {"type": "boolean"}}
+    _describe(more, described["Profile"])
+    _describe(limits, described["Profile"])
     shown = {"type": "expected keys and values here: {_id: {send: …}}"}
     return items | {
         f"{kind}Fields": _table(fields, REQUIRED[kind]),
@@ -135,6 +176,12 @@ def _of_type(kind: ResourceType) -> Node:
         f"{kind}Searches": _table(searches) | {"errorMessage": shown},
         f"Profile{kind}": _table(limits | more),
     }
+
+
+def _describe(properties: Node, texts: Node) -> None:
+    """Add descriptions to the properties that they name."""
+    for name in properties.keys() & texts.keys():
+        properties[name] = {"description": texts[name], **properties[name]}
 
 
 def _ref(name: str) -> Node:
@@ -234,7 +281,7 @@ def _extending(definitions: Node) -> Node:
     for kind in ResourceType:
         names = ("Section", "HttpSection", "SectionSeveral", "OwnSection")
         shapes = [_ref(f"Extending{kind}{name}") for name in names]
-        file["properties"][kind.lower()] = {"anyOf": shapes}
+        file["properties"][kind.lower()]["anyOf"] = shapes
     return layers
 
 
@@ -260,16 +307,16 @@ def problem_of(root: Table, fault: Fault) -> MappingProblem:
 
 def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath], ...]:
     """Return each problem of the shape of a file, with its path; `name` is what it is."""
-    faults = find_faults(plain(root), name)
+    faults = find_faults(root, name)
     return tuple((problem_of(root, fault), fault.path) for fault in faults)
 
 
-def find_faults(data: Any, name: str) -> tuple[Fault, ...]:
-    """Return what is wrong with the data of a file, each thing once.
+def find_faults(root: Table, name: str) -> tuple[Fault, ...]:
+    """Return what is wrong with the shape of a file, each thing once.
 
     Of a table that is refused as a whole, no key is.
     """
-    errors = [*_validator(name).iter_errors(data)]
+    errors = [*_validator(name).iter_errors(root)]
     refused = {tuple(e.absolute_path) for e in errors if e.validator == "not"}
     faults: dict[Fault, None] = {}
     for error in errors:

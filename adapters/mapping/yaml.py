@@ -4,13 +4,13 @@ Plain YAML would turn the unit 0123 into 83 and the code NO into false. Here `~`
 `null` are texts as well; a key with nothing behind it holds the empty text, which the
 schema refuses. Anchors, aliases and tags are refused: no mapping needs them, and they
 are how a small file becomes a large one. The first thing that is refused ends the reading.
+
+Nodes are str, list and dict with their place, so that jsonschema reads them as they are.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import yaml
 
@@ -25,52 +25,87 @@ MAX_DEPTH = 20
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(str):
     """A text; `begins` is the place of its first character, None where lines are joined."""
 
+    __slots__ = ("begins", "mark")
+
     mark: Mark
-    text: str
-    begins: Mark | None = None
+    begins: Mark | None
+
+    def __new__(cls, text: str, mark: Mark, begins: Mark | None = None) -> Self:
+        """Return the text with its place."""
+        scalar = super().__new__(cls, text)
+        scalar.mark, scalar.begins = mark, begins
+        return scalar
 
     def at(self, offset: int) -> Mark:
         """Return the place of one of the characters."""
         if self.begins is None:
             return self.mark
-        before = self.text[:offset]
+        before = self[:offset]
         column = self.begins.column + offset - (before.rfind("\n") + 1)
         return Mark(self.mark.file, self.begins.line + before.count("\n"), column)
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(list["Node"]):
     """A list."""
 
-    mark: Mark
-    items: tuple["Node", ...]
+    __slots__ = ("mark",)
+
+    def __init__(self, mark: Mark, items: Iterable["Node"] = ()) -> None:
+        super().__init__(items)
+        self.mark = mark
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Keys and values; `keys` holds the place of each key."""
+class Table(dict[str, "Node"]):
+    """Keys and values; `key_marks` holds the place of each key.
 
-    mark: Mark
-    entries: Mapping[str, "Node"]
-    keys: Mapping[str, Mark]
+    What it returns by type is what a file of the right shape holds there.
+    """
+
+    __slots__ = ("key_marks", "mark")
+
+    def __init__(
+        self,
+        mark: Mark,
+        entries: Mapping[str, "Node"] | None = None,
+        key_marks: Mapping[str, Mark] | None = None,
+    ) -> None:
+        super().__init__(entries or {})
+        self.mark = mark
+        self.key_marks = key_marks or {}
+
+    def text(self, key: str, default: str = "") -> str:
+        """Return the text of a key, `default` where there is none."""
+        node = self.get(key)
+        return str(node) if isinstance(node, Scalar) else default
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return the texts of a list; a text alone is a list of one."""
+        node = self.get(key)
+        nodes = node if isinstance(node, Items) else (node,)
+        return tuple(str(item) for item in nodes if isinstance(item, Scalar))
+
+    def table(self, key: str) -> "Table":
+        """Return the table of a key, an empty one where there is none."""
+        node = self.get(key)
+        return node if isinstance(node, Table) else Table(self.mark)
+
+    def tables(self, key: str) -> tuple["Table", ...]:
+        """Return the tables of a list."""
+        node = self.get(key)
+        nodes = node if isinstance(node, Items) else ()
+        return tuple(item for item in nodes if isinstance(item, Table))
+
+    def all_texts(self) -> dict[str, str]:
+        """Return every text by its key."""
+        return {
+            key: str(node) for key, node in self.items() if isinstance(node, Scalar)
+        }
 
 
 Node: TypeAlias = Scalar | Items | Table
-
-
-def plain(node: Node) -> Any:
-    """Return the node as dict, list and str, for a schema to load."""
-    match node:
-        case Scalar():
-            return node.text
-        case Items():
-            return [plain(item) for item in node.items]
-        case Table():
-            return {key: plain(value) for key, value in node.entries.items()}
 
 
 def find(root: Node, path: KeyPath) -> Node | None:
@@ -91,16 +126,16 @@ def place(root: Node, path: KeyPath, at_key: bool = False) -> Mark:
         child = _child(node, step)
         if child is None:
             return key
-        key = node.keys[str(step)] if isinstance(node, Table) else child.mark
+        key = node.key_marks[str(step)] if isinstance(node, Table) else child.mark
         node = child
     return key if at_key else node.mark
 
 
 def _child(node: Node | None, step: str | int) -> Node | None:
     if isinstance(node, Table):
-        return node.entries.get(str(step))
-    if isinstance(node, Items) and isinstance(step, int) and step < len(node.items):
-        return node.items[step]
+        return node.get(str(step))
+    if isinstance(node, Items) and isinstance(step, int) and step < len(node):
+        return node[step]
     return None
 
 
@@ -131,13 +166,7 @@ def read_text(data: bytes | str, file: str) -> Table:
     """Return the nodes of a YAML text; `file` is its name in the marks."""
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
-        depth = 0
-        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if fault := _not_of_the_format(event, depth):
-                raise _refusal(_mark(file, event.start_mark), fault)
-        document = yaml.compose(text, Loader=yaml.CBaseLoader)
+        return _Composer(text, file).document()
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8-sig", errors="replace")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
@@ -153,22 +182,84 @@ def read_text(data: bytes | str, file: str) -> Table:
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         fault = "not readable as YAML: a character is not allowed"
         raise _refusal(Mark(file, 1, 1), fault) from error
-    if not isinstance(document, yaml.MappingNode):
-        fault = "the file must hold keys and values (key: value)"
-        mark = _mark(file, document.start_mark) if document else Mark(file, 1, 1)
-        raise _refusal(mark, fault)
-    return _table(document, file, text.splitlines())
+
+
+class _Composer:
+    """Makes nodes of the events of a YAML text."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._file, self._lines = file, text.splitlines()
+        self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CBaseLoader)
+
+    def document(self) -> Table:
+        """Return the one document of the text."""
+        next(self._events)  # The stream begins.
+        mark = Mark(self._file, 1, 1)
+        root: Node | None = None
+        if isinstance(next(self._events), yaml.DocumentStartEvent):
+            event = next(self._events)
+            mark, root = _mark(self._file, event.start_mark), self._node(event, 1)
+            next(self._events)  # The document ends.
+            another = next(self._events)
+            if isinstance(another, yaml.DocumentStartEvent):
+                fault = "a second document begins here ('---'): a file is one document"
+                raise _refusal(_mark(self._file, another.start_mark), fault)
+        if not isinstance(root, Table):
+            fault = "the file must hold keys and values (key: value)"
+            raise _refusal(mark, fault)
+        return root
+
+    def _node(self, event: Any, depth: int) -> Node:
+        """Return the node that begins with an event."""
+        mark = _mark(self._file, event.start_mark)
+        if fault := _not_of_the_format(event, depth):
+            raise _refusal(mark, fault)
+        if isinstance(event, yaml.ScalarEvent):
+            return Scalar(event.value, mark, self._begin(event, mark))
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._table(mark, depth)
+        items = Items(mark)
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._node(event, depth + 1))
+        return items
+
+    def _table(self, mark: Mark, depth: int) -> Table:
+        entries: dict[str, Node] = {}
+        marks: dict[str, Mark] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._node(event, depth + 1)
+            if not isinstance(key, Scalar):
+                fault = "a key must be a text; quote '{' and '[' in texts"
+                raise _refusal(key.mark, fault)
+            name = str(key)
+            if name in marks:
+                fault = f"the key '{name}' is on line {marks[name].line} too"
+                raise _refusal(key.mark, fault)
+            marks[name] = key.mark
+            entries[name] = self._node(next(self._events), depth + 1)
+        return Table(mark, entries, marks)
+
+    def _begin(self, event: Any, mark: Mark) -> Mark | None:
+        """Return where the characters of a text begin, if each line of it is one here."""
+        if event.style == "|":
+            below = self._lines[mark.line : event.end_mark.line]
+            first = next((line for line in below if line.strip()), "")
+            indent = len(first) - len(first.lstrip(" "))
+            return Mark(mark.file, mark.line + 1, indent + 1)
+        if event.start_mark.line != event.end_mark.line:
+            return None
+        return Mark(mark.file, mark.line, mark.column + (1 if event.style else 0))
 
 
 def _not_of_the_format(event: Any, depth: int) -> str:
-    """Return why an event is refused, "" for one that is part of the format."""
-    if depth > MAX_DEPTH:
-        return f"nested more than {MAX_DEPTH} levels deep"
+    """Return why the first event of a node is refused, "" for one of the format."""
     if isinstance(event, yaml.AliasEvent):
         return f"'*{event.anchor}': write the value out; aliases are refused"
-    if getattr(event, "anchor", None) is not None:
+    if depth > MAX_DEPTH and isinstance(event, yaml.CollectionStartEvent):
+        return f"nested more than {MAX_DEPTH} levels deep"
+    if event.anchor is not None:
         return f"'&{event.anchor}': anchors are not part of the format"
-    if getattr(event, "tag", None) not in (None, "!"):
+    if event.tag not in (None, "!"):
         return "tags are not part of the format; quote texts"
     return ""
 
@@ -180,42 +271,3 @@ def _refusal(mark: Mark, text: str) -> MappingError:
 
 def _mark(file: str, mark: Any) -> Mark:
     return Mark(file, mark.line + 1, mark.column + 1)
-
-
-def _node(node: yaml.Node, file: str, lines: Sequence[str]) -> Node:
-    """Return what a node of YAML is here."""
-    mark = _mark(file, node.start_mark)
-    if isinstance(node, yaml.ScalarNode):
-        return Scalar(mark, node.value, _begin(node, mark, lines))
-    if isinstance(node, yaml.SequenceNode):
-        return Items(mark, tuple(_node(item, file, lines) for item in node.value))
-    assert isinstance(node, yaml.MappingNode), "there is no other"
-    return _table(node, file, lines)
-
-
-def _table(node: yaml.MappingNode, file: str, lines: Sequence[str]) -> Table:
-    entries: dict[str, Node] = {}
-    keys: dict[str, Mark] = {}
-    for key, value in node.value:
-        mark = _mark(file, key.start_mark)
-        if not isinstance(key, yaml.ScalarNode):
-            fault = "a key must be a text; quote '{' and '[' in texts"
-            raise _refusal(mark, fault)
-        if key.value in keys:
-            fault = f"the key '{key.value}' is on line {keys[key.value].line} too"
-            raise _refusal(mark, fault)
-        entries[key.value], keys[key.value] = _node(value, file, lines), mark
-    place = _mark(file, node.start_mark)
-    return Table(place, MappingProxyType(entries), MappingProxyType(keys))
-
-
-def _begin(node: yaml.ScalarNode, mark: Mark, lines: Sequence[str]) -> Mark | None:
-    """Return where the characters of a text begin, if each line of it is one here."""
-    if node.style == "|":
-        below = lines[mark.line : node.end_mark.line]
-        first = next((line for line in below if line.strip()), "")
-        indent = len(first) - len(first.lstrip(" "))
-        return Mark(mark.file, mark.line + 1, indent + 1)
-    if node.start_mark.line != node.end_mark.line:
-        return None
-    return Mark(mark.file, mark.line, mark.column + bool(node.style))

@@ -7,19 +7,21 @@ answered is left alone: a person looks at that.
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench import capacity
-from tests.docs import generated
+from tests.docs import generated, key_tables
 from tests.docs.following import Typed, follow
 from tests.docs.pages import CLIENTS, GUIDE, MAPPINGS, OPERATORS, rewritten
 
-PARAMETERS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (MAPPINGS, "parameters", generated.compared),
     (CLIENTS, "patients", generated.patients),
     (CLIENTS, "groups", generated.groups),
+    *((MAPPINGS, name, partial(key_tables.keys, name)) for name in key_tables.KEYS),
 )
-"""The tables of search parameters, with the page of each."""
+"""The tables of search parameters and of keys, with the page of each."""
 
 PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("settings", generated.settings_table),
@@ -35,7 +37,7 @@ STOPPED = "The service stopped by itself"
 
 def main() -> None:
     """Write them."""
-    for file, name, part in (*PARAMETERS, *((OPERATORS, *each) for each in PARTS)):
+    for file, name, part in (*TABLES, *((OPERATORS, *each) for each in PARTS)):
         page = rewritten(file.read_text("utf-8"), name, part())
         file.write_text(page, "utf-8")
     if sys.argv[1:] == ["tables"]:

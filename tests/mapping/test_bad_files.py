@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
+from adapters.mapping.schema import editor_schema
 from app.cli import main
 from tests.mapping.broken import (
     FILES,
@@ -17,7 +18,6 @@ from tests.mapping.broken import (
     checked,
     write_all,
 )
-from toolkit.schema import schema_of_mappings
 
 Capture = pytest.CaptureFixture[str]
 
@@ -66,7 +66,7 @@ def test_each_line_to_mend_is_named_and_no_other(
 
 
 def test_an_editor_sees_all_that_a_schema_can_tell(folder: Path) -> None:
-    editor = jsonschema.Draft7Validator(schema_of_mappings())
+    editor = jsonschema.Draft7Validator(editor_schema())
 
     def is_valid(name: str) -> bool:
         try:

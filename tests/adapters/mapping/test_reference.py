@@ -1,7 +1,6 @@
-"""The reference in mappings/README.md: its keys are those of the schema, its examples load."""
+"""The reference in mappings/README.md: its examples load."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -9,81 +8,11 @@ from typing import Any
 from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.row_mapper import RowMapper
-from adapters.mapping.schema import mapping_schema, profile_schema
 from adapters.mapping.slots import LISTS, SLOTS
-from adapters.parameters import SEARCH_PARAMETERS
+from tests.docs.pages import table
 
 GUIDE = Path(__file__).parents[3] / "mappings" / "README.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
-SCHEMA = mapping_schema()["definitions"]
-
-
-def keys_under(heading: str) -> list[str]:
-    """Return the first column of the tables under a heading, of what is in backticks."""
-    start = TEXT.index(f"\n{heading}\n") + 1
-    depth = heading.count("#")
-    end = re.search(rf"\n#{{1,{depth}}} ", TEXT[start + 1 :])
-    part = TEXT[start : start + 1 + end.start()] if end else TEXT[start:]
-    return re.findall(r"^\| `([^`]+)`", part, re.MULTILINE)
-
-
-def keys(*names: str, below: str = "") -> Iterable[str]:
-    """Return the keys of some definitions, each once."""
-    found = (key for name in names for key in SCHEMA[name]["properties"])
-    return dict.fromkeys(f"{below}{key}" for key in found)
-
-
-OPTIONS = ("Text", "Reference", "Parts", "Date", "Time", "Updated")
-SEARCHES = (
-    *("IdentifierSearch", "PatientSearch", "TextSearch", "DateSearch"),
-    "TokenSearch",
-)
-PAGES = {
-    "### The file": (
-        *keys("File"),
-        *keys("LocalTimes", below="local_times."),
-        *keys("Constants", below="constants."),
-        *keys("SqlSource", below="source."),
-        *keys("CodeTable", below="codes.NAME."),
-        *keys("Known", below="known."),
-    ),
-    "### A section: encounter, patient, organization": (
-        *keys("EncounterSectionEntry"),
-        *keys("EncounterSectionSeveral"),
-    ),
-    "### One value": keys(*OPTIONS),
-    "### Items of lists": keys(
-        *(name for name in SCHEMA if re.fullmatch(r"Patient\w+Item", name))
-    ),
-    "### Keys of an HTTP source": (
-        *keys("HttpSource"),
-        *keys("Auth", below="auth."),
-    ),
-    "### Keys of a section of an HTTP source": (
-        *keys("EncounterHttpSection"),
-        *keys("List", below="list."),
-        *keys(*SEARCHES, below="search.NAME."),
-    ),
-    "### Keys of a class of your own": keys("OwnSource"),
-    "## Profiles": profile_schema()["properties"],
-    **{f"### Fields of {k.lower()}": keys(f"{k}Fields") for k in ResourceType},
-}
-
-
-def test_the_keys_under_a_heading_are_those_of_the_schema() -> None:
-    for heading, expected in PAGES.items():
-        assert sorted(keys_under(heading)) == sorted(expected), heading
-    rows = re.findall(
-        r"^\| (encounter|patient|organization) \| `([^`]+)`", TEXT, re.MULTILINE
-    )
-    expected = [
-        (kind.lower(), name)
-        for kind in ResourceType
-        for name in SEARCH_PARAMETERS[kind]
-    ]
-    assert rows == expected
-
-
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 
 
@@ -112,12 +41,10 @@ def test_the_example_of_a_class_loads(tmp_path: Path) -> None:
 
 
 def test_codes_of_each_slot() -> None:
-    row = r"^\| `(status|class|gender)` \| ([A-Za-z,; -]+) \|$"
-    said = dict(re.findall(row, TEXT, re.MULTILINE))
+    allowed = {row[0]: row[1] for row in table(TEXT, "slot")}
     slots = {slot.name: slot for kind in ResourceType for slot in SLOTS[kind]}
-    assert said
-    for name, codes in said.items():
-        assert re.split(r"[,;] ", codes) == list(slots[name].codes)
+    for name in ("status", "class", "gender"):
+        assert re.split(r"[,;] ", allowed[name]) == list(slots[name].codes)
     for listed in LISTS[ResourceType.PATIENT]:
         for slot in listed.slots:
             if slot.codes:

@@ -1,0 +1,440 @@
+"""Builds the typed values of a mapping from a document that has no problems.
+
+From the top down: sources and sections, fields and items, and what only HTTP sources have.
+A new key is its entry in `schema.json`, its attribute in `model`, and its line here.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import time
+from types import MappingProxyType
+from zoneinfo import ZoneInfo
+
+from adapters.contract import ResourceType, SortKey
+from adapters.mapping import model
+from adapters.mapping.document import Document, Item, Section, Site, resolved
+from adapters.mapping.paths import Header, Place, path_of
+from adapters.mapping.slots import (
+    KNOWN_IDENTIFIERS,
+    LINES,
+    LISTS,
+    REQUIRED,
+    SLOTS,
+    Kind,
+)
+from adapters.mapping.yaml import Items, KeyPath, Node, Table, place
+
+
+class Builder:
+    """Makes the mapping of a document that has no problems."""
+
+    def __init__(self, doc: Document) -> None:
+        self._doc, self._root = doc, doc.root
+        self._zone = ZoneInfo(doc.root.text("time_zone"))
+
+    def mapping(self) -> model.SourceMapping:
+        """Return the mapping."""
+        doc, root = self._doc, self._root
+        sources = {
+            path: self._source(path, table) for path, table in doc.sources.items()
+        }
+        sections = {section: self._section(section) for section in doc.sections}
+        whole = model.SourceMapping(
+            file=root.mark.file,
+            name=root.text("name"),
+            profile=root.text("profile"),
+            profile_directory=doc.profile_directory,
+            time_zone=self._zone,
+            source=next(iter(sources.values())),
+            constants=_constants(root.table("constants")),
+            resources={},
+            codes=doc.codes,
+            date_reading=model.DateReading(root.text("date", model.DateReading.START)),
+            known=tuple(map(_known_finding, root.tables("known"))),
+            read=doc.read,
+        )
+        if len(sources) > 1 or any(section.is_entry for section in sections):
+            return replace(whole, parts=tuple(self._parts(whole, sources, sections)))
+        resources = {section.kind: built for section, built in sections.items()}
+        beside = {(kind, ""): section for kind, section in resources.items()}
+        return replace(whole, resources=MappingProxyType(resources), beside=beside)
+
+    def _parts(
+        self,
+        whole: model.SourceMapping,
+        sources: Mapping[KeyPath, model.SourceConfig],
+        sections: Mapping[Section, model.ResourceMapping],
+    ) -> Iterator[model.PartMapping]:
+        """Yield a part for each section, in the order of the file.
+
+        A part of stays holds the patients of the same source that they refer to, if any.
+        """
+        for section, mapping in sections.items():
+            source = section.source_path
+            beside = {
+                (other.kind, other.prefix): built
+                for other, built in sections.items()
+                if other.source_path == source
+            }
+            resources = {section.kind: mapping}
+            if section.kind is ResourceType.ENCOUNTER:
+                prefix = mapping.fields["patient_id"].prefix
+                if patients := beside.get((ResourceType.PATIENT, prefix)):
+                    resources[ResourceType.PATIENT] = patients
+            own = replace(whole, source=sources[source], resources=resources)
+            yield model.PartMapping(
+                name=str(source[-1]) if len(source) > 1 else section.prefix,
+                kind=section.kind,
+                mapping=replace(own, beside=beside),
+                lacks=section.lacks,
+                systems=mapping.systems,
+            )
+
+    # --------------------------------------------------------------------- sources
+
+    def _source(self, path: KeyPath, source: Table) -> model.SourceConfig:
+        kind, zone = source.text("kind"), source.text("time_zone")
+        mark = place(self._root, path, at_key=True)
+        if self._doc.is_own:
+            mark = source["kind"].mark
+        return model.SourceConfig(
+            kind=kind,
+            mark=mark,
+            zone=ZoneInfo(zone) if zone else self._zone,
+            url=self._secret(source, "url"),
+            timeout_seconds=_number(source, "timeout_seconds", model.TIMEOUT_SECONDS),
+            count_timeout_seconds=_number(
+                source, "count_timeout_seconds", model.COUNT_TIMEOUT_SECONDS
+            ),
+            connections=int(source.text("connections") or model.CONNECTIONS),
+            wait_seconds=_number(source, "wait_seconds", model.WAIT_SECONDS),
+            may_write=source.text("may_write") == "true",
+            http=self._http_source(source) if kind == "http" else None,
+            options=self._secrets(source.table("options")),
+        )
+
+    def _http_source(self, source: Table) -> model.HttpSource:
+        return model.HttpSource(
+            headers=self._secrets(source.table("headers")),
+            auth=self._auth(source.table("auth")),
+            error=_error_rule(source.table("error")) if "error" in source else None,
+        )
+
+    def _auth(self, auth: Table) -> model.Auth | None:
+        if "basic" in auth:
+            basic = auth.table("basic")
+            return model.Basic(
+                user=self._secret(basic, "user"),
+                password=self._secret(basic, "password"),
+            )
+        if "oauth2" in auth:
+            client = auth.table("oauth2")
+            return model.OAuth2(
+                token_url=self._secret(client, "token_url"),
+                client_id=self._secret(client, "client_id"),
+                client_secret=self._secret(client, "client_secret"),
+                scope=client.text("scope") or None,
+                audience=client.text("audience") or None,
+            )
+        if "session" in auth:
+            login = auth.table("session")
+            has_body = "body" in login
+            return model.Login(
+                path=login.text("path"),
+                token=path_of(login.text("token")),
+                header=login.text("header"),
+                body=self._secrets(login.table("body")) if has_body else None,
+                form=self._secrets(login.table("form")),
+                format=login.text("format", "{token}"),
+            )
+        return None
+
+    def _secret(self, table: Table, key: str) -> model.Secret:
+        return resolved(table.get(key), self._doc.values)
+
+    def _secrets(self, table: Table) -> Mapping[str, model.Secret]:
+        return MappingProxyType({key: self._secret(table, key) for key in table})
+
+    # -------------------------------------------------------------------- sections
+
+    def _section(self, section: Section) -> model.ResourceMapping:
+        kind, data = section.kind, section.data
+        fields = {
+            s.slot.record: self._field(s) for s in section.sites if s.item is None
+        }
+        slot = "visit_number_system"
+        if "visit_number" in fields and slot not in fields:
+            constants = self._root.table("constants")
+            mark, system = constants[slot].mark, constants.text(slot)
+            fields[slot] = model.FieldMapping(slot, mark, constant=system)
+        records = {each.name: each.record for each in SLOTS[kind]}
+        required = (*REQUIRED[kind], *data.texts("requires"))
+        return model.ResourceMapping(
+            resource_type=kind,
+            mark=section.mark,
+            rows=data.text("rows"),
+            fields=MappingProxyType(fields),
+            items=self._items(section),
+            parameters=section.offered("search"),
+            sorts=tuple(map(SortKey, section.offered("sort"))),
+            required=frozenset(records.get(name, name) for name in required),
+            http=self._http_section(section) if section.is_http else None,
+        )
+
+    def _items(self, section: Section) -> Mapping[str, tuple[model.ItemMapping, ...]]:
+        """Return the lists of a section (names, identifiers, …), each with its items."""
+        lists: dict[str, tuple[model.ItemMapping, ...]] = {
+            listed.name: ()
+            for listed in LISTS[section.kind]
+            if listed.name in section.fields
+        }
+        for item in section.items:
+            lists[item.listed.name] += (self._item(item),)
+        return MappingProxyType(lists)
+
+    def _item(self, item: Item) -> model.ItemMapping:
+        options, mark = item.options, item.options.mark
+        values = [(site.slot, self._field(site)) for site in item.sites]
+        fields = {slot.record: value for slot, value in values if slot is not LINES}
+        if item.listed.name == "identifiers" and "type" in fields:
+            known = KNOWN_IDENTIFIERS.get(fields["type"].constant or "")
+            for slot, constant in known._asdict().items() if known else ():
+                if constant and slot not in fields:
+                    fields[slot] = model.FieldMapping(slot, mark, constant=constant)
+        condition = options.table("only_if")
+        return model.ItemMapping(
+            slot=item.listed.name,
+            mark=mark,
+            fields=MappingProxyType(fields),
+            lines=tuple(value for slot, value in values if slot is LINES),
+            only_if=_condition(condition) if "only_if" in options else None,
+            rows=options.text("rows") or None,
+            key=options.text("key") or None,
+        )
+
+    def _field(self, site: Site) -> model.FieldMapping:
+        """Return one value of a section or of an item."""
+        options, columns = site.options, site.options.get("from")
+        return model.FieldMapping(
+            slot=site.slot.record,
+            mark=site.mark if columns is None else columns.mark,
+            columns=site.columns,
+            constant=options.text("value") or None,
+            codes=self._doc.codes.get(options.text("codes")),
+            time=self._time_rule(site),
+            absent=frozenset(options.texts("absent")),
+            search_column=options.text("search") or None,
+            split=options.text("split") or None,
+            covers_all="covers" in options,
+            prefix=self._doc.prefix_of(site),
+            strip=options.text("strip"),
+            follows_merges="merges" in options,
+        )
+
+    def _time_rule(self, site: Site) -> model.TimeRule | None:
+        if site.slot.kind not in (Kind.TIME, Kind.DATE):
+            return None
+        options, usual = site.options, self._root.table("local_times")
+        clock, zone = options.text("at"), site.zone_name
+        return model.TimeRule(
+            zone=ZoneInfo(zone) if zone else self._zone,
+            written=self._zone,
+            format=options.text("format") or None,
+            at=time.fromisoformat(clock) if clock else None,
+            twice=model.Twice(
+                options.text("twice") or usual.text("twice", model.Twice.FIRST)
+            ),
+            never=model.Never(
+                options.text("never") or usual.text("never", model.Never.REFUSE)
+            ),
+            says_zone=bool(zone),
+        )
+
+    # ------------------------------------------------------- sections of HTTP APIs
+
+    def _http_section(self, section: Section) -> model.HttpSection:
+        """Return how a section of an HTTP source is read and searched."""
+        data = section.data
+        calls = {name: self._search(section, name) for name in section.search}
+        return model.HttpSection(
+            read=_read_call(data),
+            list=_list_call(data) if "list" in data else None,
+            search=MappingProxyType(calls),
+            sort=_sort_call(data) if "sort" in data else None,
+            order=data.text("order"),
+        )
+
+    def _search(self, section: Section, name: str) -> model.SearchCall:
+        search = section.search.table(name)
+        system, zone = search.table("system"), search.text("time_zone")
+        usual = model.Step.DAY if name == "birthdate" else model.Step.SECOND
+        return model.SearchCall(
+            name=name,
+            send=search.text("send"),
+            several=model.Several(search.text("several", model.Several.ONE)),
+            contains=search.text("contains") or None,
+            exact=search.text("exact") or None,
+            system=self._system_parameter(system) if "system" in search else None,
+            merged=search.text("merged") == "true",
+            low=_bound(search, "from"),
+            before=_bound(search, "before"),
+            until=_bound(search, "until"),
+            step=model.Step(search.text("step", usual)),
+            format=search.text("format") or None,
+            zone=ZoneInfo(zone) if zone else None,
+            after=_bound(search, "after"),
+            excluding=search.text("excluding") or None,
+        )
+
+    def _system_parameter(self, system: Table) -> model.SystemParameter:
+        codes = None
+        if table := self._doc.codes.get(system.text("codes")):
+            # Of several codes for a system, the first is sent.
+            pairs = reversed([*table.table.items()])
+            codes = MappingProxyType({word: code for code, word in pairs})
+        return model.SystemParameter(
+            send=system.text("send"), codes=codes, join=system.text("join")
+        )
+
+
+# ------------------------------------------------------------- values without context
+
+
+def _number(table: Table, key: str, default: float) -> float:
+    return float(table.text(key) or default)
+
+
+def _constants(constants: Table) -> model.Constants:
+    usual = model.Constants()
+    return model.Constants(
+        visit_number_system=constants.text("visit_number_system") or None,
+        identifier_type_system=constants.text(
+            "identifier_type_system", usual.identifier_type_system
+        ),
+        identifier_type_version=constants.text(
+            "identifier_type_version", usual.identifier_type_version
+        ),
+        identifier_type_display=constants.text(
+            "identifier_type_display", usual.identifier_type_display
+        ),
+        functional_unit_extension=constants.text("functional_unit_extension") or None,
+        class_code_system=constants.text("class_code_system", usual.class_code_system),
+        class_systems=MappingProxyType(constants.table("class_systems").all_texts()),
+        patient_identifier_type_system=constants.text(
+            "patient_identifier_type_system", usual.patient_identifier_type_system
+        ),
+        organization_identifier_type_system=constants.text(
+            "organization_identifier_type_system",
+            usual.organization_identifier_type_system,
+        ),
+    )
+
+
+def _known_finding(known: Table) -> model.KnownFinding:
+    return model.KnownFinding(
+        at=known.text("at"),
+        says=known.text("says"),
+        because=known.text("because"),
+        mark=known.mark,
+    )
+
+
+def _condition(condition: Table) -> model.Condition:
+    return model.Condition(condition.text("from"), frozenset(condition.texts("in")))
+
+
+def _error_rule(error: Table) -> model.ErrorRule:
+    return model.ErrorRule(
+        path=path_of(error.text("path")),
+        fine=frozenset(error.texts("fine")),
+        not_found=frozenset(error.texts("not_found")),
+        unavailable=frozenset(error.texts("unavailable")),
+        expired=frozenset(error.texts("expired")),
+    )
+
+
+def _place_of(node: Node) -> Place:
+    """Return the place of a value in an answer: a path, or {header: name}."""
+    if isinstance(node, Table):
+        return Header(node.text("header"))
+    return path_of(str(node))
+
+
+def _read_call(section: Table) -> model.ReadCall:
+    read = section.table("read")
+    return model.ReadCall(
+        path=read.text("path"),
+        row=path_of(read.text("row")) if "row" in read else (),
+        mark=section.key_marks["read"],
+    )
+
+
+def _list_call(section: Table) -> model.ListCall:
+    listed = section.table("list")
+    fixed = {
+        name: listed.table("fixed").texts(name)
+        if isinstance(node, Items)
+        else str(node)
+        for name, node in listed.table("fixed").items()
+    }
+    counting = listed.table("counting")
+    return model.ListCall(
+        path=listed.text("path"),
+        rows=path_of(listed.text("rows")),
+        count=listed.text("count"),
+        method=model.Method(listed.text("method", model.Method.GET)),
+        total=_place_of(listed["total"]) if "total" in listed else None,
+        counting=_count_call(counting) if "counting" in listed else None,
+        paging=_paging(listed) if "paging" in listed else None,
+        fixed=MappingProxyType(fixed),
+        mark=section.key_marks["list"],
+        count_mark=listed.key_marks["count"],
+    )
+
+
+def _count_call(counting: Table) -> model.CountCall:
+    return model.CountCall(
+        path=counting.text("path"), total=_place_of(counting["total"])
+    )
+
+
+def _paging(listed: Table) -> model.Paging:
+    paging, mark = listed.table("paging"), listed.key_marks["paging"]
+    if "next" in paging:
+        return model.Paging(
+            model.PagingKind.NEXT, path=_place_of(paging["next"]), mark=mark
+        )
+    if "token" in paging:
+        token = paging.table("token")
+        send, path = token.text("send"), _place_of(token["path"])
+        return model.Paging(model.PagingKind.TOKEN, send, path=path, mark=mark)
+    if "offset" in paging:
+        return model.Paging(model.PagingKind.OFFSET, paging.text("offset"), mark=mark)
+    first = int(paging.text("first", "1"))
+    return model.Paging(
+        model.PagingKind.PAGE, paging.text("page"), first=first, mark=mark
+    )
+
+
+def _bound(search: Table, key: str) -> str | model.BoundParameter | None:
+    bound = search.get(key)
+    if isinstance(bound, Table):
+        return model.BoundParameter(
+            send=bound.text("send"), prefix=bound.text("prefix")
+        )
+    return search.text(key) or None
+
+
+def _sort_call(section: Table) -> model.SortCall:
+    sort = section.table("sort")
+    by = sort.table("by")
+    words = {
+        key: node.all_texts() if isinstance(node, Table) else str(node)
+        for key, node in by.items()
+    }
+    return model.SortCall(
+        send=sort.text("send"),
+        by=MappingProxyType(words),
+        mark=section.key_marks["sort"],
+        nulls=model.Nulls(sort.text("nulls", model.Nulls.LAST)),
+    )
