@@ -20,9 +20,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Semaphore
 from typing import Any, NoReturn, Protocol, TypeAlias
 
-from app import PATH
 from app.call import CALL, Call, begin, end
-from app.config import Network
+from app.config import BASE_PATH, Network
 from app.error_responses import error_response
 from app.errors import Headers, SecurityError, ServiceError, UnavailableError
 from app.observability import METHODS, RequestSpan, count_request
@@ -276,7 +275,7 @@ def _remove_slashes(environ: _Environ) -> None:
     """
     path: str = environ.get("PATH_INFO", "")
     sent: str = environ.get("RAW_URI") or environ.get("REQUEST_URI") or path
-    if not path.startswith(f"{PATH}/") or "%2f" in sent.partition("?")[0].lower():
+    if not path.startswith(f"{BASE_PATH}/") or "%2f" in sent.partition("?")[0].lower():
         return
     plain = re.sub("/{2,}", "/", path)
     environ["PATH_INFO"] = plain.removesuffix("/")
