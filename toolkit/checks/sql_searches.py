@@ -35,7 +35,7 @@ from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
-from adapters.sql.query import NEVER, are_comparable
+from adapters.sql.query import ALWAYS, NEVER, are_comparable
 from toolkit.checks.joins import Comparison, between, comparisons, names_compared
 from toolkit.checks.rows import SAMPLE, Findings
 from toolkit.checks.runner import timed
@@ -276,12 +276,27 @@ class Searches:
         has_index = _plain(origin.column) in begins
         if is_computed or has_index or isinstance(criterion, StringCriterion):
             return
-        origins = [origin, *self._order_columns(place, criterion, origin)]
+        order = self._order_columns(place, criterion, origin)
+        origins = [origin, *order]
+        read = self._columns_read(origins) if order or criterion is None else []
         text, severity = f"{_NONE} this column", self._severity
         if place.field.codes is not None:
             text += " (of few different values: an index helps with rare ones only)"
             severity = Severity.NOTE
-        yield self._finding(place, text, severity, self._statement(*origins))
+        statement = self._statement(*origins, read=read)
+        yield self._finding(place, text, severity, statement)
+
+    def _columns_read(self, origins: Sequence[Origin]) -> list[Origin]:
+        """Return the column of states, where every search leaves some out.
+
+        With it in the index, a count need not read the table.
+        """
+        if self._section.filters.served is ALWAYS:
+            return []
+        state = self._inspection.origin(self._inspection.place("status"))
+        if state is None or state in origins or state.table != origins[0].table:
+            return []
+        return [state]
 
     def _order_columns(
         self, place: Place, criterion: Criterion | None, origin: Origin
@@ -376,21 +391,29 @@ class Searches:
         origin = computed.get(place.field.filter_column or "")
         return origin if origin and origin.table == of_id.table else None
 
-    def _statement(self, *origins: Origin) -> str:
-        """Return the statement that creates an index of columns of one table."""
-        table, columns = origins[0].table, []
-        for origin in origins:
-            # An expression stands in parentheses of its own.
-            column = f"({origin.column})"
-            if re.fullmatch(r"\w+", origin.column):
-                quote = self._database.run(lambda c: c.dialect.identifier_preparer)
-                column = str(quote.quote(origin.column))
-            columns.append(column)
+    def _statement(self, *origins: Origin, read: Sequence[Origin] = ()) -> str:
+        """Return the statement that creates an index of columns of one table.
+
+        Columns that are only `read` are beside the keys, where the database knows that.
+        """
+        table, beside = origins[0].table, ""
+        columns = [self._written(origin) for origin in origins]
+        if read and self._database.dialect.has_included_columns:
+            beside = f" INCLUDE ({', '.join(map(self._written, read))})"
+        else:
+            columns += map(self._written, read)
         texts = (table.rpartition(".")[2], *(origin.column for origin in origins))
         words = re.findall(r"\w+", " ".join(texts))
         # Short enough for every database.
         name = "_".join(words)[:60].rstrip("_")
-        return f"{INDEX} {name} ON {table} ({', '.join(columns)});"
+        return f"{INDEX} {name} ON {table} ({', '.join(columns)}){beside};"
+
+    def _written(self, origin: Origin) -> str:
+        """Return a column as an index names it; an expression stands in parentheses."""
+        if not re.fullmatch(r"\w+", origin.column):
+            return f"({origin.column})"
+        quote = self._database.run(lambda c: c.dialect.identifier_preparer)
+        return str(quote.quote(origin.column))
 
     def _begins(
         self, table: str, passed: Collection[str] = ()

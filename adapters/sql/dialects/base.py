@@ -167,6 +167,7 @@ class Dialect:
     `clock` returns the values of `:now` and `:today` for a time in the source's zone;
     `some_time` is a literal of any time. With `orders_nulls`, ORDER BY names a column even
     where it is NULL in every row: PostgreSQL needs that to use the index, MariaDB would sort.
+    With `has_included_columns`, an index can hold columns beside its keys (INCLUDE).
 
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
     timeout, `refusals` those of wrong credentials, and `unknowns` matches those of a statement
@@ -215,6 +216,7 @@ class Dialect:
     clock: Callable[[datetime], tuple[object, object]] = _local
     some_time: str = "'2000-01-01 00:00:00'"
     orders_nulls: bool = False
+    has_included_columns: bool = False
     refusals: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     denied: Mapping[str, str] = field(default_factory=dict)

@@ -459,6 +459,7 @@ DIALECT = Dialect(
     writes={Kind.NUMBER: _number_text},
     clock=_clock,
     orders_nulls=True,
+    has_included_columns=True,
     code=_code,
     timeouts=("57014",),
     # Classes 0A (not supported), 22 (data), 42 (syntax, names, rights) of PostgreSQL's

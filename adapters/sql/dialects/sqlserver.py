@@ -129,6 +129,7 @@ SELECT CASE WHEN EXISTS (
 DIALECT = Dialect(
     driver=_DRIVER,
     engine=_engine,
+    has_included_columns=True,
     transport=_transport,
     verifying="Encrypt=yes&TrustServerCertificate=no",
     columns=_columns,
