@@ -81,15 +81,18 @@ def count_contents(
     rows, cell = _newest(table, column)
     if column.holds in TIMES:
         return _of_times(database, rows, cell)
-    figures: list[Any] = [sa.func.count(), sa.func.count(cell)]
+    figures: list[Any] = []
     if column.holds is Holds.TEXT:
-        text = sa.func.rtrim(sa.cast(cell, sa.String(_CUT)))
+        cut = sa.func.rtrim(sa.cast(cell, sa.String(_CUT))).label("text_")
+        rows = sa.select(cut).select_from(rows).subquery("texts")
+        text = rows.c.text_
         # Codes that differ in case are two, whatever the collation says.
-        cell = database.dialect.exact(text)
+        cell = sa.literal_column(database.dialect.exact("text_"), sa.String())
         figures.append(sa.func.sum(sa.case((text == "", 1), else_=0)))
         figures.append(sa.func.max(sa.func.char_length(text)))
     if column.holds in _CODED:
         figures.append(sa.func.count(cell.distinct()))
+    figures = [sa.func.count(), sa.func.count(cell), *figures]
     counted = _fetch(database, sa.select(*figures).select_from(rows))
     if not counted:
         return Contents()

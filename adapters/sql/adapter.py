@@ -1,4 +1,4 @@
-"""A hospital database as an adapter: search, count and read by SQL (SQLAlchemy Core).
+"""A hospital database as an adapter: search, count and read by SQL.
 
 SearchQuery → conditions (query.py) → statements of a page (keyset.py) → rows → records.
 """

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from adapters.contract import (
     AdapterError,
@@ -28,6 +30,8 @@ from adapters.sql.dialects.base import (
 )
 
 Answer = TypeVar("Answer")
+Connection = TypeVar("Connection", PoolProxiedConnection, sa.Connection)
+"""A connection of the pool: as its driver made it, or with SQLAlchemy around it."""
 
 COUNTS = 2
 """How many counts may run at once: wide ones cost the hospital most."""
@@ -81,24 +85,24 @@ class Database:
             ) from error
         except (ValueError, sa.exc.ArgumentError) as error:
             raise _invalid_option() from error
+        self._driver_error: Any = self._engine.dialect.loaded_dbapi.Error
+        self._generation = 0
+        self._is_lenient = False
+        sa.event.listen(self._engine, "connect", self._opened)
+        sa.event.listen(self._engine, "close", self._closed)
 
     def fetch(self, statement: Statement | sa.Executable) -> Sequence[Any]:
         """Return the rows of a statement."""
-        select, values = (
-            statement if isinstance(statement, Statement) else (statement, None)
+        if not isinstance(statement, Statement):
+            return self.run(lambda connection: connection.execute(statement).all())
+        text, values = self._sent(statement)
+        return self._asked(
+            self._engine.raw_connection, partial(self._rows, text, values), text
         )
-        return self.run(lambda connection: connection.execute(select, values).all())
 
     def run(self, question: Callable[[sa.Connection], Answer]) -> Answer:
         """Return what a question finds out over one connection; a stale one is replaced."""
-        began = time.monotonic()
-        try:
-            return self._run_once(question)
-        except _ConnectionLostError:
-            # A database that was restarted fails at once. One that hangs gets no retry.
-            if time.monotonic() - began >= self._seconds:
-                raise
-            return self._run_once(question)
+        return self._asked(self._engine.connect, partial(self._answer, question))
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""
@@ -107,15 +111,13 @@ class Database:
 
     def rows_read(self, statement: Statement) -> RowsRead | None:
         """Run a statement and return how many rows it read, where the database reports it."""
-        compiled = self._compiled(statement)
-        return self.run(
-            lambda connection: self.dialect.rows_read(connection, *compiled)
-        )
+        sent = self._sent(statement)
+        return self.run(lambda connection: self.dialect.rows_read(connection, *sent))
 
     def scanned(self, statement: Statement) -> Collection[str]:
         """Return the tables, or their aliases, that the plan of a statement reads whole."""
-        compiled = self._compiled(statement)
-        return self.run(lambda connection: self.dialect.scanned(connection, *compiled))
+        sent = self._sent(statement)
+        return self.run(lambda connection: self.dialect.scanned(connection, *sent))
 
     def origins(self, rows: str) -> Mapping[str, Origin]:
         """Return the tables that columns of a SELECT come from, as far as reported."""
@@ -142,45 +144,94 @@ class Database:
 
     def text(self, statement: Statement) -> str:
         """Return the statement as it is sent, values as placeholders."""
-        return self._compiled(statement)[0]
+        return statement.text(self.dialect.placeholder)
 
     def close(self) -> None:
         """Close the connections; one that is in use is closed when its answer is in."""
         self._engine.dispose()
 
-    def _compiled(self, statement: Statement) -> tuple[str, Any]:
-        compiled: Any = statement.select.compile(self._engine)
-        state = compiled.construct_expanded_state(statement.values)
-        if state.positiontup is None:
-            return state.statement, dict(state.parameters)
-        return state.statement, state.positional_parameters
+    def _sent(self, statement: Statement) -> tuple[str, tuple[object, ...] | None]:
+        # Without values the driver replaces nothing in the text.
+        return self.text(statement), statement.values or None
 
-    def _run_once(self, question: Callable[[sa.Connection], Answer]) -> Answer:
+    def _asked(
+        self,
+        connect: Callable[[], Connection],
+        question: Callable[[Connection], Answer],
+        text: str = "",
+    ) -> Answer:
+        """Return what a question finds out, from a second connection if one was stale."""
+        began = time.monotonic()
+        try:
+            return self._asked_once(connect, question, text)
+        except _ConnectionLostError:
+            # A database that was restarted fails at once. One that hangs gets no retry.
+            if time.monotonic() - began >= self._seconds:
+                raise
+            return self._asked_once(connect, question, text)
+
+    def _asked_once(
+        self,
+        connect: Callable[[], Connection],
+        question: Callable[[Connection], Answer],
+        text: str,
+    ) -> Answer:
+        connection = self._connected(connect)
+        try:
+            return question(connection)
+        except BaseException as error:
+            self._raise_fault(error, connection, text)
+            # Nobody knows what it has still to send.
+            connection.invalidate()
+            raise
+        finally:
+            connection.close()
+
+    def _rows(
+        self, text: str, values: Any, connection: PoolProxiedConnection
+    ) -> Sequence[Any]:
+        cursor = connection.info.get("cursor")
+        if cursor is None:
+            # A new one for each statement would cost a quarter of a short one's time.
+            connection.info["cursor"] = cursor = connection.cursor()
+        self.dialect.ready(cursor, self._seconds)
+        if values is None:
+            cursor.execute(text)
+        else:
+            cursor.execute(text, values)
+        rows: Sequence[Any] = cursor.fetchall()
+        return rows
+
+    def _answer(
+        self, question: Callable[[sa.Connection], Answer], connection: sa.Connection
+    ) -> Answer:
+        cursor = connection.connection.cursor()
+        self.dialect.ready(cursor, self._seconds)
+        cursor.close()
+        return question(connection)
+
+    # Connections
+
+    def _opened(self, connection: Any, entry: ConnectionPoolEntry) -> None:
+        entry.info["generation"] = self._generation
+        entry.info["is_lenient"] = self._is_lenient
+        if self._is_lenient:
+            self.dialect.lenient(connection)
+
+    def _closed(self, _connection: Any, entry: ConnectionPoolEntry) -> None:
+        if cursor := entry.info.pop("cursor", None):
+            with suppress(self._driver_error):
+                cursor.close()
+
+    def _connected(self, connect: Callable[[], Connection]) -> Connection:
+        """Return a connection that is not older than the last fault of all of them."""
         with self._connecting():
-            connection = self._engine.connect()
-        with connection:
-            try:
-                return question(connection)
-            except sa.exc.DBAPIError as error:
-                if error.connection_invalidated:
-                    lost = _ConnectionLostError("the connection was lost")
-                    raise lost from error.orig
-                fault = self._fault(error.orig or error)
-                fault.reason = self.dialect.reason(
-                    error.orig or error, error.statement or ""
-                )
-                if isinstance(fault, SourceUnavailableError):
-                    # Its driver may have given the connection up: no rollback, no reuse.
-                    connection.invalidate()
-                raise fault from error.orig
-            except sa.exc.InvalidRequestError as error:
-                text = "the database has no such table or schema"
-                raise SourceDataError(text) from error
-            except ValueError as error:
-                # The driver stopped within an answer: the next one would begin there.
+            while True:
+                connection = connect()
+                if connection.info["generation"] == self._generation:
+                    return connection
                 connection.invalidate()
-                text = f"the driver cannot read a value ({type(error).__name__})"
-                raise SourceDataError(text) from error
+                connection.close()
 
     @contextmanager
     def _connecting(self) -> Iterator[None]:
@@ -189,8 +240,8 @@ class Database:
             yield
         except sa.exc.TimeoutError as error:
             raise SourceBusyError("no connection was free in time") from error
-        except sa.exc.DBAPIError as error:
-            cause = error.orig or error
+        except (sa.exc.DBAPIError, self._driver_error) as error:
+            cause = getattr(error, "orig", None) or error
             if (option := self.dialect.invalid_option(cause)) is not None:
                 raise _invalid_option(option) from cause
             is_refused = self.dialect.refuses(cause)
@@ -203,6 +254,44 @@ class Database:
             ) from error
         except (AttributeError, TypeError, ValueError) as error:
             raise _invalid_option() from error
+
+    def _raise_fault(
+        self,
+        error: BaseException,
+        connection: PoolProxiedConnection | sa.Connection,
+        text: str,
+    ) -> None:
+        """Raise the fault that an error of a statement stands for, if it is one."""
+        cause = error
+        if isinstance(error, sa.exc.DBAPIError):
+            cause, is_lost = error.orig or error, error.connection_invalidated
+            text = error.statement or text
+        elif isinstance(error, self._driver_error):
+            driver = getattr(connection, "dbapi_connection", None)
+            is_lost = self._engine.dialect.is_disconnect(error, driver, None)
+        elif isinstance(error, sa.exc.InvalidRequestError):
+            missing = "the database has no such table or schema"
+            raise SourceDataError(missing) from error
+        elif isinstance(error, ValueError):
+            # The driver stopped within an answer: the next one would begin there.
+            connection.invalidate()
+            unread = f"the driver cannot read a value ({type(error).__name__})"
+            raise SourceDataError(unread) from error
+        else:
+            return
+        is_unread = self.dialect.unread(cause) and not connection.info["is_lenient"]
+        self._is_lenient = self._is_lenient or is_unread
+        if is_lost or is_unread or self.dialect.replans(cause):
+            # The others cannot either: a server that restarted has closed them all.
+            self._generation += 1
+            connection.invalidate()
+            raise _ConnectionLostError("the connection was lost") from cause
+        fault = self._fault(cause)
+        fault.reason = self.dialect.reason(cause, text)
+        if isinstance(fault, SourceUnavailableError):
+            # Its driver may have given the connection up: no rollback, no reuse.
+            connection.invalidate()
+        raise fault from cause
 
     def _fault(self, error: BaseException) -> AdapterError:
         kind = type(error).__name__

@@ -1,22 +1,18 @@
-"""A search in FHIR's terms as conditions on the columns of a SELECT (SQLAlchemy Core).
+"""A search in FHIR's terms as conditions on the columns of a SELECT: SQL and its values.
 
 Conditions compare the source's own values: its codes, its local times, its kind of number.
 Every value is bound. Criteria are compared by the type and slots of their parameter's row in
 `adapters.parameters`, never by the parameter's name.
 """
 
-import operator
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
-
-import sqlalchemy as sa
 
 from adapters.contract import (
     Criterion,
@@ -38,7 +34,7 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
 )
-from adapters.mapping.slots import LINES, LISTS, LONGEST_ID, SLOTS, UNSERVED
+from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
 from adapters.sql.columns import (
@@ -54,57 +50,23 @@ from adapters.sql.columns import (
     held,
     time_bound,
 )
-from adapters.sql.dialects.base import Dialect, Expression, Select, Statement
+from adapters.sql.dialects.base import MARK, Dialect, Sql, Statement
 
 Operator: TypeAlias = Literal["<", "<=", ">", ">="]
 Order: TypeAlias = tuple[tuple["SqlColumn", bool], ...]
 """Columns to sort by, and whether each descends."""
 
-Where: TypeAlias = sa.ColumnElement[bool]
-Build: TypeAlias = Callable[..., Select]
+
+class Condition(Sql):
+    """A condition on rows, which stands as it is beside AND."""
+
+    __slots__ = ()
 
 
-class Names:
-    """The names of the bound values of one statement, in their order."""
-
-    def __init__(self) -> None:
-        self.all: list[str] = []
-        # SQLAlchemy itself names the limit param_1.
-        self._used = Counter({"param": 1})
-
-    def next(self, column: str) -> str:
-        """Return the name of another value of a column."""
-        self._used[column] += 1
-        name = f"{column}_{self._used[column]}"
-        self.all.append(name)
-        return name
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition on rows: its shape, and the values that it binds, in order.
-
-    Conditions are equal that differ in nothing but their values: SQL is made once for each
-    `shape`, since that costs more than most searches.
-    """
-
-    shape: Hashable
-    values: tuple[object, ...] = field(compare=False)
-    build: Callable[[Names], sa.ColumnElement[bool]] = field(compare=False)
-    """Returns its SQL, the values by names."""
-
-
-# Not every database knows a plain false.
-NEVER = Condition("never", (), lambda _names: sa.literal_column("1 = 0"))
-ALWAYS = Condition("always", (), lambda _names: sa.true())
+# Not every database knows a plain true and false.
+NEVER = Condition("1 = 0")
+ALWAYS = Condition("1 = 1")
 """The one condition that no row meets, and the one that all do: compare with `is`."""
-
-CACHED_STATEMENTS = 300
-"""How many statements of each SELECT are remembered, by their shapes."""
-
-# Written out: to some databases a bound number is no order.
-_FIRST: Expression = sa.literal_column("0")
-_LAST: Expression = sa.literal_column("1")
 
 LONGEST_PATTERN = 4000
 """In bytes: the longest pattern that every database accepts in a LIKE (Oracle)."""
@@ -112,48 +74,36 @@ LONGEST_PATTERN = 4000
 LONGEST_LIST = 1000
 """In values: the longest list that every database accepts after IN (Oracle)."""
 
-_FEW = 8
-"""Up to so many values of a list have a placeholder each: SQLAlchemy then writes no new
-text for every search."""
+_FEW_LABELS = 8
+"""Up to so many values of an enumeration are looked up in its labels."""
 
 UTC = ZoneInfo("UTC")
-
-_UNTYPED = sa.types.NullType()
-_COMPARE: Mapping[Operator, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
     """Return the condition that holds where all do."""
-    return _joined(sa.and_, conditions, neutral=ALWAYS, decisive=NEVER)
+    parts = [part for part in conditions if part is not ALWAYS]
+    if NEVER in parts:
+        return NEVER
+    if len(parts) < 2:
+        return parts[0] if parts else ALWAYS
+    return Condition(" AND ".join([part.sql for part in parts]), _values_of(parts))
 
 
 def any_of(conditions: Iterable[Condition]) -> Condition:
     """Return the condition that holds where one does."""
-    return _joined(sa.or_, conditions, neutral=NEVER, decisive=ALWAYS)
-
-
-def _joined(
-    join: Callable[..., sa.ColumnElement[bool]],
-    conditions: Iterable[Condition],
-    *,
-    neutral: Condition,
-    decisive: Condition,
-) -> Condition:
-    parts = [each for each in conditions if each is not neutral]
-    if any(part is decisive for part in parts):
-        return decisive
+    parts = [part for part in conditions if part is not NEVER]
+    if ALWAYS in parts:
+        return ALWAYS
     if len(parts) < 2:
-        return parts[0] if parts else neutral
+        return parts[0] if parts else NEVER
     return Condition(
-        (join, *(part.shape for part in parts)),
-        tuple(chain.from_iterable(part.values for part in parts)),
-        lambda names: join(*[part.build(names) for part in parts]),
+        f"({' OR '.join([part.sql for part in parts])})", _values_of(parts)
     )
+
+
+def _values_of(parts: Iterable[Sql]) -> tuple[object, ...]:
+    return tuple(chain.from_iterable([part.values for part in parts]))
 
 
 # Columns
@@ -166,126 +116,97 @@ class SqlColumn:
     name: str
     kind: Kind
     collation: str
-    plain: Expression
+    plain: str
     dialect: Dialect
     enumeration: str = ""
 
     @cached_property
-    def exact(self) -> Expression:
+    def exact(self) -> str:
         """The column in the form in which it is compared and sorted exactly."""
         return self.dialect.exact(self.plain) if self.kind in FOLDS else self.plain
 
     @cached_property
-    def text(self) -> Expression:
+    def text(self) -> str:
         """The text that the service shows of a value."""
         if write := self.dialect.writes.get(self.kind):
             return write(self.plain)
-        if self.kind is Kind.OTHER:
-            return sa.cast(self.plain, sa.Text)
         # The text of these in every database is the one that is shown.
         if self.kind in WHOLE or self.kind is Kind.UUID:
-            return sa.cast(self.plain, sa.String(LONGEST_ID))
-        return self.exact
+            return f"CAST({self.plain} AS {self.dialect.short})"
+        return self._equated
 
-    def bind(self, names: Names) -> Expression:
-        """Return a placeholder, of the type that the column needs to use its index."""
-        bound = self._placeholder(names)
-        cast_to = self.dialect.casts.get(self.kind)
-        return bound if cast_to is None else sa.cast(bound, cast_to)
+    @cached_property
+    def _equated(self) -> str:
+        return self._long if self.kind is Kind.OTHER else self.exact
+
+    @cached_property
+    def _long(self) -> str:
+        return f"CAST({self.plain} AS {self.dialect.long})"
+
+    @cached_property
+    def mark(self) -> str:
+        """What stands for a value, of the type that the column needs to use its index."""
+        return self.dialect.marks.get(self.kind, MARK)
 
     def compare(self, sign: Operator, value: object) -> Condition:
         """Return where the column compares so with a value."""
-        return Condition(
-            (self, sign),
-            (value,),
-            lambda names: _COMPARE[sign](self.exact, self.bind(names)),
-        )
+        return Condition(f"{self.exact} {sign} {self.mark}", (value,))
 
     def is_in(self, values: Sequence[object]) -> Condition:
         """Return where the column is one of the values."""
-        if self.enumeration and len(values) <= _FEW:
+        if self.enumeration and len(values) <= _FEW_LABELS:
             # An index of the column serves, unlike with its text.
-            label = partial(self.dialect.label, self.enumeration)
-            return self._listed(
-                "in",
-                values,
-                lambda bound: sa.or_(*(self.plain == label(each) for each in bound)),
-            )
-        equal = self._listed("in", values, lambda bound: self._equated.in_(bound))
+            equal = f"{self.plain} = {self.dialect.label(self.enumeration)}"
+            return any_of([Condition(equal, (value,)) for value in values])
+        equal_exactly = self._listed(self._equated, "IN", values)
         if self.kind not in FOLDS:
-            return equal
+            return equal_exactly
         # What is equal exactly is equal without case as well: that has the index.
-        folded = self._listed("folded", values, lambda bound: self.plain.in_(bound))
-        return all_of([folded, equal])
+        return all_of([self._listed(self.plain, "IN", values), equal_exactly])
 
     def not_in(self, values: Sequence[object]) -> Condition:
         """Return where the column is none of the values, nor NULL."""
-        return self._listed("not in", values, lambda bound: self._equated.not_in(bound))
+        return self._listed(self._equated, "NOT IN", values)
+
+    def _listed(self, form: str, sign: str, values: Sequence[object]) -> Condition:
+        marks = ", ".join([self.mark] * len(values))
+        return Condition(f"{form} {sign} ({marks})", tuple(values))
 
     @cached_property
     def is_null(self) -> Condition:
         """Where the column is NULL."""
-        is_null = self.dialect.is_null(self.plain)
-        return Condition((self, "null"), (), lambda _names: is_null)
+        return Condition(self.dialect.is_null(self.plain))
 
     @cached_property
     def is_not_null(self) -> Condition:
         """Where the column is not NULL."""
-        return Condition((self, "not null"), (), lambda _names: self.plain.is_not(None))
+        return Condition(f"{self.plain} IS NOT NULL")
 
     @property
     def ends_in_blanks(self) -> Condition:
         """Where the database distinguishes a text from the same without its trailing blanks."""
-        text = self.plain
-        if self.kind is Kind.LOOSE:
-            text = sa.cast(text, sa.Text)
-        return Condition(
-            (self, "blanks"), (), lambda _names: text != sa.func.rtrim(text)
-        )
+        text = self._long if self.kind is Kind.LOOSE else self.plain
+        return Condition(f"{text} <> rtrim({text})")
 
     def like(self, pattern: str, *, is_folded: bool) -> Condition:
         """Return where the folded text matches a pattern; ! escapes % and _ in it."""
-
-        def build(names: Names) -> sa.ColumnElement[bool]:
-            text = self.plain
-            if self.kind in FOLDS:
-                text = self.dialect.searched(text)
-            text = sa.func.lower(text) if is_folded else self.dialect.fold(text)
-            # With the blank in front one pattern finds the start of every word.
-            blank: sa.ColumnElement[str] = sa.literal_column("' '", sa.Text)
-            return (blank + text).like(self._placeholder(names), escape="!")
-
-        return Condition((self, "like", is_folded), (pattern,), build)
+        text = self._lowered if is_folded else self._folded
+        # With the blank in front one pattern finds the start of every word.
+        words = self.dialect.after_blank(text.sql)
+        return Condition(f"{words} LIKE {MARK} ESCAPE '!'", (*text.values, pattern))
 
     @cached_property
-    def _equated(self) -> Expression:
-        if self.kind is Kind.OTHER:
-            return sa.cast(self.plain, sa.Text)
-        return self.exact
+    def _searched(self) -> Sql:
+        is_folding = self.kind in FOLDS
+        return Sql(self.dialect.searched(self.plain) if is_folding else self.plain)
 
-    def _listed(
-        self,
-        sign: str,
-        values: Sequence[object],
-        compare: Callable[[Any], sa.ColumnElement[bool]],
-    ) -> Condition:
-        count = len(values)
-        if self.kind in self.dialect.casts or count <= _FEW:
-            return Condition(
-                (self, sign, count),
-                tuple(values),
-                lambda names: compare([self.bind(names) for _ in range(count)]),
-            )
-        return Condition(
-            (self, sign),
-            (list(values),),
-            lambda names: compare(self._placeholder(names, expanding=True)),
-        )
+    @cached_property
+    def _lowered(self) -> Sql:
+        return self._searched.call("lower")
 
-    def _placeholder(self, names: Names, *, expanding: bool = False) -> Expression:
-        # Without a type of SQLAlchemy: the database uses that of the column.
-        name = names.next(self.name)
-        return sa.bindparam(name, type_=_UNTYPED, expanding=expanding)
+    @cached_property
+    def _folded(self) -> Sql:
+        return self.dialect.fold(self._searched)
 
 
 def are_comparable(one: Kind, other: Kind) -> bool:
@@ -299,30 +220,6 @@ def are_comparable(one: Kind, other: Kind) -> bool:
     return not (
         kinds & {Kind.UUID, Kind.OTHER} or (kinds & {*TEXTS} and kinds & NUMBERS)
     )
-
-
-def meets(
-    column: SqlColumn,
-    other: SqlColumn,
-    one_of: Callable[[Expression, Expression], sa.ColumnElement[bool]],
-) -> sa.ColumnElement[bool]:
-    """Return where a column is one of the values of another, as the service reads both.
-
-    An index of the column serves, but of a number or UUID that is compared with texts.
-    """
-    value, collations = other.plain, {column.collation, other.collation}
-    if not are_comparable(column.kind, other.kind):
-        if column.kind not in TEXTS:
-            return one_of(column.text, other.text)
-        value = other.text
-    elif len(collations) > 1 and "" not in collations:
-        value = column.dialect.collated(value, column.collation)
-    condition = one_of(column.plain, value)
-    if not {column.kind, other.kind} & {*FOLDS}:
-        return condition
-    # What is equal exactly is equal without case as well: that has the index.
-    exact = other.exact if other.kind in TEXTS else value
-    return sa.and_(condition, one_of(column.exact, exact))
 
 
 # Fields
@@ -454,15 +351,17 @@ class Columns:
         self.dialect = dialect
         self.names = tuple(column.name for column in columns)
         self.described = tuple(columns)
-        text = dialect.bound(rows, zone)
-        named: list[sa.ColumnClause[Any]] = [*map(sa.column, dict.fromkeys(self.names))]
-        self.table = text.columns(*named).subquery(alias)
+        text, self._times = dialect.bound(rows)
+        self._zone = zone
+        # The SELECT may end in a comment. To Oracle AS is no part of a name.
+        self._from = f"\nFROM ({text}\n) {alias}"
         self._by_name = {
-            name: SqlColumn(name, kind, collation, self.table.c[name], dialect, type_)
+            name: SqlColumn(
+                name, kind, collation, f"{alias}.{dialect.quoted(name)}", dialect, type_
+            )
             for name, kind, collation, type_ in columns
         }
         self._keys: dict[object, KeyColumn] = {}
-        self._prepared = lru_cache(CACHED_STATEMENTS)(self._prepare)
 
     def column(self, name: str | None) -> SqlColumn:
         """Return a column by its name."""
@@ -487,73 +386,44 @@ class Columns:
         """Return the SELECT of these columns; with `nulls_last` rows without the first
         column to sort by come last whatever the direction.
         """
-        arguments = tuple(names), order, limit, nulls_last
-        return self._statement(self._rows, (condition,), *arguments)
+        by = [f"{column.exact} {'DESC' if down else 'ASC'}" for column, down in order]
+        if nulls_last:
+            is_null = order[0][0].is_null.sql
+            by.insert(0, f"CASE WHEN {is_null} THEN 1 ELSE 0 END")
+        after = f"\nORDER BY {', '.join(by)}" if by else ""
+        rows = self.rows(self._plain(names), condition)
+        return self.dialect.first(rows.within("", after), limit)
 
     def select_each(
         self, names: Sequence[str], conditions: Sequence[Condition]
     ) -> Statement:
         """Return a SELECT of the rows of each condition, those of all in one statement."""
-        return self._statement(self._each, tuple(conditions), tuple(names))
+        # Each finds its rows by an index: few databases do for columns of two tables.
+        selected = self._plain(names)
+        parts = [self.rows(selected, condition) for condition in conditions]
+        text = "\nUNION ALL ".join([f"SELECT {part.sql}" for part in parts])
+        return Statement(text, _values_of(parts))
 
     def count(self, condition: Condition) -> Statement:
         """Return the statement that counts the rows."""
-        return self._statement(self._number, (condition,))
+        return self.dialect.first(self.rows("count(*)", condition))
 
     def count_by(
         self, column: SqlColumn, condition: Condition, limit: int
     ) -> Statement:
         """Return the values of a column with the number of their rows, most rows first."""
-        return self._statement(self._groups, (condition,), column, limit)
+        groups = self.rows(f"{column.exact}, count(*)", condition)
+        after = f"\nGROUP BY {column.exact}\nORDER BY count(*) DESC"
+        return self.dialect.first(groups.within("", after), limit)
 
-    def _statement(
-        self, build: Build, conditions: tuple[Condition, ...], *arguments: Hashable
-    ) -> Statement:
-        select, names = self._prepared(build, conditions, *arguments)
-        values = chain.from_iterable(each.values for each in conditions)
-        return Statement(select, dict(zip(names, values, strict=True)))
+    def rows(self, selected: str, condition: Condition) -> Sql:
+        """Return a SELECT of expressions from the rows of a condition, without its verb."""
+        times = self.dialect.times(self._times, self._zone)
+        where = "" if condition is ALWAYS else f"\nWHERE {condition.sql}"
+        return Sql(f"{selected}{self._from}{where}", (*times, *condition.values))
 
-    def _prepare(
-        self, build: Build, conditions: tuple[Condition, ...], *arguments: Hashable
-    ) -> tuple[Select, tuple[str, ...]]:
-        """Return a SELECT, and the names of the values that it binds, in order."""
-        names = Names()
-        wheres = [each.build(names) for each in conditions if each is not ALWAYS]
-        return build(wheres, *arguments), tuple(names.all)
-
-    def _rows(
-        self,
-        wheres: Sequence[Where],
-        names: tuple[str, ...],
-        order: Order,
-        limit: int | None,
-        nulls_last: bool,
-    ) -> Select:
-        statement = self._selected(names).where(*wheres)
-        if nulls_last:
-            is_null = self.dialect.is_null(order[0][0].plain)
-            statement = statement.order_by(sa.case((is_null, _LAST), else_=_FIRST))
-        for column, descends in order:
-            exact = column.exact
-            statement = statement.order_by(exact.desc() if descends else exact.asc())
-        return statement if limit is None else self.dialect.first(statement, limit)
-
-    def _each(self, wheres: Sequence[Where], names: tuple[str, ...]) -> Any:
-        # Each finds its rows by an index: few databases do for columns of two tables.
-        selects = [self._selected(names).where(where) for where in wheres]
-        return sa.union_all(*selects) if len(selects) > 1 else selects[0]
-
-    def _selected(self, names: tuple[str, ...]) -> Select:
-        return sa.select(*(self.table.c[name] for name in names))
-
-    def _number(self, wheres: Sequence[Where]) -> Any:
-        return sa.select(sa.func.count()).select_from(self.table).where(*wheres)
-
-    def _groups(self, wheres: Sequence[Where], column: SqlColumn, limit: int) -> Select:
-        number = sa.func.count()
-        groups: Any = sa.select(column.exact, number).where(*wheres)
-        groups = groups.group_by(column.exact).order_by(number.desc())
-        return self.dialect.first(groups, limit)
+    def _plain(self, names: Sequence[str]) -> str:
+        return ", ".join([self._by_name[name].plain for name in names])
 
     def among(self, column: SqlColumn, texts: Iterable[str]) -> Condition:
         """Return where the column holds one of the texts."""
@@ -632,6 +502,39 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {"true": ("true", "1"), "false": ("false
 """The texts of a flag that no code table reads."""
 
 
+class Place(NamedTuple):
+    """A field that a parameter compares: of the resource, or of an `item` of one of its lists.
+
+    `columns` are those of its SELECT. A number may have a system, in a field or in none.
+    """
+
+    field: FieldMapping
+    columns: Columns
+    item: ItemMapping | None
+    is_flag: bool
+    has_system: bool = False
+    system: FieldMapping | None = None
+
+    def is_token(self, token: Token) -> Condition:
+        """Return where the field has the value of a token."""
+        if self.has_system:
+            return self.columns.identified(self.field, self.system, token)
+        if token.code in (None, *UNSERVED):
+            return NEVER
+        if self.is_flag and self.field.codes is None:
+            return self.columns.equal(self.field, _FLAGS.get(token.code, ()))
+        return self.columns.coded(self.field, token.code)
+
+    def holds(self, criterion: StringCriterion | ReferenceCriterion) -> Condition:
+        """Return where the field has one of the values of a criterion."""
+        if isinstance(criterion, ReferenceCriterion):
+            return self.columns.equal(self.field, criterion.values)
+        return any_of(
+            self.columns.matching(self.field, text, criterion.match)
+            for text in criterion.values
+        )
+
+
 @dataclass(frozen=True)
 class Filters:
     """The conditions of one section; `item_columns` are those of each second SELECT."""
@@ -640,6 +543,8 @@ class Filters:
     columns: Columns
     item_columns: Mapping[str, Columns] = field(default_factory=dict)
     date_reading: DateReading = DateReading.START
+    _times: dict[str, TimeColumn] = field(default_factory=dict, init=False)
+    _found: dict[str, list[Place]] = field(default_factory=dict, init=False)
 
     def of_query(
         self, query: SearchQuery, implied: Operator | None = None
@@ -697,6 +602,11 @@ class Filters:
 
     def time(self, slot: str) -> TimeColumn:
         """Return the column that a time or day is compared by."""
+        if slot not in self._times:
+            self._times[slot] = self._time(slot)
+        return self._times[slot]
+
+    def _time(self, slot: str) -> TimeColumn:
         name, kind = self._slot(slot)
         time = self.section.fields[name]
         key = self.columns.key(time)
@@ -725,51 +635,16 @@ class Filters:
             case TokenCriterion(values=tokens) if row.is_id:
                 ids = [token.code for token in tokens if token.code]
                 return self.columns.equal(self.section.fields["id"], ids)
-            case TokenCriterion() | StringCriterion() | ReferenceCriterion():
-                return any_of(
-                    self._counted(item, self._holds(slot, row, criterion, field, item))
-                    for slot in row.slots
-                    for field, item in self._fields(slot)
-                )
-
-    def _holds(
-        self,
-        slot: str,
-        row: SearchParameter,
-        criterion: TokenCriterion | StringCriterion | ReferenceCriterion,
-        field: FieldMapping,
-        item: ItemMapping | None,
-    ) -> Condition:
-        """Return where a field has one of the values of a criterion."""
-        columns = self.columns_of(item)
-        match criterion:
             case TokenCriterion(values=tokens):
                 return any_of(
-                    self._is_token(slot, row, token, field, item) for token in tokens
+                    self._counted(place, any_of(map(place.is_token, tokens)))
+                    for place in self._places(row)
                 )
-            case StringCriterion(values=texts, match=match):
-                return any_of(columns.matching(field, text, match) for text in texts)
-            case ReferenceCriterion(values=ids):
-                return columns.equal(field, ids)
-
-    def _is_token(
-        self,
-        slot: str,
-        row: SearchParameter,
-        token: Token,
-        field: FieldMapping,
-        item: ItemMapping | None,
-    ) -> Condition:
-        columns = self.columns_of(item)
-        if row.system_slot is not None:
-            name, _ = self._slot(row.system_slot)
-            fields = item.fields if item else self.section.fields
-            return columns.identified(field, fields.get(name), token)
-        if token.code in (None, *UNSERVED):
-            return NEVER
-        if self._slot(slot)[1] is SlotKind.FLAG and field.codes is None:
-            return columns.equal(field, _FLAGS.get(token.code, ()))
-        return columns.coded(field, token.code)
+            case StringCriterion() | ReferenceCriterion():
+                return any_of(
+                    self._counted(place, place.holds(criterion))
+                    for place in self._places(row)
+                )
 
     def _date(self, slot: str, value: DateValue, implied: Operator | None) -> Condition:
         if slot == "start" and self.date_reading is DateReading.PERIOD:
@@ -787,6 +662,30 @@ class Filters:
             slots = next(items.slots for items in LISTS[kind] if items.name == listed)
         return next((s.record, s.kind) for s in (*slots, LINES) if s.name == name)
 
+    def _places(self, row: SearchParameter) -> Sequence[Place]:
+        """Return the places that a parameter compares."""
+        if row.name not in self._found:
+            self._found[row.name] = [
+                self._place(row, slot, field, item)
+                for slot in row.slots
+                for field, item in self._fields(slot)
+            ]
+        return self._found[row.name]
+
+    def _place(
+        self,
+        row: SearchParameter,
+        slot: str,
+        field: FieldMapping,
+        item: ItemMapping | None,
+    ) -> Place:
+        columns, is_flag = self.columns_of(item), self._slot(slot)[1] is SlotKind.FLAG
+        if row.system_slot is None:
+            return Place(field, columns, item, is_flag)
+        fields = item.fields if item else self.section.fields
+        system = fields.get(self._slot(row.system_slot)[0])
+        return Place(field, columns, item, is_flag, has_system=True, system=system)
+
     def _fields(self, slot: str) -> Iterator[tuple[FieldMapping, ItemMapping | None]]:
         """Yield the fields that fill a slot: one, or those of each item of a list."""
         name, _ = self._slot(slot)
@@ -803,11 +702,11 @@ class Filters:
         """Return the columns of an item's own SELECT, those of the section without one."""
         return self.item_columns[item.rows] if item and item.rows else self.columns
 
-    def _counted(self, item: ItemMapping | None, condition: Condition) -> Condition:
+    def _counted(self, place: Place, condition: Condition) -> Condition:
         """Return where an item meets a condition and counts, in its own SELECT if any."""
+        item, columns = place.item, place.columns
         if item is None or condition is NEVER:
             return condition
-        columns = self.columns_of(item)
         if item.only_if is not None:
             of_item = columns.column(item.only_if.column)
             is_counted = columns.among(of_item, sorted(item.only_if.values))
@@ -821,12 +720,25 @@ class Filters:
 def in_rows(
     column: SqlColumn, columns: Columns, key: SqlColumn, condition: Condition
 ) -> Condition:
-    """Return where a column is the key of a row of another SELECT that meets a condition."""
+    """Return where a column is the key of a row of another SELECT that meets a condition.
 
-    def build(names: Names) -> sa.ColumnElement[bool]:
-        rows = sa.select().select_from(columns.table).where(condition.build(names))
-        return meets(
-            column, key, lambda compared, key: compared.in_(rows.with_only_columns(key))
-        )
+    Both are compared as the service reads them. An index of the column serves, but of a
+    number or UUID that is compared with texts.
+    """
 
-    return Condition((column, key, condition.shape), condition.values, build)
+    def among(compared: str, value: str) -> Condition:
+        rows = columns.rows(value, condition)
+        return Condition(f"{compared} IN (SELECT {rows.sql})", rows.values)
+
+    value, collations = key.plain, {column.collation, key.collation}
+    if not are_comparable(column.kind, key.kind):
+        if column.kind not in TEXTS:
+            return among(column.text, key.text)
+        value = key.text
+    elif len(collations) > 1 and "" not in collations:
+        value = column.dialect.collated(value, column.collation)
+    if not {column.kind, key.kind} & {*FOLDS}:
+        return among(column.plain, value)
+    # What is equal exactly is equal without case as well: that has the index.
+    exact = key.exact if key.kind in TEXTS else value
+    return all_of([among(column.plain, value), among(column.exact, exact)])

@@ -1,6 +1,7 @@
 """An adapter on a database of a test's own: empty, until the test's statements fill it."""
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -48,16 +49,32 @@ Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
 def listed() -> Iterator[list[int]]:
     """Yield the lengths of the lists of values after IN in what SQLite runs meanwhile."""
     lengths: list[int] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        lists = re.findall(r"\bIN \(([?, ]+)\)", statement)
-        lengths.extend(each.count("?") for each in lists)
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    try:
+    with traced() as statements:
         yield lengths
+    for statement in statements:
+        lists = re.findall(r"\bIN \(([^()]+)\)", statement)
+        lengths.extend(each.count(",") + 1 for each in lists)
+
+
+@contextmanager
+def traced() -> Iterator[list[str]]:
+    """Yield the statements that SQLite runs meanwhile, with their values."""
+    statements: list[str] = []
+
+    def trace(connection: sqlite3.Connection, *_: object) -> None:
+        connection.set_trace_callback(statements.append)
+
+    def end(connection: sqlite3.Connection, *_: object) -> None:
+        connection.set_trace_callback(None)
+
+    hooks = {"checkout": trace, "checkin": end}
+    for name, hook in hooks.items():
+        sa.event.listen(sa.Pool, name, hook)
+    try:
+        yield statements
     finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+        for name, hook in hooks.items():
+            sa.event.remove(sa.Pool, name, hook)
 
 
 @pytest.fixture(params=["sqlite", "postgresql", *SERVERS])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from adapters.folding import BLANKS, LETTERS, UNSEEN, contains, fold, starts_a_word
 from adapters.sql.dialects import dialect_named
+from adapters.sql.dialects.base import MARK, Sql, Statement
 from tests.databases import LOCALES, NewDatabase
 from tests.sets import SERVERS
 
@@ -97,10 +98,13 @@ PRINTED = (
 def test_postgresql_folds_alike(new_postgresql: NewDatabase, locale: str) -> None:
     engine = sa.create_engine(new_postgresql(locale))
     texts = [f"a{character}b{character.upper()}" for character in PRINTED]
-    given_text = sa.func.unnest(sa.literal(texts, sa.ARRAY(sa.Text))).column_valued("t")
-    folded = dialect_named("postgresql").fold(given_text)
+    folded = dialect_named("postgresql").fold(Sql("t"))
+    query = Statement(
+        f"SELECT t, {folded.sql} FROM unnest({MARK}::text[]) AS t",
+        (*folded.values, texts),
+    )
     with engine.connect() as connection:
-        rows = connection.execute(sa.select(given_text, folded)).all()
+        rows = connection.exec_driver_sql(query.text("%s"), query.values).all()
     engine.dispose()
     assert len(rows) == len(texts)
     assert {text: made for text, made in rows if made != fold(text)} == {}
@@ -113,16 +117,16 @@ def test_mariadb_and_mysql_find_alike(
     """Their accents are told by a collation, so what is compared is what a LIKE finds."""
     engine = sa.create_engine(request.getfixturevalue(f"{kind}_server").new_database())
     texts = [f"a{character}b{character.upper()}" for character in PRINTED]
-    folded = dialect_named("mysql").fold(sa.column("t"))
+    folded = dialect_named("mysql").fold(Sql("t"))
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE names (t VARCHAR(20), needle TEXT)")
         connection.execute(
             sa.text("INSERT INTO names VALUES (:t, :needle)"),
             [{"t": text, "needle": _pattern(fold(text))} for text in texts],
         )
-        found = folded.like(sa.column("needle"), escape="!")
-        query = sa.select(sa.column("t"), found).select_from(sa.table("names"))
-        rows = connection.execute(query).all()
+        found = f"{folded.sql} LIKE needle ESCAPE '!'"
+        query = Statement(f"SELECT t, {found} FROM names", folded.values)
+        rows = connection.exec_driver_sql(query.text("%s"), query.values).all()
     engine.dispose()
     assert len(rows) == len(texts)
     assert [text for text, is_found in rows if not is_found] == []

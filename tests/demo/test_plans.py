@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql import ClauseElement
-from sqlalchemy.sql.base import Executable
 
 from adapters import open_adapter
 from adapters.contract import (
@@ -44,18 +41,6 @@ UNDATED: tuple[dict[str, Any], ...] = (
 """Where a page of stays without a time to sort by may begin."""
 
 
-class _Explained(Executable, ClauseElement):
-    inherit_cache = False
-
-    def __init__(self, select: ClauseElement) -> None:
-        self.select = select
-
-
-@compiles(_Explained, "postgresql")
-def _explain(element: _Explained, compiler: Any, **options: Any) -> str:
-    return f"EXPLAIN (FORMAT JSON) {compiler.process(element.select, **options)}"
-
-
 def _nodes(node: Any) -> Iterator[Any]:
     yield node
     for child in node.get("Plans", ()):
@@ -80,8 +65,8 @@ def test_no_page_sorts_the_stays_without_a_time(new_postgresql: NewDatabase) -> 
             # The hospital is so small that a full scan is the better plan.
             for setting in ("enable_seqscan", "enable_sort"):
                 connection.exec_driver_sql(f"SET {setting} = off")
-            explained = _Explained(statement.select)
-            return connection.execute(explained, dict(statement.values)).scalar_one()
+            explained = f"EXPLAIN (FORMAT JSON) {database.text(statement)}"
+            return connection.exec_driver_sql(explained, statement.values).scalar_one()
 
         return list(_nodes(database.run(read)[0]["Plan"]))
 

@@ -164,11 +164,6 @@ def _iso_format(values: list[object]) -> str:
     return f'format: "{form}"' + ", time_zone: UTC" * is_utc
 
 
-def _literally(condition: sa.ColumnElement[bool]) -> Condition:
-    """Return a condition as a SELECT of the mapping writes it, without the dialect's care."""
-    return Condition(str(condition), (), lambda _names: condition)
-
-
 class Inspection:
     """A section under inspection, and what was read of it already."""
 
@@ -492,14 +487,14 @@ class Inspection:
             column = columns.column(name)
             if column.kind not in TIMES:
                 continue
-            is_zero = _literally(column.plain == sa.literal_column("0"))
+            is_zero = Condition(f"{column.plain} = 0")
             if not (rows := self.count(columns, all_of([self.served, is_zero]))):
                 continue
             # `column.is_null` finds no zeros.
-            both = all_of([self.served, is_zero, _literally(column.plain.is_(None))])
-            is_null = self.count(columns, both) > 0
+            is_null = Condition(f"{column.plain} IS NULL")
+            both = self.count(columns, all_of([self.served, is_zero, is_null]))
             text = f"{rows_that(rows, 'contain')} {zero}, which "
-            text += "the database also matches with IS NULL" if is_null else "is no day"
+            text += "the database also matches with IS NULL" if both else "is no day"
             text += f". Add it to absent, or use NULLIF({name}, 0) in the SELECT"
             self.reported.add((name, "not readable"))
             remedy = f"absent: {[zero, *sorted(place.field.absent)]}"

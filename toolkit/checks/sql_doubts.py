@@ -25,7 +25,7 @@ from adapters.mapping.model import ResourceMapping, TimeRule
 from adapters.mapping.slots import REFERS, Kind, Place
 from adapters.mapping.times import to_instant
 from adapters.mapping.values import text_or_none
-from adapters.sql.dialects.base import Origin
+from adapters.sql.dialects.base import Origin, Sql
 from adapters.sql.merges import MOST
 from adapters.sql.query import ALWAYS, Columns, all_of, in_rows
 from toolkit.catalogue import ForeignKey, Holds, Table, TableColumn, read_table
@@ -140,7 +140,7 @@ class Doubts:
                     yield text_or_none(code) or "", f"{table.name}.{name}", str(cell)
 
     def _first(self, select: Any, rows: int) -> Sequence[Any]:
-        return self._database.fetch(self._database.dialect.first(select, rows))
+        return self._database.fetch(select.limit(rows))
 
     @cached_property
     def _of_id(self) -> tuple[str, Table, Columns] | None:
@@ -561,10 +561,11 @@ class Doubts:
         if any(map(_has_clock, values)) or (rule.at is None and len(values) < ENOUGH):
             return
         for column, tables in arguments_behind(self._rows, name):
-            source = self._database.dialect.bound(tables, rule.zone)
-            select: Any = sa.select(sa.literal_column(column)).select_from(source)
+            dialect = self._database.dialect
+            source, times = dialect.bound(tables)
+            arguments = Sql(f"{column} FROM {source}", dialect.times(times, rule.zone))
             try:
-                rows = self._first(select, SAMPLE)
+                rows = self._database.fetch(dialect.first(arguments, SAMPLE))
             except SourceDataError:
                 continue
             number = sum(_has_clock(value) for (value,) in rows)

@@ -378,7 +378,7 @@ class Measuring:
         """
         some: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
         try:
-            few = self._database.dialect.first(some, TINY + 1)
+            few = some.limit(TINY + 1)
             if len(self._database.fetch(few)) <= TINY:
                 return None
             return self._database.run(partial(_begins, table=table, passed=passed))

@@ -8,14 +8,15 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, Engine
+from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.pool import QueuePool
 
+from adapters.mapping.slots import LONGEST_ID
 from adapters.sql.columns import Column, Kind
 
 CONNECT_SECONDS = 3
@@ -23,17 +24,45 @@ CONNECT_SECONDS = 3
 GRACE_SECONDS = 1
 """How much longer than the statement timeout the driver waits for the response."""
 
-Text: TypeAlias = sa.ColumnElement[str]
-Expression: TypeAlias = sa.ColumnElement[Any]
-Convert: TypeAlias = Callable[[Expression], Expression]
-Select: TypeAlias = sa.Select[tuple[Any, ...]]
+MARK = "\0"
+"""Stands for a value in the text of SQL, which can hold no such sign itself."""
 
 
-class Statement(NamedTuple):
-    """A SELECT, and the values of its parameters by their names."""
+class Sql(NamedTuple):
+    """A part of a statement: its text, and the values of its MARKs in order.
 
-    select: Select
-    values: Mapping[str, object]
+    No value is ever written into the text.
+    """
+
+    sql: str
+    values: tuple[object, ...] = ()
+
+    def call(self, function: str, *values: object) -> "Sql":
+        """Return a function of this one; its other arguments are values."""
+        marks = f", {MARK}" * len(values)
+        return Sql(f"{function}({self.sql}{marks})", (*self.values, *values))
+
+    def within(self, before: str, after: str) -> "Sql":
+        """Return this one between two texts without values."""
+        return Sql(f"{before}{self.sql}{after}", self.values)
+
+
+class Statement(Sql):
+    """A SELECT as a whole."""
+
+    __slots__ = ()
+
+    def text(self, placeholder: str) -> str:
+        """Return the text with placeholders: `%s`, `?` or, numbered from 1, `:v`."""
+        if not self.values:
+            return self.sql
+        if placeholder == "%s":
+            return self.sql.replace("%", "%%").replace(MARK, placeholder)
+        if placeholder == "?":
+            return self.sql.replace(MARK, placeholder)
+        first, *parts = self.sql.split(MARK)
+        numbered = (f"{placeholder}{n}{part}" for n, part in enumerate(parts, 1))
+        return first + "".join(numbered)
 
 
 class Limits(NamedTuple):
@@ -64,6 +93,9 @@ class Origin(NamedTuple):
         return f"{self.table}.{self.column}"
 
 
+Convert: TypeAlias = Callable[[str], str]
+"""Returns an expression on another one, both as SQL."""
+
 Report: TypeAlias = Callable[[sa.Connection, str], Mapping[str, Origin]]
 """Returns where the columns of a SELECT come from."""
 
@@ -91,12 +123,8 @@ class ServerStatus:
     own_used: int | None = None
 
 
-def _unchanged(text: Text) -> Text:
+def _unchanged(text: str) -> str:
     return text
-
-
-def _is_null(column: Expression) -> sa.ColumnElement[bool]:
-    return column.is_(None)
 
 
 def _local(now: datetime) -> tuple[object, object]:
@@ -116,37 +144,39 @@ _COLONS = re.compile(
 )
 
 
-def _limit(statement: Select, rows: int) -> Select:
-    return statement.limit(rows)
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one kind of database is used.
 
-    Connecting: `engine` creates a pool of read-only connections whose statements time out.
+    Connecting: `engine` creates a pool of read-only connections by the `driver`, SQLAlchemy's
+    name for it, whose placeholders look like `placeholder`. `ready` is called with a cursor and
+    the seconds that it may take before a statement, or before a question of several.
     `transport`: whether TLS verifies the server, as options like `verifying` make it.
     `columns` reads the columns of a SELECT without reading a row. `may_write`: whether
-    the account could change a table.
+    the account could change a table. `lenient` makes a connection read as text what has no
+    value of its type, once `unread` has recognised the error of one.
 
-    SQL: `fold` writes `adapters.folding.fold` as far as a LIKE needs it; `exact` makes a
-    FOLDING text compare character by character, `searched` one that LIKE accepts, `collated`
-    one of another collation. `casts` are the types that values need for columns of a kind.
-    `writes` converts a value to the text that the service shows, where a CAST differs.
-    `label` finds the value of an enumeration, by its type, that has a text, if any.
-    `first` keeps the first rows of a SELECT; `is_null` compares with NULL. `clock`
-    returns the values of `:now` and `:today` for a time in the source's zone; `some_time` is
-    a literal of any time. With `orders_nulls`, ORDER BY names a column even where it is NULL
-    in every row: PostgreSQL needs that to use the index, MariaDB would sort.
+    SQL, as functions of a text: `fold` writes `adapters.folding.fold` as far as a LIKE needs
+    it; `exact` makes a FOLDING text compare character by character, `searched` one that LIKE
+    accepts, `collated` one of another collation, `after_blank` one after a blank. `marks` are
+    how values are written for columns of a kind, where a MARK alone has no index.
+    `writes` converts a value to the text that the service shows, where a CAST differs; `long`
+    and `short` are the types of other texts and of ids in a CAST.
+    `label` finds the value of an enumeration, by its type, that has a text, if any. `top`
+    stands before and `limit` after a SELECT of a number of rows; `is_null` compares with NULL.
+    `clock` returns the values of `:now` and `:today` for a time in the source's zone;
+    `some_time` is a literal of any time. With `orders_nulls`, ORDER BY names a column even
+    where it is NULL in every row: PostgreSQL needs that to use the index, MariaDB would sort.
 
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
     timeout, `refusals` those of wrong credentials, and `unknowns` matches those of a statement
     that the database refuses. `missing` are patterns of messages about a column or table that
     is missing; `denied` are those about one that the account may not read, each with the
     GRANT that it lacks; `invalid_option` names the option of the address that the driver
-    refuses, "" for an unknown one, None for other errors.
+    refuses, "" for an unknown one, None for other errors. `replans`: whether prepared
+    statements no longer fit their tables, on any connection.
 
-    Where the database reports it: `rows_read` runs a compiled statement and counts, `scanned`
+    Where the database reports it: `rows_read` runs a statement and counts, `scanned`
     names the tables, or their aliases, that its plan reads whole, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
     on as an expression, `status` of the server.
@@ -155,23 +185,33 @@ class Dialect:
     what IS NULL matches too, "" for nothing.
     """
 
+    driver: str
     engine: Callable[[URL, Limits], Engine]
     columns: Callable[[sa.Connection, str], tuple[Column, ...]]
     may_write: Callable[[sa.Connection], bool]
-    fold: Callable[[Text], Text]
+    fold: Callable[[Sql], Sql]
     timeouts: tuple[str, ...]
     unknowns: str
+    placeholder: str = "?"
+    ready: Callable[[Any, float], None] = lambda _cursor, _seconds: None
+    unread: Callable[[BaseException], bool] = lambda _error: False
+    lenient: Callable[[Any], None] = lambda _connection: None
+    replans: Callable[[BaseException], bool] = lambda _error: False
     transport: Callable[[URL], Transport] = lambda _url: Transport()
     verifying: str = ""
     code: Callable[[BaseException], str] = _first_argument
-    exact: Callable[[Text], Text] = _unchanged
-    searched: Callable[[Text], Text] = _unchanged
-    collated: Callable[[Text, str], Text] = sa.collate
-    casts: Mapping[Kind, sa.types.TypeEngine[Any]] = field(default_factory=dict)
+    exact: Convert = _unchanged
+    searched: Convert = _unchanged
+    collated: Callable[[str, str], str] = lambda text, _collation: text
+    after_blank: Convert = lambda text: f"(' ' || {text})"
+    marks: Mapping[Kind, str] = field(default_factory=dict)
     writes: Mapping[Kind, Convert] = field(default_factory=dict)
-    label: Callable[[str, Expression], Expression] = lambda _type, text: text
-    first: Callable[[Select, int], Select] = _limit
-    is_null: Callable[[Expression], sa.ColumnElement[bool]] = _is_null
+    long: str = "TEXT"
+    short: str = f"VARCHAR({LONGEST_ID})"
+    label: Callable[[str], str] = lambda _type: MARK
+    top: str = ""
+    limit: str = f"\nLIMIT {MARK}"
+    is_null: Convert = lambda column: f"{column} IS NULL"
     clock: Callable[[datetime], tuple[object, object]] = _local
     some_time: str = "'2000-01-01 00:00:00'"
     orders_nulls: bool = False
@@ -188,36 +228,38 @@ class Dialect:
     folds_names: bool = False
     zero_date: str = ""
 
-    def bound(self, rows: str, zone: ZoneInfo) -> sa.TextClause:
-        """Return a SELECT as SQL that reads the clock for `:now` and `:today` at each run.
+    def quoted(self, name: str) -> str:
+        """Return the name of a column as SQL, in quotes where it needs them."""
+        return _quotes(self.driver)(name)
 
-        The session's own clock is in UTC, hours away from local times (decision 29). Any
-        other colon in the SELECT is a colon; it may end in a comment.
+    def bound(self, rows: str) -> tuple[str, tuple[str, ...]]:
+        """Return a SELECT with a MARK for each `:now` and `:today`, and which of them it is.
+
+        Any other colon in the SELECT is a colon; it may end in a comment.
         """
-
-        def escaped(match: re.Match[str]) -> str:
-            name = match["name"]
-            return f":{name}" if name else match[0].replace(":", r"\:")
-
-        names = {match["name"] for match in _COLONS.finditer(rows) if match["name"]}
-        return sa.text(f"{_COLONS.sub(escaped, rows)}\n").bindparams(
-            *(
-                sa.bindparam(
-                    name,
-                    callable_=partial(self._time, zone, name),
-                    type_=sa.types.NullType(),
-                )
-                for name in sorted(names)
-            )
-        )
+        names = [match["name"] for match in _COLONS.finditer(rows) if match["name"]]
+        return _COLONS.sub(lambda m: MARK if m["name"] else m[0], rows), tuple(names)
 
     def described(self, rows: str) -> str:
         """Return a SELECT with a literal for each time, to be described and never run."""
         return _COLONS.sub(lambda m: self.some_time if m["name"] else m[0], rows)
 
-    def _time(self, zone: ZoneInfo, name: str) -> object:
+    def times(self, names: Sequence[str], zone: ZoneInfo) -> tuple[object, ...]:
+        """Return the present values of `now` and `today` in a zone.
+
+        The session's own clock is in UTC, hours away from local times (decision 29).
+        """
+        if not names:
+            return ()
         now, today = self.clock(datetime.now(zone).replace(microsecond=0))
-        return now if name == "now" else today
+        return tuple(now if name == "now" else today for name in names)
+
+    def first(self, rows: Sql, limit: int | None = None) -> Statement:
+        """Return the statement of a SELECT without its verb, of its first rows if limited."""
+        if limit is None:
+            return Statement(f"SELECT {rows.sql}", rows.values)
+        values = (limit, *rows.values) if self.top else (*rows.values, limit)
+        return Statement(f"SELECT {self.top}{rows.sql}{self.limit}", values)
 
     def timed_out(self, error: BaseException) -> bool:
         """Whether a statement reached its time limit."""
@@ -237,6 +279,13 @@ class Dialect:
     def refuses(self, error: BaseException) -> bool:
         """Whether the database refuses the account."""
         return self.code(error) in self.refusals
+
+
+@lru_cache
+def _quotes(driver: str) -> Convert:
+    # Of a style whose placeholders have no %, which would be doubled in a name.
+    dialect: Callable[..., sa.Dialect] = make_url(f"{driver}://").get_dialect()
+    return dialect(paramstyle="named").identifier_preparer.quote
 
 
 def name_of(pattern: str, message: str, statement: str) -> str:

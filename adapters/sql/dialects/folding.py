@@ -2,14 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-import sqlalchemy as sa
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 
 from adapters.folding import ACCENTS, BLANKS, LETTERS, UNSEEN, fold
-from adapters.sql.dialects.base import Text
+from adapters.sql.dialects.base import Sql
 
 # There are none further on.
 _SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
@@ -58,33 +53,15 @@ SPELLED = {
 """The small letters that are not one letter with an accent to a collation."""
 
 
-class _Replaced(FunctionElement[str]):
-    """A text, and what is replaced in it, one after the other: each with its replacement.
-
-    It is written in a loop: of so many functions, one within the other, SQLAlchemy goes
-    deeper than Python's stack.
-    """
-
-    name = "replace"
-    type = sa.Text()
-    inherit_cache = True
-
-
-@compiles(_Replaced)
-def _write_replaced(element: _Replaced, compiler: Any, **options: Any) -> str:
-    text, *pairs = (compiler.process(each, **options) for each in element.clauses)
-    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
-        text = f"replace({text}, {old}, {new})"
-    return str(text)
-
-
-def spelled_out(text: Text) -> Text:
+def spelled_out(text: Sql) -> Sql:
     """Return small letters with ligatures and variants replaced."""
     return _replaced(text, SPELLED)
 
 
-def _replaced(text: Text, pairs: Mapping[str, str]) -> Text:
-    return _Replaced(text, *(part for pair in pairs.items() for part in pair))
+def _replaced(text: Sql, pairs: Mapping[str, str]) -> Sql:
+    for old, new in pairs.items():
+        text = text.call("replace", old, new)
+    return text
 
 
 # Where a database knows ASCII alone, capitals stay what they are.
@@ -104,21 +81,21 @@ _SINGLE = {
 _SEVERAL = {c: plain for c, plain in _LETTERS.items() if len(c) == 1 < len(plain)}
 
 
-def translated(text: Text, *flags: str) -> Text:
+def translated(text: Sql, *flags: str) -> Sql:
     """Fold a text that is in small letters and decomposed (NFKD) already.
 
     `flags` make the database's REGEXP_REPLACE replace all that it finds.
     """
-    text = sa.func.regexp_replace(text, f"[{ACCENTS}]+", "", *flags)
+    text = text.call("regexp_replace", f"[{ACCENTS}]+", "", *flags)
     text = _replaced(text, _SEVERAL)
     taken = "".join(_SINGLE) + BLANKS + UNSEEN
     given = "".join(_SINGLE.values()) + " " * len(BLANKS)
-    text = sa.func.translate(text, taken, given)
-    return sa.func.trim(sa.func.regexp_replace(text, r"\s+", " ", *flags))
+    text = text.call("translate", taken, given)
+    return text.call("regexp_replace", r"\s+", " ", *flags).call("trim")
 
 
-def one_blank(text: Text) -> Text:
+def one_blank(text: Sql) -> Sql:
     """Return a text with single blanks where it had up to some thirty."""
     for blanks in ("     ", "   ", "  ", "  "):
-        text = sa.func.replace(text, blanks, " ")
+        text = text.call("replace", blanks, " ")
     return text

@@ -11,23 +11,25 @@ import sqlalchemy as sa
 from pymysql.converters import conversions, convert_datetime, escape_datetime
 from sqlalchemy.engine import URL, Engine
 
+from adapters.mapping.slots import LONGEST_ID
 from adapters.sql.columns import WHOLE, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
     Dialect,
-    Expression,
     Limits,
     Origin,
     RowsRead,
     ServerStatus,
-    Text,
+    Sql,
     Transport,
     description,
     execute,
     pooled,
 )
 from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
+
+_DRIVER = "mysql+pymysql"
 
 _TIMESTAMP = 7
 _KINDS: Mapping[int, Kind] = {
@@ -47,7 +49,7 @@ _SESSION = "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONC
 
 def _engine(url: URL, limits: Limits) -> Engine:
     engine = pooled(
-        url.set(drivername="mysql+pymysql"),
+        url.set(drivername=_DRIVER),
         limits,
         connect_args={
             "charset": "utf8mb4",
@@ -75,7 +77,7 @@ def _engine(url: URL, limits: Limits) -> Engine:
 
 def _transport(url: URL) -> Transport:
     # A connection that is not made yet: the driver itself reads its options.
-    dialect = url.set(drivername="mysql+pymysql").get_dialect()()
+    dialect = url.set(drivername=_DRIVER).get_dialect()()
     _, options = dialect.create_connect_args(url)
     connection: Any = pymysql.Connection(**options, defer_connect=True)
     context = getattr(connection, "ctx", None)
@@ -136,40 +138,38 @@ def _text_kind(collation: str) -> Kind:
 # SQL of its own
 
 
-def _exact(text: Text) -> Text:
+def _exact(text: str) -> str:
     # A binary order of MySQL and MariaDB alike; trailing blanks count in neither.
-    utf8: Text = sa.func.convert(text.op("USING")(sa.literal_column("utf8mb4")))
-    return utf8.collate("utf8mb4_bin")
+    return f"(convert({text} USING utf8mb4) COLLATE utf8mb4_bin)"
 
 
-def _collated(text: Text, collation: str) -> Text:
+def _collated(text: str, collation: str) -> str:
     # A collation of another character set fits no text as it is.
-    charset: Text = sa.literal_column(collation.partition("_")[0])
-    converted: Text = sa.func.convert(text.op("USING")(charset))
-    return converted.collate(collation)
+    charset = collation.partition("_")[0]
+    return f"(convert({text} USING {charset}) COLLATE {collation})"
 
 
-def _digits(number: Expression) -> Text:
+def _digits(number: str) -> str:
     # The result of a CAST has a collation of its own, which no column's compares with.
-    return sa.func.concat(number, sa.literal_column("''"))
+    return f"concat({number}, '')"
 
 
-def _fold(text: Text) -> Text:
+def _fold(text: Sql) -> Sql:
     """Fold; a collation takes care of case and accents. What folds to nothing is NULL."""
-    plain: Text = sa.func.lower(_exact(text))
-    plain = _replaced(plain, MARKS, "")
+    plain = _replaced(text._replace(sql=_exact(text.sql)).call("lower"), MARKS, "")
     plain = _replaced(spelled_out(plain), GAPS, " ")
-    return sa.func.trim(plain).collate("utf8mb4_unicode_520_ci")
+    return plain.call("trim").within("(", " COLLATE utf8mb4_unicode_520_ci)")
 
 
-def _replaced(text: Text, pattern: str, other: str) -> Text:
+def _replaced(text: Sql, pattern: str, other: str) -> Sql:
     """Replace what a pattern matches; a text without a character becomes NULL.
 
     MySQL 8.0.15 crashes on an empty text in a row after one that matches. Before 8.0.17 it
     returns UTF-16 (reference manual, REGEXP_REPLACE).
     """
-    some = sa.func.nullif(text, sa.literal_column("''"))
-    return _exact(sa.func.regexp_replace(some, pattern, other))
+    some = text.within("nullif(", ", '')")
+    plain = some.call("regexp_replace", pattern, other)
+    return plain._replace(sql=_exact(plain.sql))
 
 
 # Rights and errors
@@ -259,6 +259,8 @@ def _status(connection: sa.Connection) -> ServerStatus:
 
 
 DIALECT = Dialect(
+    driver=_DRIVER,
+    placeholder="%s",
     engine=_engine,
     transport=_transport,
     verifying="ssl_ca=/path/of/authorities.pem",
@@ -269,7 +271,10 @@ DIALECT = Dialect(
     collated=_collated,
     # IS NULL also finds dates of zeros, in columns that are NOT NULL: such a row would be in
     # both groups of a page (keyset.py), and come twice in a walk.
-    is_null=lambda column: column.is_not_distinct_from(None),
+    is_null=lambda column: f"{column} <=> NULL",
+    after_blank=lambda text: f"concat(' ', {text})",
+    long="CHAR",
+    short=f"CHAR({LONGEST_ID})",
     writes=dict.fromkeys(WHOLE, _digits),
     # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
     timeouts=("1969", "3024"),

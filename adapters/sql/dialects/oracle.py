@@ -9,22 +9,24 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.oracle import DATE
 from sqlalchemy.engine import URL, Engine
 
+from adapters.mapping.slots import LONGEST_ID
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
+    MARK,
     Dialect,
     Limits,
-    Text,
+    Sql,
     Transport,
     any_true,
     description,
-    execute,
     pooled,
 )
 from adapters.sql.dialects.folding import translated
+
+_DRIVER = "oracle+oracledb"
 
 _KINDS = {
     "DB_TYPE_VARCHAR": Kind.FILLED,
@@ -48,7 +50,7 @@ _SESSION = (
 
 def _engine(url: URL, limits: Limits) -> Engine:
     engine = pooled(
-        url.set(drivername="oracle+oracledb"),
+        url.set(drivername=_DRIVER),
         limits,
         isolation_level=None,
         pool_reset_on_return="rollback",
@@ -62,11 +64,12 @@ def _engine(url: URL, limits: Limits) -> Engine:
         with connection.cursor() as cursor:
             cursor.execute(_SESSION)
 
-    @sa.event.listens_for(engine, "begin")
-    def read_only(connection: sa.Connection) -> None:
-        execute(connection, "SET TRANSACTION READ ONLY")
-
     return engine
+
+
+def _ready(cursor: Any, _seconds: float) -> None:
+    # The pool has ended the transaction before this one.
+    cursor.execute("SET TRANSACTION READ ONLY")
 
 
 _PROTOCOL = re.compile(r"\(PROTOCOL=(\w+)\)|^(\w+)://", re.IGNORECASE)
@@ -102,9 +105,9 @@ def _column(name: str, type_: Any, *size: Any) -> Column:
     return Column(known, _KINDS.get(type_.name, Kind.OTHER))
 
 
-def _fold(text: Text) -> Text:
-    parts: Text = sa.func.decompose(sa.func.lower(text), "COMPATIBILITY")
-    return sa.func.compose(translated(sa.func.lower(parts)))
+def _fold(text: Sql) -> Sql:
+    parts = text.call("lower").call("decompose", "COMPATIBILITY")
+    return translated(parts.call("lower")).call("compose")
 
 
 _MAY_WRITE = """
@@ -123,17 +126,11 @@ def _code(error: BaseException) -> str:
     return str(getattr(error.args[0] if error.args else None, "full_code", ""))
 
 
-class _Char(sa.types.UserDefinedType[str]):
-    """CHAR: SQLAlchemy's own becomes VARCHAR2 in a CAST."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **_: Any) -> str:
-        return "CHAR(2000)"
-
-
 DIALECT = Dialect(
+    driver=_DRIVER,
+    placeholder=":v",
     engine=_engine,
+    ready=_ready,
     transport=_transport,
     verifying="dsn=tcps://host:2484/service in place of a host",
     columns=_columns,
@@ -142,7 +139,13 @@ DIALECT = Dialect(
     some_time="TIMESTAMP '2000-01-01 00:00:00'",
     # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE has no
     # index for a TIMESTAMP.
-    casts={Kind.PADDED: _Char(), Kind.SECOND_TIME: DATE()},
+    marks={
+        Kind.PADDED: f"CAST({MARK} AS CHAR(2000))",
+        Kind.SECOND_TIME: f"CAST({MARK} AS DATE)",
+    },
+    long="CLOB",
+    short=f"VARCHAR2({LONGEST_ID} CHAR)",
+    limit=f"\nFETCH FIRST {MARK} ROWS ONLY",
     code=_code,
     # Of the driver without and with Oracle's own client.
     timeouts=("DPY-4024", "DPI-1067", "ORA-01013"),

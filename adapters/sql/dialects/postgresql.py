@@ -18,13 +18,13 @@ from adapters.sql.columns import TEXTS, TIMES, Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
+    MARK,
     Dialect,
-    Expression,
     Limits,
     Origin,
     RowsRead,
     ServerStatus,
-    Text,
+    Sql,
     Transport,
     any_true,
     description,
@@ -32,6 +32,8 @@ from adapters.sql.dialects.base import (
     pooled,
 )
 from adapters.sql.dialects.folding import translated
+
+_DRIVER = "postgresql+psycopg"
 
 _ONE_BYTE = 18
 """The type "char", the only text without a collation."""
@@ -55,9 +57,6 @@ _KINDS: Mapping[int, Kind] = {
 }
 """By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
 
-_REPLANS = "RevalidateCachedQuery"
-"""The function of PostgreSQL that finds out that a prepared statement no longer fits."""
-
 
 def _engine(url: URL, limits: Limits) -> Engine:
     milliseconds = round(limits.seconds * 1000)
@@ -78,26 +77,17 @@ def _engine(url: URL, limits: Limits) -> Engine:
         "keepalives_count": 3,
     }
     options |= {name: n for name, n in defaults.items() if name not in url.query}
-    engine = pooled(
-        url.set(drivername="postgresql+psycopg"), limits, connect_args=options
+    return pooled(url.set(drivername=_DRIVER), limits, connect_args=options)
+
+
+def _replans(error: BaseException) -> bool:
+    # "cached plan must not change result type": a column has been altered, and each
+    # connection that has prepared the statement would fail.
+    # The server's function identifies it: there is no code for it, and texts are translated.
+    return (
+        isinstance(error, psycopg.Error)
+        and error.diag.source_function == "RevalidateCachedQuery"
     )
-
-    @sa.event.listens_for(engine, "connect")
-    def set_up(connection: Any, _record: Any) -> None:
-        for oid, kind in _KINDS.items():
-            if kind in TIMES:
-                connection.adapters.register_loader(oid, _LenientLoader)
-
-    @sa.event.listens_for(engine, "handle_error")
-    def renew_plans(context: sa.ExceptionContext) -> None:
-        # "cached plan must not change result type": a column has been altered, and each
-        # connection that has prepared the statement would fail. All of them are replaced.
-        # The server's function identifies it: there is no code for it, and texts are translated.
-        error = context.original_exception
-        if isinstance(error, psycopg.Error) and error.diag.source_function == _REPLANS:
-            context.is_disconnect = True
-
-    return engine
 
 
 _OF_ENVIRONMENT = ("host", "hostaddr", "service", "sslmode", "sslrootcert")
@@ -106,7 +96,7 @@ _OF_ENVIRONMENT = ("host", "hostaddr", "service", "sslmode", "sslrootcert")
 def _transport(url: URL) -> Transport:
     """Read the options as libpq does: what an address leaves open, PGHOST and others say."""
     variables = {name: os.environ.get(f"PG{name.upper()}") for name in _OF_ENVIRONMENT}
-    dialect = url.set(drivername="postgresql+psycopg").get_dialect()()
+    dialect = url.set(drivername=_DRIVER).get_dialect()()
     _, named = dialect.create_connect_args(url)
     options = {name: str(named.get(name, variables[name]) or "") for name in variables}
     # The host that a service file names is not read: it counts as one of the network.
@@ -118,6 +108,16 @@ def _transport(url: URL) -> Transport:
     is_socket = re.compile("[/@]").match
     networked = (host for host in hosts.split(",") if host and not is_socket(host))
     return Transport(tuple(networked), is_verified)
+
+
+def _unread(error: BaseException) -> bool:
+    return isinstance(error, psycopg.DataError) and error.sqlstate is None
+
+
+def _lenient(connection: Any) -> None:
+    for oid, kind in _KINDS.items():
+        if kind in TIMES:
+            connection.adapters.register_loader(oid, _LenientLoader)
 
 
 class _LenientLoader(Loader):
@@ -227,39 +227,36 @@ def _collations(
 # SQL of its own
 
 
-def _label(type_: str, text: Expression) -> Expression:
+def _label(type_: str) -> str:
     # A text that is none of the type would be an error, and the type may get another one
     # while the service runs.
-    label: Expression = sa.column("label")
-    labels = sa.text(f"unnest(enum_range(CAST(NULL AS {type_}))) AS label")
-    known = sa.select(label).select_from(labels)
-    return known.where(sa.cast(label, sa.Text) == text).scalar_subquery()
+    labels = f"unnest(enum_range(CAST(NULL AS {type_})))"
+    return f"(SELECT label FROM {labels} AS label WHERE CAST(label AS TEXT) = {MARK})"
 
 
-def _collated(text: Text, collation: str) -> Text:
+def _collated(text: str, collation: str) -> str:
     # The server reports collations with their schema and quoted.
-    return text.op("COLLATE")(sa.literal_column(collation))
+    return f"({text} COLLATE {collation})"
 
 
-def _exact(text: Text) -> Text:
-    return sa.cast(text, sa.Text()).collate("C")
+def _exact(text: str) -> str:
+    return f'(CAST({text} AS TEXT) COLLATE "C")'
 
 
-def _searched(text: Text) -> Text:
+def _searched(text: str) -> str:
     # Before PostgreSQL 18, LIKE accepts no collation that is not exact.
-    return sa.cast(text, sa.Text()).collate("default")
+    return f'(CAST({text} AS TEXT) COLLATE "default")'
 
 
-def _fold(text: Text) -> Text:
+def _fold(text: Sql) -> Sql:
     """Fold with functions that every PostgreSQL has from version 13 on."""
-    plain: Text = sa.func.normalize(sa.func.lower(text), sa.literal_column("NFKD"))
+    plain = text.call("lower").within("normalize(", ", NFKD)")
     # Where the locale knows no upper-case accents, they are separate characters now.
-    bare = translated(sa.func.lower(plain), "g")
-    return sa.func.normalize(bare, sa.literal_column("NFC"))
+    return translated(plain.call("lower"), "g").within("normalize(", ", NFC)")
 
 
-def _number_text(number: Expression) -> Expression:
-    return sa.cast(sa.func.trim_scale(sa.cast(number, sa.Numeric())), sa.Text())
+def _number_text(number: str) -> str:
+    return f"CAST(trim_scale(CAST({number} AS NUMERIC)) AS TEXT)"
 
 
 # Errors
@@ -444,7 +441,12 @@ def _clock(now: datetime) -> tuple[str, str]:
 
 
 DIALECT = Dialect(
+    driver=_DRIVER,
+    placeholder="%s",
     engine=_engine,
+    unread=_unread,
+    lenient=_lenient,
+    replans=_replans,
     transport=_transport,
     verifying="sslmode=verify-full",
     columns=_columns,

@@ -17,7 +17,6 @@ from adapters.sql.dialects.base import (
     Limits,
     Origin,
     ServerStatus,
-    Text,
     description,
     execute,
     pooled,
@@ -41,15 +40,13 @@ def _engine(url: URL, limits: Limits) -> Engine:
         connection.create_function("encounters_fold", 1, _fold, deterministic=True)
         connection.text_factory = _text_or_bytes
 
-    @sa.event.listens_for(engine, "before_cursor_execute")
-    def limit(_connection: sa.Connection, cursor: sqlite3.Cursor, *_: Any) -> None:
-        # The statement timeout that SQLite lacks.
-        deadline = time.monotonic() + limits.seconds
-        cursor.connection.set_progress_handler(
-            lambda: time.monotonic() > deadline, 10_000
-        )
-
     return engine
+
+
+def _ready(cursor: sqlite3.Cursor, seconds: float) -> None:
+    # The statement timeout that SQLite lacks.
+    deadline = time.monotonic() + seconds
+    cursor.connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
 
 
 def _fold(text: object) -> str | None:
@@ -63,8 +60,8 @@ def _text_or_bytes(cell: bytes) -> str | bytes:
         return cell
 
 
-def _exact(text: Text) -> Text:
-    return text.collate("BINARY")
+def _exact(text: str) -> str:
+    return f"({text} COLLATE BINARY)"
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
@@ -214,11 +211,13 @@ def _status(connection: sa.Connection) -> ServerStatus:
 
 
 DIALECT = Dialect(
+    driver="sqlite",
     engine=_engine,
+    ready=_ready,
     columns=_columns,
     # The file is opened for reading, whatever the account may do.
     may_write=lambda _connection: False,
-    fold=lambda text: sa.func.encounters_fold(text),
+    fold=lambda text: text.call("encounters_fold"),
     exact=_exact,
     clock=lambda now: (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%Y-%m-%d}"),
     code=_code,

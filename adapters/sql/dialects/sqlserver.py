@@ -10,23 +10,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.mssql import DATETIME
 from sqlalchemy.engine import URL, Engine
 
 from adapters.folding import BLANKS, UNSEEN
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
+    MARK,
     Dialect,
     Limits,
-    Select,
-    Text,
+    Sql,
     Transport,
     any_true,
     execute,
     pooled,
 )
 from adapters.sql.dialects.folding import SIGNS, one_blank, spelled_out
+
+_DRIVER = "mssql+pyodbc"
 
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), Kind.INTEGER),
@@ -43,7 +44,7 @@ _KINDS: Mapping[str, Kind] = {
 def _engine(url: URL, limits: Limits) -> Engine:
     read_only = {"ApplicationIntent": "ReadOnly"}
     engine = pooled(
-        url.set(drivername="mssql+pyodbc").update_query_dict(read_only),
+        url.set(drivername=_DRIVER).update_query_dict(read_only),
         limits,
         connect_args={"timeout": CONNECT_SECONDS},
     )
@@ -61,7 +62,7 @@ _SERVER = re.compile(r"(?:tcp:)?([^,\\]*)", re.IGNORECASE)
 
 def _transport(url: URL) -> Transport:
     """Read the connection string; of a keyword that is in it twice the first counts."""
-    dialect = url.set(drivername="mssql+pyodbc").get_dialect()()
+    dialect = url.set(drivername=_DRIVER).get_dialect()()
     (text,), _ = dialect.create_connect_args(url)
     pairs = reversed(_KEYWORD.findall(str(text)))
     options = {
@@ -97,25 +98,20 @@ def _kind(type_: str, collation: str | None) -> Kind:
     return _KINDS.get(type_.partition("(")[0], Kind.OTHER)
 
 
-def _exact(text: Text) -> Text:
-    return text.collate("Latin1_General_100_BIN2")
+def _exact(text: str) -> str:
+    return f"({text} COLLATE Latin1_General_100_BIN2)"
 
 
-def _fold(text: Text) -> Text:
+def _fold(text: Sql) -> Sql:
     """Fold with what SQL Server 2017 has; case and accents by a collation."""
-    plain: Text = spelled_out(_exact(sa.func.lower(text)))
+    small = text.call("lower")
+    plain = spelled_out(small._replace(sql=_exact(small.sql)))
     marks = f"{SIGNS}{UNSEEN}"
-    plain = sa.func.translate(plain, marks, marks[0] * len(marks))
-    plain = sa.func.replace(plain, marks[0], "")
+    plain = plain.call("translate", marks, marks[0] * len(marks))
+    plain = plain.call("replace", marks[0], "")
     gaps = f"{BLANKS}\t\n\r\u00a0\u2002\u2009\u202f\u3000"
-    plain = one_blank(sa.func.translate(plain, gaps, " " * len(gaps)))
-    return sa.func.trim(plain).collate("Latin1_General_100_CI_AI")
-
-
-def _first(statement: Select, rows: int) -> Select:
-    # OFFSET … FETCH needs an order, which one row by its id has not.
-    limit: sa.BindParameter[int] = sa.bindparam("row_limit", rows, unique=True)
-    return statement.prefix_with(sa.text("TOP (:row_limit)").bindparams(limit))
+    plain = one_blank(plain.call("translate", gaps, " " * len(gaps)))
+    return plain.call("trim").within("(", " COLLATE Latin1_General_100_CI_AI)")
 
 
 _MAY_WRITE = """
@@ -131,6 +127,7 @@ SELECT CASE WHEN EXISTS (
 
 
 DIALECT = Dialect(
+    driver=_DRIVER,
     engine=_engine,
     transport=_transport,
     verifying="Encrypt=yes&TrustServerCertificate=no",
@@ -139,8 +136,11 @@ DIALECT = Dialect(
     fold=_fold,
     exact=_exact,
     # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
-    casts={Kind.TICK_TIME: DATETIME()},
-    first=_first,
+    marks={Kind.TICK_TIME: f"CAST({MARK} AS DATETIME)"},
+    after_blank=lambda text: f"(' ' + {text})",
+    # OFFSET … FETCH needs an order, which one row by its id has not.
+    top=f"TOP ({MARK}) ",
+    limit="",
     timeouts=("HYT00",),
     # Classes 22 (data) and 42 (syntax, names, rights) of ODBC's SQLSTATEs.
     unknowns="(22|42)...",

@@ -7,6 +7,7 @@ import pytest
 
 from adapters.contract import EncounterRecord, ResourceType
 from adapters.sql.dialects import dialect_named
+from adapters.sql.dialects.base import MARK
 from tests.adapters.emptied import Opened
 from toolkit.contract.harness import ask, ids_of, token
 
@@ -71,20 +72,23 @@ def test_postgresql_compares_an_instant_with_the_instant(opened: Opened) -> None
     assert ids_of(adapter.search(ask(token("status", "planned")))) == ["3", "2"]
 
 
-BOUND: dict[str, set[str]] = {
-    "SELECT ':now', a::text FROM t": set(),
-    'SELECT `:now`, ":today" FROM t -- :now': set(),
-    "SELECT 1 /* :now\n:today */": set(),
-    "SELECT a::now, b:now, :nowhere": set(),
-    "SELECT 'it''s', :now WHERE d=:today": {"now", "today"},
-    "SELECT :now, :now": {"now"},
+BOUND: dict[str, tuple[str, ...]] = {
+    "SELECT ':now', a::text FROM t": (),
+    'SELECT `:now`, ":today" FROM t -- :now': (),
+    "SELECT 1 /* :now\n:today */": (),
+    "SELECT a::now, b:now, :nowhere": (),
+    "SELECT 'it''s', :now WHERE d=:today": ("now", "today"),
+    "SELECT :today, :now, :today": ("today", "now", "today"),
 }
 
 
 def test_only_the_two_names_outside_of_texts_and_comments_are_bound() -> None:
     dialect = dialect_named("sqlite")
     for rows, names in BOUND.items():
-        assert set(dialect.bound(rows, PARIS).compile().params) == names, rows
+        text, times = dialect.bound(rows)
+        assert times == names, rows
+        assert text.count(MARK) == len(names)
+        assert (text == rows) is not bool(names)
         described = dialect.described(rows)
         assert (described != rows) is bool(names)
-        assert not set(dialect.bound(described, PARIS).compile().params)
+        assert dialect.bound(described) == (described, ())

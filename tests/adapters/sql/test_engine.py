@@ -28,11 +28,12 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.sql.dialects.base import execute
+from adapters.sql.dialects.base import Statement, execute
 from adapters.sql.engine import Database, open_databases
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
+from tests.sentinels import until
 from tests.sets import SERVERS
 from toolkit.catalogue import read_catalogue
 from toolkit.contract.harness import ask, patient, token, walk
@@ -209,6 +210,48 @@ def test_a_source_whose_connections_are_all_in_use_is_busy(url: str) -> None:
 
         database.run(ask)
         assert run(database, "SELECT 1") == [(1,)]
+
+
+def _backends(database: Database) -> set[int]:
+    """Return the processes of PostgreSQL behind two connections that are in use at once."""
+    own = Statement("SELECT pg_backend_pid()")
+
+    def ask(connection: sa.Connection) -> set[int]:
+        (one,) = connection.exec_driver_sql(own.sql).one()
+        ((other,),) = database.fetch(own)
+        return {one, other}
+
+    return database.run(ask)
+
+
+def test_after_a_lost_connection_none_is_used_that_is_as_old(
+    new_postgresql: NewDatabase,
+) -> None:
+    url = new_postgresql("unicode")
+    plain = make_url(url).set(drivername="postgresql").render_as_string(False)
+    with psycopg.connect(plain, autocommit=True) as admin:
+
+        def connected() -> set[int]:
+            rows = admin.execute(
+                "SELECT pid FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            return {pid for (pid,) in rows}
+
+        with closing(Database(url, 30, 2)) as database:
+            before = _backends(database)
+            assert connected() == before
+            for pid in before:
+                admin.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+            after = _backends(database)
+            assert len(after) == 2
+            assert not after & before
+            # None is left over, nor when only one of them was lost.
+            assert connected() == after
+            admin.execute("SELECT pg_terminate_backend(%s, 5000)", (min(after),))
+            assert [len(_backends(database)) for _ in range(2)] == [2, 2]
+            until(lambda: len(connected()) == 2)
+        until(lambda: not connected())
 
 
 def test_a_database_that_is_not_there_is_away_each_time() -> None:

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.merges import MOST
-from tests.adapters.emptied import HEAD, Opened, listed
+from tests.adapters.emptied import HEAD, Opened, listed, traced
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
 
 FOLLOWED = """\
@@ -113,6 +112,10 @@ def test_pages_of_a_chain_follow_each_other(opened: Opened) -> None:
     assert len(walked) == len(set(walked)) == expected
 
 
+ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+
+
+@ON_SQLITE
 def test_sources_that_share_patients_read_their_merges_once(opened: Opened) -> None:
     stays = """\
     - prefix: {prefix}
@@ -130,19 +133,11 @@ def test_sources_that_share_patients_read_their_merges_once(opened: Opened) -> N
     adapter = opened(head + sources + patients, tables)
     # The first search describes the columns, too.
     adapter.search(ask(patient("1")))
-    read = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        read.append("FROM people" in statement)
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    try:
+    with traced() as statements:
         found = ids_of(adapter.search(ask(patient("7"), count=SIZE)))
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
     assert len(found) == 3 * sum(id % 3 for id in (7, 8, 10))
     # One for each patient of the chain.
-    assert sum(read) == 3
+    assert sum("FROM people" in statement for statement in statements) == 3
 
 
 def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> None:
@@ -152,9 +147,6 @@ def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> 
     for id in ("50", "51", "53"):
         found = ids_of(adapter.search(ask(patient(id), count=SIZE)))
         assert {*at_the_last} <= {*found}
-
-
-ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 
 
 @ON_SQLITE

@@ -1,4 +1,4 @@
-SELECT count(*) AS count_1 
+SELECT count(*)
 FROM (SELECT id, patient, state, began FROM stays -- all
-) AS pas 
-WHERE pas.state IN (?) AND (pas.state COLLATE Latin1_General_100_BIN2) IN (?) OR pas.state IS NULL
+) pas
+WHERE (pas.state IN (?) AND (pas.state COLLATE Latin1_General_100_BIN2) IN (?) OR pas.state IS NULL)

@@ -1,4 +1,4 @@
-SELECT patients.id 
+SELECT patients.id
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS patients 
+) patients
 WHERE (' ' + lower(patients.name)) LIKE ? ESCAPE '!'

@@ -1,7 +1,8 @@
-SELECT patients.id, patients.merged 
+SELECT patients.id, patients.merged
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS patients 
-WHERE patients.id IN (?, ?) AND patients.merged IS NOT NULL UNION ALL SELECT patients.id, patients.merged 
+) patients
+WHERE patients.id IN (?, ?) AND patients.merged IS NOT NULL
+UNION ALL SELECT patients.id, patients.merged
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS patients 
+) patients
 WHERE patients.merged IN (?, ?) AND patients.merged IS NOT NULL

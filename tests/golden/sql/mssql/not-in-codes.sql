@@ -1,4 +1,4 @@
-SELECT pas.id, pas.patient, pas.state, pas.began 
+SELECT pas.id, pas.patient, pas.state, pas.began
 FROM (SELECT id, patient, state, began FROM stays -- all
-) AS pas 
-WHERE ((pas.state COLLATE Latin1_General_100_BIN2) NOT IN (?, ?))
+) pas
+WHERE (pas.state COLLATE Latin1_General_100_BIN2) NOT IN (?, ?)

@@ -1,10 +1,10 @@
-SELECT patients.id 
+SELECT patients.id
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS patients 
-WHERE patients.code IN (SELECT CAST(items.patient AS VARCHAR(64)) AS patient 
+) patients
+WHERE patients.code IN (SELECT CAST(items.patient AS VARCHAR(64))
 FROM (SELECT patient, digits FROM numbers
-) AS items 
-WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?)) AND (patients.code COLLATE Latin1_General_100_BIN2) IN (SELECT CAST(items.patient AS VARCHAR(64)) AS patient 
+) items
+WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?)) AND (patients.code COLLATE Latin1_General_100_BIN2) IN (SELECT CAST(items.patient AS VARCHAR(64))
 FROM (SELECT patient, digits FROM numbers
-) AS items 
+) items
 WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?))

@@ -1,7 +1,7 @@
-SELECT patients.id 
+SELECT patients.id
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) AS patients 
-WHERE CAST(patients.id AS VARCHAR(64)) IN (SELECT items.code COLLATE Latin1_General_100_BIN2 AS anon_1 
+) patients
+WHERE CAST(patients.id AS VARCHAR(64)) IN (SELECT (items.code COLLATE Latin1_General_100_BIN2)
 FROM (SELECT patient, digits FROM numbers
-) AS items 
+) items
 WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?))

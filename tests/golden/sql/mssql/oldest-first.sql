@@ -1,4 +1,5 @@
-SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began
 FROM (SELECT id, patient, state, began FROM stays -- all
-) AS pas 
-WHERE pas.began >= CAST(? AS DATETIME) ORDER BY pas.began ASC, pas.id ASC
+) pas
+WHERE pas.began >= CAST(? AS DATETIME)
+ORDER BY pas.began ASC, pas.id ASC

@@ -1,4 +1,4 @@
-SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began 
+SELECT TOP (?) pas.id, pas.patient, pas.state, pas.began
 FROM (SELECT id, patient, state, began FROM stays -- all
-) AS pas 
+) pas
 WHERE pas.id IN (?)

@@ -1,5 +1,7 @@
-SELECT pas.state, count(*) AS count_1 
+SELECT pas.state, count(*)
 FROM (SELECT id, patient, state, began FROM stays -- all
-) pas 
-WHERE pas.state IN (CAST(:state_1 AS CHAR(2000))) GROUP BY pas.state ORDER BY count(*) DESC
- FETCH FIRST 7 ROWS ONLY
+) pas
+WHERE pas.state IN (CAST(:v1 AS CHAR(2000)))
+GROUP BY pas.state
+ORDER BY count(*) DESC
+FETCH FIRST :v2 ROWS ONLY

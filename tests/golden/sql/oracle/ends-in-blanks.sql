@@ -1,4 +1,4 @@
-SELECT count(*) AS count_1 
+SELECT count(*)
 FROM (SELECT id, patient, state, began FROM stays -- all
-) pas 
-WHERE pas.name != rtrim(pas.name)
+) pas
+WHERE pas.name <> rtrim(pas.name)

@@ -1,4 +1,4 @@
-SELECT patients.id 
+SELECT patients.id
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) patients 
-WHERE (' ' || lower(patients.name)) LIKE :name_1 ESCAPE '!'
+) patients
+WHERE (' ' || lower(patients.name)) LIKE :v1 ESCAPE '!'

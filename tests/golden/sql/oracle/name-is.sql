@@ -1,4 +1,4 @@
-SELECT patients.id 
+SELECT patients.id
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) patients 
-WHERE patients.name IN (:name_1)
+) patients
+WHERE patients.name IN (:v1)

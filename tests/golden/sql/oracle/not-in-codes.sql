@@ -1,4 +1,4 @@
-SELECT pas.id, pas.patient, pas.state, pas.began 
+SELECT pas.id, pas.patient, pas.state, pas.began
 FROM (SELECT id, patient, state, began FROM stays -- all
-) pas 
-WHERE (pas.state NOT IN (CAST(:state_1 AS CHAR(2000)), CAST(:state_2 AS CHAR(2000))))
+) pas
+WHERE pas.state NOT IN (CAST(:v1 AS CHAR(2000)), CAST(:v2 AS CHAR(2000)))

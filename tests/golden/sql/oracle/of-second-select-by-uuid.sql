@@ -1,7 +1,7 @@
-SELECT patients.id 
+SELECT patients.id
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) patients 
-WHERE patients.code IN (SELECT CAST(items.uuid AS VARCHAR2(64 CHAR)) AS uuid 
+) patients
+WHERE patients.code IN (SELECT CAST(items.uuid AS VARCHAR2(64 CHAR))
 FROM (SELECT patient, digits FROM numbers
-) items 
-WHERE items.digits IN (:digits_1))
+) items
+WHERE items.digits IN (:v1))
