@@ -1,6 +1,10 @@
 """Mapping files as a whole: a good one says what it should, a bad one says all of it."""
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +13,7 @@ from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from tests.adapters.mapping.good import (
+    HTTP,
     MINIMAL,
     WHOLE,
     changed,
@@ -116,3 +121,23 @@ def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
         assert variable in problem.text
         assert "hunter2" not in problem.text
         assert str(tmp_path) not in problem.text
+
+
+def test_a_mapping_holds_no_nodes_of_its_file(tmp_path: Path) -> None:
+    for text in (WHOLE, HTTP):
+        assert not [v for v in values_in(load(text, tmp_path)) if hasattr(v, "mark")]
+
+
+def values_in(value: Any) -> Iterator[object]:
+    """Yield the texts, lists and tables of a mapping, at any depth."""
+    inner: Iterable[Any] = ()
+    if is_dataclass(value):
+        inner = (getattr(value, each.name) for each in fields(value))
+    elif isinstance(value, str | list | dict):
+        yield value
+    if isinstance(value, Mapping):
+        inner = chain(value.keys(), value.values())
+    elif isinstance(value, list | tuple | frozenset):
+        inner = value
+    for each in inner:
+        yield from values_in(each)

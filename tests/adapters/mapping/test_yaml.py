@@ -1,5 +1,6 @@
 """YAML as texts with places: what is kept, and what is refused without a traceback."""
 
+import json
 from contextlib import suppress
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.mapping.problems import MappingError
-from adapters.mapping.yaml import read_text
+from adapters.mapping.yaml import Scalar, find, place, read_text
 
 
 def test_every_scalar_is_what_was_written() -> None:
@@ -28,18 +29,37 @@ def test_every_scalar_is_what_was_written() -> None:
 
 
 def test_refused() -> None:
-    for text, place, word in (
+    for text, where, word in (
         ('a: "\\d"\n', "1:5", "escape"),
         ("a: }\n", "1:4", "expected"),
         ("a: - b\n", "1:4", "sequence"),
         ("{a: 1}\nb: 2\n", "2:1", "expected"),
         ("[a]: 1\n", "1:1", "quote"),
+        ("a: 1\n---\nb: 2\n", "2:1", "document"),
+        ("a: 1\nb: 2\na: 3\n", "3:1", "line 1"),
     ):
         with pytest.raises(MappingError) as refused:
             read_text(text, "f")
         (problem,) = refused.value.problems
-        assert str(problem).startswith(f"f:{place}: ")
+        assert str(problem).startswith(f"f:{where}: ")
         assert word in problem.text
+
+
+def test_nodes_are_plain_values_that_know_their_place() -> None:
+    text = "a:\n  - x\n  - b: |\n      one\n      two\nc: {d: e}\n"
+    root = read_text(text, "f")
+    assert root == {"a": ["x", {"b": "one\ntwo\n"}], "c": {"d": "e"}}
+    assert json.loads(json.dumps(root)) == root
+    assert str(place(root, ("a", 1, "b"), at_key=True)) == "f:3:5"
+    assert str(place(root, ("c", "d"))) == "f:6:8"
+    # What is not there is at the key that should hold it.
+    assert str(place(root, ("c", "x"))) == "f:6:1"
+    scalar = find(root, ("a", 1, "b"))
+    assert isinstance(scalar, Scalar)
+    assert str(scalar.at(len("one\nt"))) == "f:5:8"
+    assert root.texts("a") == ("x",)
+    assert root.tables("a")[0].text("b") == "one\ntwo\n"
+    assert root.table("x").text("y", "default") == "default"
 
 
 @given(
