@@ -1,17 +1,16 @@
 """The bench: `make bench`. It compares, and writes bench/report.md."""
 
 import argparse
-import logging
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
 
-from bench.cluster import database
-from bench.depth import redis_url
+from bench.before import checked_out
+from bench.cluster import database, redis_url
 from bench.load import generator
-from bench.report import write
+from bench.report import machine, write
 from bench.run import Bench, Plan
 from bench.tokens import identity
 from tests.validity import InvalidBodyError, fhir_faults
@@ -27,9 +26,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=usual.seconds, help="of a load")
     parser.add_argument("--pages", type=int, default=usual.pages, help="of the walk")
     parser.add_argument("--no-peers", action="store_true", help="without node and HAPI")
-    parser.add_argument(
-        "--before", type=Path, help="a checkout of an earlier build, to compare with"
-    )
+    parser.add_argument("--before", metavar="REV", help="a revision to compare with")
     parser.add_argument(
         "--kept",
         type=Path,
@@ -42,26 +39,29 @@ def main() -> None:
         parser.error("wrk is needed (Debian: apt-get install wrk)")
     # Now: at the end it would cost the whole run.
     options.report.parent.mkdir(parents=True, exist_ok=True)
-    # The walk runs in this process, and its hospital has rows that cannot be mapped.
-    logging.getLogger().addHandler(logging.NullHandler())
-    plan = Plan(
-        rounds=options.rounds,
-        seconds=options.seconds,
-        pages=options.pages,
-        peers=not options.no_peers,
-        before=options.before and options.before.resolve(),
-    )
     with ExitStack() as stack:
         scratch = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))
         )
+        before = None
+        if options.before:
+            before = stack.enter_context(checked_out(options.before, scratch))
         filled = stack.enter_context(database(options.kept, options.stays))
-        store = stack.enter_context(redis_url())
-        known = stack.enter_context(identity(scratch))
         with psycopg.connect(filled.libpq) as connection:
             server = str(connection.info.parameter_status("server_version"))
+        about = machine(server)
+        print(about, flush=True)
+        store = stack.enter_context(redis_url())
+        known = stack.enter_context(identity(scratch))
+        plan = Plan(
+            rounds=options.rounds,
+            seconds=options.seconds,
+            pages=options.pages,
+            peers=not options.no_peers,
+            before=before,
+        )
         results = Bench(filled, store, known, scratch, plan, valid).results()
-        write(options.report, results, plan, options.stays, server)
+        write(options.report, results, plan, options.stays, about)
     print(f"written: {options.report}")
 
 

@@ -1,19 +1,21 @@
-"""PostgreSQL for a run: the hospital filled once and kept between runs."""
+"""PostgreSQL and Redis for a run: the hospital filled once and kept between runs."""
 
 import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
 
 from demo.hospital import fill
 from tests.live import free_ports
+from tests.redis_server import RedisServer
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -23,17 +25,23 @@ _SETTINGS = {
     # Everybody keeps some, one for each thread where they are written by hand.
     "max_connections": "300",
 }
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 _OF_A_NEW_ONE = ("-A", "trust", "-U", "bench", "-E", "UTF8", "--locale=C.UTF-8")
 _READER = "reader"
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A filled database: its addresses for libpq and Java, and its server's process."""
+    """A filled database: its addresses for libpq and Java, and its server's process.
+
+    `owner` is the address of who may create indexes, `data` the directory of the server.
+    """
 
     libpq: str
     jdbc: str = ""
     pid: int | None = None
+    owner: str = ""
+    data: Path = Path()
 
     @property
     def sqlalchemy(self) -> str:
@@ -41,10 +49,27 @@ class Database:
         return self.libpq.replace("postgresql:", "postgresql+psycopg:", 1)
 
 
+Fill = Callable[[str, int], object]
+"""Fills an empty database, at an address of SQLAlchemy, with so many stays."""
+
+
 @contextmanager
-def database(kept: Path, stays: int) -> Iterator[Database]:
-    """Start a PostgreSQL of our own on a kept hospital of so many stays."""
-    place = kept.resolve() / f"postgresql-{stays}"
+def redis_url() -> Iterator[str]:
+    """Start a Redis for the run and return its address."""
+    server = RedisServer()
+    server.start()
+    try:
+        yield server.url
+    finally:
+        server.remove()
+
+
+@contextmanager
+def database(
+    kept: Path, stays: int, fill: Fill = fill, more: Mapping[str, str] = NO_SETTINGS
+) -> Iterator[Database]:
+    """Start a PostgreSQL of our own, with more settings, on a kept hospital of so many stays."""
+    place = kept.resolve() / f"postgresql-{fill.__module__}-{stays}"
     new = not (place / "filled").exists()
     if new:
         shutil.rmtree(place, ignore_errors=True)
@@ -56,26 +81,25 @@ def database(kept: Path, stays: int) -> Iterator[Database]:
         _run([binaries / "initdb", "-D", data, *_OF_A_NEW_ONE])
     port = free_ports()
     options = f"-p {port} -k {data}" + "".join(
-        f" -c {name}={value}" for name, value in _SETTINGS.items()
+        f" -c {name}={value}" for name, value in {**_SETTINGS, **more}.items()
     )
     control = [binaries / "pg_ctl", "-D", data, "-w"]
     _run([*control, "-l", place / "log", "-o", options, "start"])
     try:
         owner = f"postgresql://bench@127.0.0.1:{port}/postgres"
         if new:
-            _fill(owner, stays)
+            fill(owner.replace("postgresql:", "postgresql+psycopg:", 1), stays)
+            _admit_reader(owner)
             (place / "filled").touch()
         pid = int((data / "postmaster.pid").read_text().split("\n")[0])
         place_of = f"127.0.0.1:{port}/postgres"
         jdbc = f"jdbc:postgresql://{place_of}?user={_READER}"
-        yield Database(f"postgresql://{_READER}@{place_of}", jdbc, pid)
+        yield Database(f"postgresql://{_READER}@{place_of}", jdbc, pid, owner, data)
     finally:
         _run([*control, "-m", "fast", "stop"])
 
 
-def _fill(owner: str, stays: int) -> None:
-    made = fill(owner.replace("postgresql:", "postgresql+psycopg:", 1), stays=stays)
-    print(made, flush=True)
+def _admit_reader(owner: str) -> None:
     with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {_READER} LOGIN")
         connection.execute(f"GRANT pg_read_all_data TO {_READER}")

@@ -13,15 +13,12 @@ from pathlib import Path
 import psutil
 from cryptography.fernet import Fernet
 
+from bench.before import ROOT, Build
 from bench.cluster import Database
 from bench.tokens import AUDIENCE, ISSUER, Identity
 from tests.live import answers, free_ports
 
-ROOT = Path(__file__).parents[1]
 PEERS = Path(__file__).parent / "peers"
-BESIDE = "encounters-ops"
-"""The process of an earlier build that answers its probes, and no requests."""
-
 BASE_URL = "https://127.0.0.1/fhir/v3"
 WORKERS, THREADS = 2, 16
 START_SECONDS = 60
@@ -36,7 +33,6 @@ class Contender:
     command: Sequence[str]
     environ: Mapping[str, str]
     port: int
-    about: str
     missing: str = ""
 
 
@@ -54,11 +50,7 @@ class Running:
 
     def workers(self) -> list[psutil.Process]:
         """Return the processes that answer requests."""
-        return [
-            each
-            for each in self.processes()
-            if not each.children() and each.name() != BESIDE
-        ]
+        return [each for each in self.processes() if not each.children()]
 
     def cpu(self) -> float:
         """Return the seconds of CPU that all its processes have used."""
@@ -123,69 +115,62 @@ def contenders(
     redis: str,
     identity: Identity,
     bodies: Path,
-    before: Path | None,
+    before: Build | None,
 ) -> list[Contender]:
-    """Return everybody, those that cannot be started here too.
-
-    `before` is a checkout of an earlier build, which runs with the packages of this one.
-    """
+    """Return everybody, those that cannot be started here too."""
+    dutiful = {
+        "BENCH_DATABASE": database.libpq,
+        "BENCH_BASE_URL": BASE_URL,
+        "BENCH_REDIS": redis,
+        "BENCH_TOKEN": identity.token,
+        "PROMETHEUS_MULTIPROC_DIR": str(bodies.parent),
+    }
+    earlier = [service("before", before, database, redis, identity)] if before else []
     return [
-        _flask("floor", {"FLOOR_BODIES": str(bodies)}, "bare Flask, constant bodies"),
-        _flask(
-            "handwritten",
-            {"BENCH_DATABASE": database.libpq, "BENCH_BASE_URL": BASE_URL},
-            "Flask, psycopg, a dict literal, orjson; no token, no cursor",
-        ),
-        _flask(
-            "dutiful",
-            {
-                "BENCH_DATABASE": database.libpq,
-                "BENCH_BASE_URL": BASE_URL,
-                "BENCH_REDIS": redis,
-                "BENCH_TOKEN": identity.token,
-                "PROMETHEUS_MULTIPROC_DIR": str(bodies.parent),
-            },
-            "the same with token, pages in Redis, access line, metrics",
-        ),
-        *_services(database, redis, identity, before),
-        _node("node", 1, database, identity),
-        _node("node ×2", 2, database, identity),
+        _flask("floor", {"FLOOR_BODIES": str(bodies)}),
+        _flask("dutiful", dutiful),
+        service("ours", Build(ROOT), database, redis, identity),
+        *earlier,
+        _node(database, identity),
         _hapi(database, identity),
     ]
 
 
-def _services(
-    database: Database, redis: str, identity: Identity, before: Path | None
-) -> Iterator[Contender]:
-    """Yield the service as shipped, and an earlier build of it, with equal settings."""
-    for name, root in (("ours", ROOT), ("before", before)):
-        if root is None:
-            continue
-        port = free_ports()
-        environ = settings(
-            root,
-            redis,
-            identity,
-            BIND=f"127.0.0.1:{port}",
-            OPERATIONS_BIND=f"127.0.0.1:{free_ports()}",
-            PLAIN_HTTP="loopback",
-            WORKERS=str(WORKERS),
-            THREADS=str(THREADS),
-        )
-        environ |= {"PAS_URL": database.sqlalchemy, "PYTHONPATH": str(root)}
-        command = [sys.executable, "-m", "app.cli", "serve"]
-        about = "the service as shipped" if name == "ours" else "an earlier build"
-        yield Contender(name, command, environ, port, about)
+def service(
+    name: str,
+    build: Build,
+    database: Database,
+    redis: str,
+    identity: Identity,
+    mapping: str = "mappings/demo/demo.yaml",
+    workers: int = WORKERS,
+) -> Contender:
+    """Return the service as shipped, of this build or another one."""
+    port = free_ports()
+    environ = settings(
+        build.root / mapping,
+        redis,
+        identity,
+        BIND=f"127.0.0.1:{port}",
+        OPERATIONS_BIND=f"127.0.0.1:{free_ports()}",
+        PLAIN_HTTP="loopback",
+        WORKERS=str(workers),
+        THREADS=str(THREADS),
+    )
+    environ |= {"PAS_URL": database.sqlalchemy, "PYTHONPATH": str(build.root)}
+    return Contender(name, [build.python, "-m", "app.cli", "serve"], environ, port)
 
 
-def settings(root: Path, redis: str, identity: Identity, **more: str) -> dict[str, str]:
-    """Return the service's settings as environment variables, on the demo's mapping."""
+def settings(
+    mapping: Path, redis: str, identity: Identity, **more: str
+) -> dict[str, str]:
+    """Return the service's settings as environment variables."""
     values = {
         "BASE_URL": BASE_URL,
         "ISSUER": ISSUER,
         "AUDIENCE": AUDIENCE,
         "KEY_SET_URL": identity.key_set_url,
-        "MAPPING": str(root / "mappings/demo/demo.yaml"),
+        "MAPPING": str(mapping),
         "REDIS_URL": redis,
         "SEAL_KEYS": Fernet.generate_key().decode(),
         # Counted as ever; the bench sends more than a client may.
@@ -195,15 +180,14 @@ def settings(root: Path, redis: str, identity: Identity, **more: str) -> dict[st
     return {f"ENCOUNTERS_{key}": text for key, text in (values | more).items()}
 
 
-def _flask(module: str, environ: Mapping[str, str], about: str) -> Contender:
+def _flask(module: str, environ: Mapping[str, str]) -> Contender:
     port = free_ports()
     command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread"]
     command += ["--workers", str(WORKERS)]
     command += ["--threads", str(THREADS), "--keep-alive", "75", "--no-control-socket"]
     command += ["--log-level", "warning", "--bind", f"127.0.0.1:{port}"]
     command += [f"bench.{module}:create_app()"]
-    environ = {**environ, "PYTHONPATH": str(ROOT)}
-    return Contender(module, command, environ, port, about)
+    return Contender(module, command, {**environ, "PYTHONPATH": str(ROOT)}, port)
 
 
 def _peer(port: int, identity: Identity) -> dict[str, str]:
@@ -217,9 +201,7 @@ def _peer(port: int, identity: Identity) -> dict[str, str]:
     }
 
 
-def _node(
-    name: str, processes: int, database: Database, identity: Identity
-) -> Contender:
+def _node(database: Database, identity: Identity) -> Contender:
     port, place = free_ports(), PEERS / "node"
     missing = ""
     if shutil.which("node") is None:
@@ -227,10 +209,9 @@ def _node(
     elif not (place / "node_modules").is_dir():
         missing = "not built: `make peers`"
     environ = _peer(port, identity)
-    environ |= {"DATABASE_URL": database.libpq, "PROCESSES": str(processes)}
-    about = f"node-fhir-server-core 2.2.5, {processes} process(es), plain objects"
+    environ |= {"DATABASE_URL": database.libpq, "PROCESSES": str(WORKERS)}
     command = ["node", str(place / "server.js")]
-    return Contender(name, command, environ, port, about, missing)
+    return Contender("node ×2", command, environ, port, missing)
 
 
 def _hapi(database: Database, identity: Identity) -> Contender:
@@ -243,5 +224,4 @@ def _hapi(database: Database, identity: Identity) -> Contender:
     classes = f"{built}/classes:{built}/dependency/*"
     command = ["java", "-Xmx512m", "-cp", classes, "bench.Peer"]
     environ = {**_peer(port, identity), "JDBC_URL": database.jdbc}
-    about = "HAPI FHIR plain server (RestfulServer, STU3) on Jetty, one process"
-    return Contender("hapi", command, environ, port, about, missing)
+    return Contender("hapi", command, environ, port, missing)

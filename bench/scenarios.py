@@ -1,15 +1,18 @@
-"""What is asked: the same stays of every contender, each in its own words."""
+"""What is requested: the same stays of every contender, in the words of each."""
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-from urllib.parse import urlencode
+from datetime import timedelta
+from itertools import cycle
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
 import psycopg
+from psycopg.rows import namedtuple_row
 
 from bench.cluster import Database
-from bench.handwritten import SERVED, UNIT
 
 SAMPLE = 500
 """How many different requests a scenario has."""
@@ -20,9 +23,53 @@ LINKED = ("dutiful", "ours", "before")
 TWO_PAGES = 201
 """A unit's page, the next one, and a row behind it."""
 
-_WHOLE = (
-    "etat IN ('P','PA','E','EC','R','S','T','F') AND maj_utc IS NOT NULL"
-    " AND num_venue <> '' AND date_entree IS NOT NULL AND uf_courante <> ''"
+UNIT = "https://example.org/fhir/StructureDefinition/functional-unit"
+SERVED = "(etat NOT IN ('A', 'AN', 'X', 'SUP') OR etat IS NULL)"
+SYSTEMS = {2: "urn:oid:1.2.250.1.999.1.2", 3: "urn:oid:1.2.250.1.999.1.3"}
+STATUSES = {
+    **{"P": "planned", "PA": "planned"},
+    **{"E": "in-progress", "EC": "in-progress", "R": "in-progress"},
+    **{"S": "finished", "T": "finished", "F": "finished"},
+}
+CLASSES = {
+    **{"URG": "EMER", "HC": "IMP", "HP": "IMP", "HS": "IMP", "PRE": "PRENC"},
+    **{"PAD": "PRENC", "EXT": "AMB", "CS": "AMB", "HDJ": "AMB"},
+    **{"SEA": "REC", "DIA": "REC"},
+}
+SHAPES: Mapping[str, str] = MappingProxyType(
+    {
+        "patient": "patient={patient}",
+        "patient, from a day": "patient={patient}&date=ge{day}",
+        "patient, a year": "patient={patient}&date=ge{day}&date=lt{year}",
+        "patient, status": "patient={patient}&status={status}",
+        "patient, class, oldest first": "patient={patient}&class={class}&_sort=date",
+        "patient, page of 100": "patient={patient}&_count=100",
+        "day": "date=ge{day}&date=lt{next}",
+        "day, oldest first, page of 100": "date=ge{day}&date=lt{next}&_sort=date&_count=100",
+        "day, class": "date=ge{day}&date=lt{next}&class={class}",
+        "month, status, no total": "date=ge{day}&date=lt{month}&status={status}&_total=none",
+        "from a day, no total": "date=ge{day}&_total=none",
+        "identifier": "identifier={system}|{number}",
+        "number alone": "identifier={number}",
+        "status, no total": "status={status}&_total=none",
+        "unit": "{unit}",
+        "unit, month": "{unit}&date=ge{day}&date=lt{month}",
+        "unit, class, status": "{unit}&class={class}&status={status}",
+        "list of ids": "_id={ids}",
+        "changed in an hour": "_lastUpdated=ge{changed}&_lastUpdated=lt{hour}",
+        "changed in a day, last first": (
+            "_lastUpdated=ge{changed}&_lastUpdated=lt{tomorrow}&_sort=-_lastUpdated"
+        ),
+    }
+)
+"""The searches of the blend, each about a stay that was drawn; all contenders know them."""
+
+NAMES = "family={family}&given={given}"
+
+_STATES, _KINDS = ", ".join(map(repr, STATUSES)), ", ".join(map(repr, CLASSES))
+WHOLE = (
+    f"etat IN ({_STATES}) AND maj_utc IS NOT NULL AND num_venue <> ''"
+    " AND date_entree IS NOT NULL AND uf_courante <> ''"
 )
 """Stays with nothing missing or unknown: peers have no answer to the others."""
 
@@ -41,71 +88,123 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A kind of request; `items` are what its requests are about.
+    """A kind of request; `items` are what its requests are about: an id, links or a form.
 
-    `only` names those who can answer it, where that is not everybody.
+    `only` names those who can answer it, where that is not everybody. `is_cold`: each request
+    is sent once, before everything else.
     """
 
     name: str
-    title: str
     items: Sequence[Sequence[str]]
     only: Collection[str] = ()
+    resource: str = "Encounter"
+    is_cold: bool = False
 
     def call(self, contender: str, item: Sequence[str]) -> Call:
         """Return the request about one item, as a contender takes it."""
         if contender == "floor":
-            return Call(f"/{self.name}", [("_count", "100")] * (self.name != "read"))
+            form = [("_count", "100")] * (self.name != "read")
+            return Call(f"/{self.name.replace(' ', '-')}", form)
         if self.name == "next":
             return Call(item[LINKED.index(contender)])
-        root, unit = _WORDS[contender.partition(" ")[0]]
+        root = _ROOTS.get(contender, "/fhir/v3")
         if self.name == "read":
-            return Call(f"{root}/Encounter/{item[0]}")
-        path = f"{root}/Encounter/_search"
-        if self.name == "patient":
-            return Call(path, [("patient", f"Patient/{item[0]}")])
-        value = f"{UNIT}|{item[0]}" if unit.startswith("service") else item[0]
-        return Call(path, [(unit, value), ("_count", "100")])
+            return Call(f"{root}/{self.resource}/{item[0]}")
+        form = [*_worded(contender, parse_qsl(item[0]))]
+        return Call(f"{root}/{self.resource}/_search", form)
 
 
-_UNIT = "service-provider._extension"
-_WORDS: Mapping[str, tuple[str, str]] = {
-    "ours": ("/fhir/v3", _UNIT),
-    "before": ("/fhir/v3", _UNIT),
-    "handwritten": ("/fhir/v3", _UNIT),
-    "dutiful": ("/fhir/v3", _UNIT),
-    "node": ("/3_0_1", "functional-unit"),
-    "hapi": ("/fhir", "functional-unit"),
+_ROOTS = {"node ×2": "/3_0_1", "hapi": "/fhir"}
+_BOUNDS = {
+    ("date", "ge"): "from",
+    ("date", "lt"): "before",
+    ("_lastUpdated", "ge"): "changed-from",
+    ("_lastUpdated", "lt"): "changed-before",
 }
-"""Where each has its resources, and what it calls the unit of a stay."""
+"""What node calls the bounds of times: its library takes a parameter that it knows once only."""
+
+
+def _worded(
+    contender: str, form: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    for name, value in form:
+        if contender in _ROOTS and name.startswith("service-provider"):
+            yield "functional-unit", value.partition("|")[2]
+        elif contender == "node ×2" and name in ("date", "_lastUpdated"):
+            yield _BOUNDS[name, value[:2]], value[2:]
+        else:
+            yield name, value
 
 
 def scenarios(database: Database) -> list[Scenario]:
-    """Return the scenarios of this hospital: stays, patients, units and days drawn once."""
-    drawn = random.Random(1)
+    """Return the scenarios of this hospital: what they ask for is drawn once."""
     with psycopg.connect(database.libpq) as connection:
-
-        def some(statement: str) -> list[tuple[str, ...]]:
-            rows = connection.execute(statement.encode()).fetchall()
-            drawn.shuffle(rows)
-            return [tuple(map(str, row)) for row in rows[:SAMPLE]]
-
-        reads = some(
-            f"SELECT sejour_id FROM sejour WHERE sejour_id % 97 = 0 AND {_WHOLE}"
-        )
-        patients = some(
+        connection.execute("SELECT setseed(0.1)")
+        patients = connection.execute(
             f"SELECT patient_id FROM sejour WHERE {SERVED} GROUP BY patient_id"
-            f" HAVING count(*) = 10 AND bool_and(coalesce({_WHOLE}, false))"
-        )
-        units = some(
+            f" HAVING count(*) = 10 AND bool_and(coalesce({WHOLE}, false))"
+            f" ORDER BY random() LIMIT {SAMPLE}".encode()
+        ).fetchall()
+        units = connection.execute(
             "SELECT u.code FROM (SELECT DISTINCT uf_courante AS code FROM sejour) u,"
-            f" LATERAL (SELECT bool_and(coalesce({_WHOLE}, false)) AS whole,"
+            f" LATERAL (SELECT bool_and(coalesce({WHOLE}, false)) AS whole,"
             "  count(*) AS found FROM (SELECT * FROM sejour WHERE uf_courante = u.code"
             f"   AND {SERVED} AND date_entree IS NOT NULL"
             f"   ORDER BY date_entree DESC, sejour_id DESC LIMIT {TWO_PAGES}) s) first"
-            f" WHERE first.whole AND first.found = {TWO_PAGES}"
-        )
-    return [
-        Scenario("read", "read by id", reads),
-        Scenario("patient", "patient's stays, 10 rows", patients),
-        Scenario("page", "page of 100 of a unit, with its total", units),
+            f" WHERE first.whole AND first.found = {TWO_PAGES}".encode()
+        ).fetchall()
+        cursor = connection.cursor(row_factory=namedtuple_row)
+        stays = cursor.execute(
+            f"SELECT sejour.*, nom_naissance_recherche AS family,"
+            f" split_part(prenoms_recherche, ' ', 1) AS given FROM sejour"
+            f" JOIN identite USING (patient_id) WHERE {WHOLE} AND type_sejour IN ({_KINDS})"
+            f" AND nom_naissance_recherche <> '' AND prenoms_recherche <> ''"
+            f" ORDER BY random() LIMIT {2 * SAMPLE}".encode()
+        ).fetchall()
+    random.Random(1).shuffle(units)
+    drawn = [_values(stay) for stay in stays]
+    blend = [
+        (f"{shape.format_map(values)}" + "&_count=10" * ("_count" not in shape),)
+        for shape, values in zip(cycle(SHAPES.values()), drawn, strict=False)
     ]
+    names = [(NAMES.format_map(values),) for values in drawn[:SAMPLE]]
+    cold, warm = blend[:SAMPLE], blend[SAMPLE:]
+    ours = ("floor", "ours", "before")
+    return [
+        Scenario("blend, cold", cold, is_cold=True),
+        Scenario("read", [(str(stay.sejour_id),) for stay in stays[:SAMPLE]]),
+        Scenario(
+            "patient", [(f"patient=Patient/{patient}",) for (patient,) in patients]
+        ),
+        Scenario("page", [(f"{_of_unit(unit)}&_count=100",) for (unit,) in units]),
+        Scenario("blend", warm),
+        Scenario("names", names, only=ours, resource="Patient"),
+    ]
+
+
+def _of_unit(code: str) -> str:
+    return f"service-provider._extension={UNIT}|{code}"
+
+
+def _values(stay: Any) -> Mapping[str, str]:
+    """Return what the searches about a stay may name."""
+    day, changed = stay.date_entree.date(), stay.maj_utc.replace(microsecond=0)
+    values = {
+        "patient": f"Patient/{stay.patient_id}",
+        "day": day,
+        "next": day + timedelta(days=1),
+        "month": day + timedelta(days=30),
+        "year": day + timedelta(days=365),
+        "status": STATUSES[stay.etat],
+        "class": CLASSES[stay.type_sejour],
+        "system": SYSTEMS[stay.etab_id],
+        "number": stay.num_venue,
+        "unit": _of_unit(stay.uf_courante),
+        "ids": ",".join(str(stay.sejour_id + 100 * n) for n in range(8)),
+        "changed": f"{changed.isoformat()}Z",
+        "hour": f"{(changed + timedelta(hours=1)).isoformat()}Z",
+        "tomorrow": f"{(changed + timedelta(days=1)).isoformat()}Z",
+        "family": stay.family,
+        "given": stay.given,
+    }
+    return {name: str(value) for name, value in values.items()}
