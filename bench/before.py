@@ -4,18 +4,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
-LOCK = "requirements.lock"
+from tests.live import ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class Build:
+class Build(NamedTuple):
     """A build of the service: where its files are, and the Python that has its packages."""
 
-    root: Path
+    root: Path = ROOT
     python: str = sys.executable
 
 
@@ -25,11 +23,11 @@ def checked_out(revision: str, scratch: Path) -> Iterator[Build]:
 
     It runs in our environment, or in one made from its own lock file where that differs.
     """
-    place = scratch / "before"
+    place, lock = scratch / "before", "requirements.lock"
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", place, revision], check=True)
     try:
-        if (place / LOCK).read_bytes() == (ROOT / LOCK).read_bytes():
+        if (place / lock).read_bytes() == (ROOT / lock).read_bytes():
             yield Build(place)
         else:
             subprocess.run(["make", "-C", place, ".venv/run.stamp"], check=True)

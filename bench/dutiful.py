@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -33,13 +33,6 @@ COLUMNS = (
     "sejour_id, num_venue, etab_id, patient_id, etat, type_sejour, date_entree,"
     " date_sortie, uf_courante, maj_utc"
 )
-COMPARED = {
-    **{"patient": "patient_id", "service-provider._extension": "uf_courante"},
-    **{"status": "etat", "class": "type_sejour", "_id": "sejour_id"},
-    **{"date": "date_entree", "_lastUpdated": "maj_utc"},
-}
-"""The column of each parameter; an identifier has two."""
-
 PARIS = ZoneInfo("Europe/Paris")
 OPEN = datetime(2999, 12, 31)  # noqa: DTZ001 - as the column is
 ACT_CODE = "http://hl7.org/fhir/v3/ActCode"
@@ -47,19 +40,12 @@ LABELS = {
     **{"EMER": "emergency", "IMP": "inpatient encounter", "PRENC": "pre-admission"},
     **{"AMB": "ambulatory", "REC": "recurring", "UNK": "unknown"},
 }
-TYPE = {
-    "coding": [
-        {
-            "system": "http://www.interopsante.org/fhir/valueset/fr-encounter-identifier-type",
-            "version": "3.0.1",
-            "code": "VN",
-            "display": "Visit Number",
-        }
-    ]
-}
+TYPE = "http://www.interopsante.org/fhir/valueset/fr-encounter-identifier-type"
+VISIT_NUMBER = {"version": "3.0.1", "code": "VN", "display": "Visit Number"}
+VISIT_TYPE = {"coding": [{"system": TYPE, **VISIT_NUMBER}]}
 
 LIFE_SECONDS = 900
-_KEEP = """
+_STORE = """
 redis.call('HSET', KEYS[1], 'page', ARGV[1], 'next', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return 1
@@ -77,35 +63,29 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
     for id, number, house, patient, state, kind, start, end, unit, changed in rows:
         code = CLASSES.get(kind, "UNK")
         hospital = f"Organization/{house}"
-        period = {}
-        meta = {}
+        period, meta = {}, {}
         if changed is not None:
             meta["lastUpdated"] = changed.replace(tzinfo=UTC).astimezone(PARIS)
         if start is not None:
             period["start"] = start.replace(tzinfo=PARIS)
         if end is not None and end != OPEN:
             period["end"] = end.replace(tzinfo=PARIS)
+        identifier = {"use": "official", "type": VISIT_TYPE, "value": number}
+        identifier |= {
+            "system": SYSTEMS.get(house),
+            "assigner": {"reference": hospital},
+        }
+        unit = [{"url": UNIT, "valueString": unit}]
         made.append(
             {
                 "resourceType": "Encounter",
                 "id": str(id),
                 "meta": meta,
-                "identifier": [
-                    {
-                        "use": "official",
-                        "type": TYPE,
-                        "system": SYSTEMS.get(house),
-                        "value": number,
-                        "assigner": {"reference": hospital},
-                    }
-                ],
+                "identifier": [identifier],
                 "status": STATUSES.get(state),
                 "subject": {"reference": f"Patient/{patient}"},
                 "period": period,
-                "serviceProvider": {
-                    "extension": [{"url": UNIT, "valueString": unit}],
-                    "reference": hospital,
-                },
+                "serviceProvider": {"extension": unit, "reference": hospital},
                 "class": {"code": code, "display": LABELS[code], "system": ACT_CODE},
             }
         )
@@ -114,34 +94,27 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
 
 def bundle(
     rows: Iterable[Any], total: int | None, base_url: str, links: Mapping[str, str]
-) -> bytes:
-    """Return a page of stays as it is sent; `links` lack the base URL."""
-    entries = [
+) -> dict[str, Any]:
+    """Return a page of stays; `links` lack the base URL."""
+    address = f"{base_url}/Encounter"
+    made: dict[str, Any] = {"resourceType": "Bundle", "type": "searchset"}
+    if total is not None:
+        made["total"] = total
+    made["link"] = [{"relation": r, "url": f"{address}{u}"} for r, u in links.items()]
+    made["entry"] = [
         {
-            "fullUrl": f"{base_url}/Encounter/{resource['id']}",
+            "fullUrl": f"{address}/{resource['id']}",
             "resource": resource,
             "search": {"mode": "match"},
         }
         for resource in resources(rows)
     ]
-    counted = {} if total is None else {"total": total}
-    return orjson.dumps(
-        {
-            "resourceType": "Bundle",
-            "type": "searchset",
-            **counted,
-            "link": [
-                {"relation": relation, "url": f"{base_url}/Encounter{url}"}
-                for relation, url in links.items()
-            ],
-            "entry": entries,
-        }
-    )
+    return made
 
 
 def first_page(form: MultiDict[str, str]) -> tuple[list[Any], int | None, bool]:
     """Return the rows of a first page, how many match, and whether there are more."""
-    size = int(form.get("_count", 100))
+    size = int(form.get("_count", 10))
     where, order, values = condition(form)
     rows = fetch(
         f"SELECT {COLUMNS} FROM sejour WHERE {where}{order} LIMIT %s", *values, size + 1
@@ -155,45 +128,52 @@ def first_page(form: MultiDict[str, str]) -> tuple[list[Any], int | None, bool]:
 
 def condition(form: MultiDict[str, str]) -> tuple[str, str, list[Any]]:
     """Return which rows a search selects, in which order, and the values."""
-    where, values = SERVED, list[Any]()
+    parts, values = [SERVED], list[Any]()
     for name, text in form.items(multi=True):
-        if name == "identifier":
-            system, _, number = text.rpartition("|")
-            where, values = f"{where} AND num_venue = %s", [*values, number]
-            if system:
-                house = next(h for h, known in SYSTEMS.items() if known == system)
-                where, values = f"{where} AND etab_id = %s", [*values, house]
-        elif name in COMPARED:
-            operator, value = _compared(name, text)
-            where, values = f"{where} AND {COMPARED[name]} {operator}", [*values, value]
+        for comparison, value in _compared(name, text):
+            parts.append(comparison)
+            values.append(value)
     sort = form.get("_sort", "-date")
-    column, direction = COMPARED[sort.lstrip("-")], "DESC" if sort[0] == "-" else "ASC"
+    column = "date_entree" if sort.endswith("date") else "maj_utc"
+    direction = "DESC" if sort[0] == "-" else "ASC"
+    present, nulls = f" AND {column} IS NOT NULL", ""
     if form.keys() & {"patient", "_id", "identifier"}:
-        order = f" ORDER BY {column} {direction} NULLS LAST, sejour_id {direction}"
-    else:
-        order = f" AND {column} IS NOT NULL"
-        order += f" ORDER BY {column} {direction}, sejour_id {direction}"
-    return where, order, values
+        present, nulls = "", " NULLS LAST"
+    order = f"{present} ORDER BY {column} {direction}{nulls}, sejour_id {direction}"
+    return " AND ".join(parts), order, values
 
 
-def _compared(name: str, text: str) -> tuple[str, Any]:
-    """Return how a parameter compares its column, and with what."""
-    match name:
-        case "date":
-            return _BOUNDS[text[:2]], datetime.fromisoformat(text[2:])
-        case "_lastUpdated":
-            changed = datetime.fromisoformat(text[2:])
-            return _BOUNDS[text[:2]], changed.astimezone(UTC).replace(tzinfo=None)
-        case "patient":
-            return "= %s", int(text.removeprefix("Patient/"))
-        case "status" | "class":
-            table = STATUSES if name == "status" else CLASSES
-            return "= ANY(%s)", [own for own, code in table.items() if code == text]
-        case "_id":
-            return "= ANY(%s)", [int(id) for id in text.split(",")]
-    return "= %s", text.partition("|")[2]
+def _compared(name: str, text: str) -> Iterator[tuple[str, Any]]:
+    """Yield what a parameter compares, and with which value."""
+    column = _COLUMNS.get(name)
+    if name in ("date", "_lastUpdated"):
+        at = datetime.fromisoformat(text[2:])
+        utc = at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
+        yield f"{column} {_BOUNDS[text[:2]]}", utc
+    elif name in _CODES:
+        yield f"{column} = ANY(%s)", own_codes(_CODES[name], text)
+    elif name == "_id":
+        yield f"{column} = ANY(%s)", [int(id) for id in text.split(",")]
+    elif name == "identifier":
+        system, _, number = text.rpartition("|")
+        yield f"{column} = %s", number
+        if system:
+            yield "etab_id = ANY(%s)", own_codes(SYSTEMS, system)
+    elif column:
+        yield f"{column} = %s", text.removeprefix("Patient/").rpartition("|")[2]
 
 
+def own_codes(table: Mapping[Any, str], code: str) -> list[Any]:
+    """Return the hospital's codes for a code."""
+    return [own for own, meant in table.items() if meant == code]
+
+
+_COLUMNS = {
+    **{"patient": "patient_id", "service-provider._extension": "uf_courante"},
+    **{"status": "etat", "class": "type_sejour", "_id": "sejour_id"},
+    **{"date": "date_entree", "_lastUpdated": "maj_utc", "identifier": "num_venue"},
+}
+_CODES = {"status": STATUSES, "class": CLASSES}
 _BOUNDS = {"ge": ">= %s", "lt": "< %s"}
 
 
@@ -206,9 +186,9 @@ def fetch(statement: str, *values: object) -> list[Any]:
     return connection.execute(statement, values).fetchall()
 
 
-def answer(body: bytes) -> Response:
-    """Return a body as an answer."""
-    return Response(body, content_type=CONTENT_TYPE)
+def answer(content: object) -> Response:
+    """Return a resource as a response."""
+    return Response(orjson.dumps(content), content_type=CONTENT_TYPE)
 
 
 def create_app() -> Flask:
@@ -222,17 +202,17 @@ def create_app() -> Flask:
     def begin() -> None:
         g.began = time.monotonic()
         g.id = request.environ.get("HTTP_X_REQUEST_ID") or secrets.token_hex(16)
-        told = request.environ.get("HTTP_AUTHORIZATION", "")
-        g.client = known.get(sha256(told.encode()).digest()) or abort(401)
+        header = request.environ.get("HTTP_AUTHORIZATION", "")
+        g.client = known.get(sha256(header.encode()).digest()) or abort(401)
 
     app.after_request(_end)
 
     @app.get("/fhir/v3/Encounter/<int:id>")
     def read(id: int) -> Response:
         rows = fetch(f"SELECT {COLUMNS} FROM sejour WHERE sejour_id = %s", id)
-        body = orjson.dumps(resources(rows)[0])
-        response = answer(body)
-        response.headers["ETag"] = f'W/"{sha256(body).hexdigest()[:32]}"'
+        response = answer(resources(rows)[0])
+        digest = sha256(response.data).hexdigest()
+        response.headers["ETag"] = f'W/"{digest[:32]}"'
         return response
 
     @app.post("/fhir/v3/Encounter/_search")
@@ -264,21 +244,21 @@ class Pages:
     ) -> Response:
         """Store a page and return it."""
         place, cursor = secrets.token_hex(16), secrets.token_hex(16)
-        asked = self._sealed([g.client, list(form.items(multi=True)), total])
+        search = self._sealed([g.client, list(form.items(multi=True)), total])
         last = self._sealed([cursor, *([rows[-1][6], rows[-1][0]] if rows else [])])
-        told = _KEEP, 1, place, asked, last, LIFE_SECONDS
-        self._redis.execute_command("EVAL", *told)
+        arguments = 1, place, search, last, LIFE_SECONDS
+        self._redis.execute_command("EVAL", _STORE, *arguments)
         links = {"self": f"?_id={place}"}
         if more:
             links["next"] = f"?_id={place}&cursor={cursor}"
         return answer(bundle(rows, total, self._base_url, links))
 
-    def after(self, place: str, told: str) -> Response:
+    def after(self, place: str, sent: str) -> Response:
         """Return the page after one that was stored."""
         page, last = self._redis.hmget(place, "page", "next")
         client, pairs, total = self._opened(page)
         cursor, start, id = self._opened(last)
-        if client != g.client or cursor != told:
+        if client != g.client or cursor != sent:
             abort(404)
         form = MultiDict[str, str](pairs)
         where, order, values = condition(form)
@@ -286,13 +266,13 @@ class Pages:
         rows = fetch(
             f"SELECT {COLUMNS} FROM sejour WHERE {where} AND date_entree <= %s"
             f" AND (date_entree < %s OR sejour_id < %s){order} LIMIT %s",
-            *(*values, start, start, id, int(form["_count"])),
+            *(*values, start, start, id, int(form.get("_count", 10))),
         )
-        return self.stored(form, rows, total, len(rows) == int(form["_count"]))
+        return self.stored(form, rows, total, len(rows) == int(form.get("_count", 10)))
 
-    def _sealed(self, kept: list[object]) -> bytes:
+    def _sealed(self, content: list[object]) -> bytes:
         nonce = os.urandom(12)
-        return nonce + self._seal.encrypt(nonce, orjson.dumps(kept), None)
+        return nonce + self._seal.encrypt(nonce, orjson.dumps(content), None)
 
     def _opened(self, sealed: bytes) -> Any:
         return orjson.loads(self._seal.decrypt(sealed[:12], sealed[12:], None))
@@ -305,24 +285,20 @@ def _end(response: Response) -> Response:
     count, seconds = _metrics(route, response.status_code)
     count.inc()
     seconds.observe(took)
-    os.write(2, _line(route, response.status_code, took))
-    return response
-
-
-@cache
-def _metrics(route: str, status: int) -> tuple[Counter, Histogram]:
-    return _requests.labels(route, status), _seconds.labels(route)
-
-
-def _line(route: str, status: int, took: float) -> bytes:
     line = {
         "time": time.time(),
         "event": "request",
         "request_id": g.id,
         "method": request.method,
         "route": route,
-        "status": status,
+        "status": response.status_code,
         "duration_ms": round(took * 1000, 1),
         "client": g.client,
     }
-    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    os.write(2, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    return response
+
+
+@cache
+def _metrics(route: str, status: int) -> tuple[Counter, Histogram]:
+    return _requests.labels(route, status), _seconds.labels(route)

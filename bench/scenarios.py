@@ -1,7 +1,6 @@
 """What is requested: the same stays of every contender, in the words of each."""
 
-import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import cycle
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import psycopg
-from psycopg.rows import namedtuple_row
+from psycopg.rows import dict_row
 
 from bench.cluster import Database
 
@@ -64,14 +63,11 @@ SHAPES: Mapping[str, str] = MappingProxyType(
 )
 """The searches of the blend, each about a stay that was drawn; all contenders know them."""
 
-NAMES = "family={family}&given={given}"
+TEN_STAYS = 9_000
+SIZES = {"read": 800, "page": 86_000, "next": 86_000}
+"""The bytes of a body of ours, which the floor sends; others are those of ten stays."""
 
-_STATES, _KINDS = ", ".join(map(repr, STATUSES)), ", ".join(map(repr, CLASSES))
-WHOLE = (
-    f"etat IN ({_STATES}) AND maj_utc IS NOT NULL AND num_venue <> ''"
-    " AND date_entree IS NOT NULL AND uf_courante <> ''"
-)
-"""Stays with nothing missing or unknown: peers have no answer to the others."""
+NAMES = "family={family}&given={given}"
 
 
 class Call(NamedTuple):
@@ -103,37 +99,25 @@ class Scenario:
     def call(self, contender: str, item: Sequence[str]) -> Call:
         """Return the request about one item, as a contender takes it."""
         if contender == "floor":
-            form = [("_count", "100")] * (self.name != "read")
-            return Call(f"/{self.name.replace(' ', '-')}", form)
+            return Call(f"/{SIZES.get(self.name, TEN_STAYS)}")
         if self.name == "next":
             return Call(item[LINKED.index(contender)])
-        root = _ROOTS.get(contender, "/fhir/v3")
+        root, prefix = _WORDS.get(contender, ("/fhir/v3", ""))
         if self.name == "read":
             return Call(f"{root}/{self.resource}/{item[0]}")
-        form = [*_worded(contender, parse_qsl(item[0]))]
+        # HAPI reads a point in a name as a chain.
+        text = item[0].replace(_UNIT, "unit") if contender in _WORDS else item[0]
+        form = [(f"{prefix}{name}", value) for name, value in parse_qsl(text)]
         return Call(f"{root}/{self.resource}/_search", form)
 
 
-_ROOTS = {"node ×2": "/3_0_1", "hapi": "/fhir"}
-_BOUNDS = {
-    ("date", "ge"): "from",
-    ("date", "lt"): "before",
-    ("_lastUpdated", "ge"): "changed-from",
-    ("_lastUpdated", "lt"): "changed-before",
-}
-"""What node calls the bounds of times: its library takes a parameter that it knows once only."""
+_WORDS = {"node ×2": ("/3_0_1", "asked-"), "hapi": ("/fhir", "")}
+"""Where peers have their resources, and what their parameters begin with.
 
+node's library takes a parameter that it knows, such as `date`, once only.
+"""
 
-def _worded(
-    contender: str, form: Sequence[tuple[str, str]]
-) -> Iterator[tuple[str, str]]:
-    for name, value in form:
-        if contender in _ROOTS and name.startswith("service-provider"):
-            yield "functional-unit", value.partition("|")[2]
-        elif contender == "node ×2" and name in ("date", "_lastUpdated"):
-            yield _BOUNDS[name, value[:2]], value[2:]
-        else:
-            yield name, value
+_UNIT = "service-provider._extension"
 
 
 def scenarios(database: Database) -> list[Scenario]:
@@ -142,29 +126,27 @@ def scenarios(database: Database) -> list[Scenario]:
         connection.execute("SELECT setseed(0.1)")
         patients = connection.execute(
             f"SELECT patient_id FROM sejour WHERE {SERVED} GROUP BY patient_id"
-            f" HAVING count(*) = 10 AND bool_and(coalesce({WHOLE}, false))"
-            f" ORDER BY random() LIMIT {SAMPLE}".encode()
+            f" HAVING count(*) = 10 ORDER BY random() LIMIT {SAMPLE}".encode()
         ).fetchall()
         units = connection.execute(
-            "SELECT u.code FROM (SELECT DISTINCT uf_courante AS code FROM sejour) u,"
-            f" LATERAL (SELECT bool_and(coalesce({WHOLE}, false)) AS whole,"
-            "  count(*) AS found FROM (SELECT * FROM sejour WHERE uf_courante = u.code"
-            f"   AND {SERVED} AND date_entree IS NOT NULL"
-            f"   ORDER BY date_entree DESC, sejour_id DESC LIMIT {TWO_PAGES}) s) first"
-            f" WHERE first.whole AND first.found = {TWO_PAGES}".encode()
+            f"SELECT uf_courante FROM sejour WHERE {SERVED} AND date_entree IS NOT NULL"
+            f" AND uf_courante <> '' GROUP BY uf_courante HAVING count(*) >= {TWO_PAGES}"
+            f" ORDER BY random() LIMIT {SAMPLE}".encode()
         ).fetchall()
-        cursor = connection.cursor(row_factory=namedtuple_row)
+        cursor = connection.cursor(row_factory=dict_row)
         stays = cursor.execute(
             f"SELECT sejour.*, nom_naissance_recherche AS family,"
             f" split_part(prenoms_recherche, ' ', 1) AS given FROM sejour"
-            f" JOIN identite USING (patient_id) WHERE {WHOLE} AND type_sejour IN ({_KINDS})"
-            f" AND nom_naissance_recherche <> '' AND prenoms_recherche <> ''"
-            f" ORDER BY random() LIMIT {2 * SAMPLE}".encode()
+            f" JOIN identite USING (patient_id) WHERE etat = ANY(%s)"
+            " AND type_sejour = ANY(%s) AND maj_utc IS NOT NULL AND num_venue <> ''"
+            " AND date_entree IS NOT NULL AND uf_courante <> ''"
+            " AND nom_naissance_recherche <> '' AND prenoms_recherche <> ''"
+            f" ORDER BY random() LIMIT {2 * SAMPLE}".encode(),
+            [list(STATUSES), list(CLASSES)],
         ).fetchall()
-    random.Random(1).shuffle(units)
     drawn = [_values(stay) for stay in stays]
     blend = [
-        (f"{shape.format_map(values)}" + "&_count=10" * ("_count" not in shape),)
+        (shape.format_map(values),)
         for shape, values in zip(cycle(SHAPES.values()), drawn, strict=False)
     ]
     names = [(NAMES.format_map(values),) for values in drawn[:SAMPLE]]
@@ -172,7 +154,7 @@ def scenarios(database: Database) -> list[Scenario]:
     ours = ("floor", "ours", "before")
     return [
         Scenario("blend, cold", cold, is_cold=True),
-        Scenario("read", [(str(stay.sejour_id),) for stay in stays[:SAMPLE]]),
+        Scenario("read", [(str(stay["sejour_id"]),) for stay in stays[:SAMPLE]]),
         Scenario(
             "patient", [(f"patient=Patient/{patient}",) for (patient,) in patients]
         ),
@@ -183,28 +165,26 @@ def scenarios(database: Database) -> list[Scenario]:
 
 
 def _of_unit(code: str) -> str:
-    return f"service-provider._extension={UNIT}|{code}"
+    return f"{_UNIT}={UNIT}|{code}"
 
 
-def _values(stay: Any) -> Mapping[str, str]:
+def _values(stay: Mapping[str, Any]) -> Mapping[str, str]:
     """Return what the searches about a stay may name."""
-    day, changed = stay.date_entree.date(), stay.maj_utc.replace(microsecond=0)
+    day, changed = stay["date_entree"].date(), stay["maj_utc"].replace(microsecond=0)
     values = {
-        "patient": f"Patient/{stay.patient_id}",
-        "day": day,
-        "next": day + timedelta(days=1),
-        "month": day + timedelta(days=30),
-        "year": day + timedelta(days=365),
-        "status": STATUSES[stay.etat],
-        "class": CLASSES[stay.type_sejour],
-        "system": SYSTEMS[stay.etab_id],
-        "number": stay.num_venue,
-        "unit": _of_unit(stay.uf_courante),
-        "ids": ",".join(str(stay.sejour_id + 100 * n) for n in range(8)),
+        "patient": f"Patient/{stay['patient_id']}",
+        **{"status": STATUSES[stay["etat"]], "class": CLASSES[stay["type_sejour"]]},
+        **{"system": SYSTEMS[stay["etab_id"]], "number": stay["num_venue"]},
+        "unit": _of_unit(stay["uf_courante"]),
+        "ids": ",".join(str(stay["sejour_id"] + 100 * n) for n in range(8)),
+        **{name: day + timedelta(days) for name, days in _LATER.items()},
         "changed": f"{changed.isoformat()}Z",
         "hour": f"{(changed + timedelta(hours=1)).isoformat()}Z",
         "tomorrow": f"{(changed + timedelta(days=1)).isoformat()}Z",
-        "family": stay.family,
-        "given": stay.given,
+        **{"family": stay["family"], "given": stay["given"]},
     }
     return {name: str(value) for name, value in values.items()}
+
+
+_LATER = {"day": 0, "next": 1, "month": 30, "year": 365}
+"""The days of a search, as days after the start of its stay."""

@@ -21,42 +21,36 @@ from typing import Any
 
 from werkzeug.test import Client
 
+from tests.live import ROOT
 from tests.replay import tokens
 from tests.replay.deployments import BASE_PATH, HOST, running
 from tests.replay.servers import own_servers
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("app", "adapters")
+PACKAGES = ("app/", "adapters/")
 OUTLINE_DEPTH = 5
 """How many calls from file to file, one within the other, the outline shows."""
 
 FRAMEWORK = "Flask, werkzeug, test client"
-STAGES: Mapping[str, str] = MappingProxyType(
+STAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "app/middleware.py": "middleware",
-        "app/call.py": "middleware",
-        "app/observability.py": "metrics and spans",
-        "adapters/instrumentation.py": "metrics and spans",
-        "app/auth.py": "token",
-        "app/jwks.py": "token",
-        "app/rate_limit.py": "rate limit",
-        "app/audit.py": "audit",
-        "app/search/": "parameters and search",
-        "adapters/parameters.py": "parameters and search",
-        "app/offer.py": "parameters and search",
-        "app/paging.py": "page store",
-        "app/crypto.py": "page store",
-        "adapters/encryption.py": "page store",
-        "app/redis_client.py": "page store",
-        "app/fhir/": "records to FHIR and JSON",
-        "adapters/resilience.py": "breaker",
-        "adapters/sql/": "statements and driver",
-        "adapters/mapping/": "rows to records",
-        "app/": "views and responses",
-        "adapters/": "other adapters",
+        "middleware": ("app/middleware", "app/call"),
+        "metrics and spans": ("app/observability", "adapters/instrumentation"),
+        "token": ("app/auth", "app/jwks"),
+        "rate limit": ("app/rate_limit",),
+        "audit": ("app/audit",),
+        "search": ("app/search/", "app/offer", "adapters/parameters"),
+        "page store": ("app/paging", "app/crypto", "app/redis_client"),
+        "records to FHIR and JSON": ("app/fhir/",),
+        "breaker": ("adapters/resilience",),
+        "statements and driver": ("adapters/sql/",),
+        "rows to records": ("adapters/mapping/",),
+        "views and others": PACKAGES,
+        FRAMEWORK: ("",),
     }
 )
-"""What a file's calls count for; the first entry that it begins with."""
+"""What the calls of a file count for: the first stage that has what it begins with."""
+
+STAYS, PAGE = {"patient": "Patient/4"}, {"_count": "100"}
 
 
 @dataclass
@@ -116,70 +110,57 @@ def traced(title: str) -> Iterator[Trace]:
 
 def stage_of(file: str) -> str:
     """Return the stage for which the calls of a file of ours count."""
-    stages = (stage for begins, stage in STAGES.items() if file.startswith(begins))
-    return next(stages, FRAMEWORK)
+    return next(name for name, begins in STAGES.items() if file.startswith(begins))
 
 
 def _own(file: str) -> str | None:
     """Return the path of a file of ours below the root."""
-    for package in PACKAGES:
-        if file.startswith(f"{ROOT}/{package}/"):
-            return file.removeprefix(f"{ROOT}/")
-    return None
+    path = file.removeprefix(f"{ROOT}/")
+    return path if path != file and path.startswith(PACKAGES) else None
 
 
-def requests(client: Client) -> Iterator[Trace]:
-    """Send the requests; only the first is cold: nothing has been requested before."""
-    headers = {"Authorization": f"Bearer {tokens.token('client-1')}"}
-
-    def ask(title: str, path: str, form: Any = None) -> tuple[Trace, Any]:
-        with traced(title) as trace:
-            answer = client.open(
-                f"{BASE_PATH}/{path}",
-                method="POST" if form else "GET",
-                base_url=HOST,
-                headers=headers,
-                data=form,
-            )
-        assert answer.status_code == 200, answer.get_data(as_text=True)
-        return trace, json.loads(answer.data)
-
-    stays, page = {"patient": "Patient/4"}, {"_count": "100"}
-    yield ask("cold", "Encounter/_search", stays)[0]
-    trace, bundle = ask("ten stays", "Encounter/_search", stays)
+def traces(client: Client) -> Iterator[Trace]:
+    """Yield the first search, then requests that were sent before."""
+    yield sent(client, "cold", "Encounter/_search", STAYS)[0]
+    trace, stays = sent(client, "ten stays", "Encounter/_search", STAYS)
     yield trace
-    read = f"Encounter/{bundle['entry'][0]['resource']['id']}"
-    for _ in range(2):
-        trace, _ = ask("read", read)
+    read = f"Encounter/{stays['entry'][0]['resource']['id']}"
+    sent(client, "", "Encounter/_search", PAGE)
+    trace, page = sent(client, "page of 100", "Encounter/_search", PAGE)
     yield trace
-    for _ in range(2):
-        trace, bundle = ask("page of 100", "Encounter/_search", page)
-    yield trace
-    links = {link["relation"]: link["url"] for link in bundle["link"]}
+    links = {link["relation"]: link["url"] for link in page["link"]}
     following = links["next"].removeprefix(f"{HOST}{BASE_PATH}/")
-    for _ in range(2):
-        trace, _ = ask("next page", following)
-    yield trace
+    for title, path in (("next page", following), ("read", read)):
+        sent(client, title, path)
+        yield sent(client, title, path)[0]
 
 
-def report(traces: Sequence[Trace]) -> Iterator[str]:
+def sent(
+    client: Client, title: str, path: str, form: Mapping[str, str] | None = None
+) -> tuple[Trace, Any]:
+    """Send a request and return its trace and the body of the response."""
+    headers = {"Authorization": f"Bearer {tokens.token('client-1')}"}
+    how: dict[str, Any] = {"method": "POST" if form else "GET", "data": form}
+    with traced(title) as trace:
+        response = client.open(
+            f"{BASE_PATH}/{path}", base_url=HOST, headers=headers, **how
+        )
+    assert response.status_code == 200, response.get_data(as_text=True)
+    return trace, json.loads(response.data)
+
+
+def report(requests: Sequence[Trace]) -> Iterator[str]:
     """Yield the lines that are printed."""
     yield "The first search: which file calls which"
-    yield from traces[0].outline()
-    yield ""
-    yield f"| | {' | '.join(trace.title for trace in traces)} |"
-    yield f"|---|{'---:|' * len(traces)}"
-    for name, counted in (
-        ("files", [len(trace.files) for trace in traces]),
-        ("jumps", [len(trace.jumps) for trace in traces]),
-        ("lines of these files", [trace.lines for trace in traces]),
-    ):
-        yield _row(name, counted)
-    for stage in dict.fromkeys((FRAMEWORK, *STAGES.values())):
-        counted = [trace.calls[stage] for trace in traces]
-        if any(counted):
-            yield _row(f"calls: {stage}", counted)
-    yield _row("**calls**", [trace.calls.total() for trace in traces])
+    yield from requests[0].outline()
+    yield f"\n| | {' | '.join(trace.title for trace in requests)} |"
+    yield f"|---|{'---:|' * len(requests)}"
+    yield _row("files", [len(trace.files) for trace in requests])
+    yield _row("jumps", [len(trace.jumps) for trace in requests])
+    yield _row("lines of these files", [trace.lines for trace in requests])
+    for stage in STAGES:
+        yield _row(f"calls: {stage}", [trace.calls[stage] for trace in requests])
+    yield _row("**calls**", [trace.calls.total() for trace in requests])
 
 
 def _row(name: str, numbers: Sequence[int]) -> str:
@@ -195,7 +176,7 @@ def main() -> None:
         running(servers, Path(directory)) as deployments,
     ):
         application = deployments.application("sqlite")
-        for line in report(list(requests(Client(application)))):
+        for line in report(list(traces(Client(application)))):
             print(line)
 
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import capacity
+from bench import report
 from tests.docs import generated
 from tests.docs.following import Typed, follow
 from tests.docs.pages import CLIENTS, GUIDE, MAPPINGS, OPERATORS, rewritten
@@ -25,7 +25,7 @@ PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("settings", generated.settings_table),
     ("refused-settings", generated.refused_settings),
     ("refused-mapping", generated.refused_mapping),
-    ("capacity", capacity.table),
+    ("capacity", report.served),
     ("audit-sizes", generated.audit_sizes),
 )
 """The parts of docs/operators.md."""

@@ -14,33 +14,37 @@ function own(table, code) {
   return Object.keys(table).filter((key) => table[key] === code);
 }
 
-function condition(asked) {
-  const parts = [SERVED];
-  const values = [];
-  const compared = [];
-  const meet = (name, comparison, value) => {
-    if (asked[name]) {
-      values.push(value(asked[name]));
-      compared.push(comparison);
-      parts.push(comparison.replace('?', `$${values.length}`));
+const BOUND = { ge: '>=', lt: '<' };
+
+// What a parameter compares, and with which value.
+function comparisons(name, text) {
+  switch (name) {
+    case 'patient': return [['patient_id = ?', text.replace('Patient/', '')]];
+    case 'unit': return [['uf_courante = ?', text.split('|')[1]]];
+    case 'date': return [[`date_entree ${BOUND[text.slice(0, 2)]} ?`, text.slice(2)]];
+    case '_lastUpdated':
+      return [[`maj_utc ${BOUND[text.slice(0, 2)]} ?`, text.slice(2).replace('Z', '')]];
+    case 'status': return [['etat = ANY(?)', own(STATUS, text)]];
+    case 'class': return [['type_sejour = ANY(?)', own(CLASS, text)]];
+    case '_id': return [['sejour_id = ANY(?)', text.split(',')]];
+    case 'identifier': {
+      const [number, system] = text.split('|').reverse();
+      const ofHouse = [['etab_id = ANY(?)', own(SYSTEM, system)]];
+      return [['num_venue = ?', number], ...(system ? ofHouse : [])];
     }
-  };
-  const plain = (value) => value;
-  meet('patient', 'patient_id = ?', (value) => value.replace('Patient/', ''));
-  meet('functional-unit', 'uf_courante = ?', plain);
-  // The library takes a parameter it knows, like date, once only: these it does not know.
-  meet('from', 'date_entree >= ?', plain);
-  meet('before', 'date_entree < ?', plain);
-  meet('changed-from', 'maj_utc >= ?', (value) => value.replace('Z', ''));
-  meet('changed-before', 'maj_utc < ?', (value) => value.replace('Z', ''));
-  meet('status', 'etat = ANY(?)', (value) => own(STATUS, value));
-  meet('class', 'type_sejour = ANY(?)', (value) => own(CLASS, value));
-  meet('_id', 'sejour_id = ANY(?)', (value) => value.split(','));
-  meet('identifier', 'num_venue = ?', (value) => value.split('|').pop());
-  if (asked.identifier && asked.identifier.includes('|')) {
-    meet('identifier', 'etab_id = ?', (value) => own(SYSTEM, value.split('|')[0])[0]);
+    default: return [];
   }
-  return { where: parts.join(' AND '), values, shape: compared.join() };
+}
+
+function condition(asked) {
+  const compared = Object.entries(asked).flatMap(
+    ([name, texts]) => [texts].flat().flatMap((text) => comparisons(name, text)));
+  const parts = compared.map(([part], at) => part.replace('?', `$${at + 1}`));
+  return {
+    where: [SERVED, ...parts].join(' AND '),
+    values: compared.map(([, value]) => value),
+    shape: parts.join(),
+  };
 }
 
 function order(asked) {
@@ -73,9 +77,16 @@ async function count(asked) {
   return answer.rows[0].total;
 }
 
+// The library takes a parameter that it knows, like date, once only: it knows none of these.
+function askedOf(body) {
+  const names = Object.keys(body).filter((name) => name.startsWith('asked-'));
+  return Object.fromEntries(names.map((name) => [name.slice(6), body[name]]));
+}
+
 module.exports.search = async (args, { req }) => {
-  const size = Number(req.body._count || 100);
-  const rows = await page(req.body, size);
+  const asked = askedOf(req.body);
+  const size = Number(asked._count || 10);
+  const rows = await page(asked, size);
   const entry = rows.slice(0, size).map((row) => ({
     fullUrl: `${base}/Encounter/${row.sejour_id}`,
     resource: resource(row),
@@ -84,8 +95,8 @@ module.exports.search = async (args, { req }) => {
   const bundle = { resourceType: 'Bundle', type: 'searchset', entry };
   if (rows.length <= size) {
     bundle.total = rows.length;
-  } else if (req.body._total !== 'none') {
-    bundle.total = await count(req.body);
+  } else if (asked._total !== 'none') {
+    bundle.total = await count(asked);
   }
   return bundle;
 };

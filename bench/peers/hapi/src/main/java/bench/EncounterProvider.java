@@ -47,7 +47,7 @@ public final class EncounterProvider implements IResourceProvider {
   public IBundleProvider search(
       @OptionalParam(name = "_id") TokenOrListParam ids,
       @OptionalParam(name = "patient") ReferenceParam patient,
-      @OptionalParam(name = "functional-unit") TokenParam unit,
+      @OptionalParam(name = "unit") TokenParam unit,
       @OptionalParam(name = "identifier") TokenParam identifier,
       @OptionalParam(name = "status") TokenParam status,
       @OptionalParam(name = "class") TokenParam kind,
@@ -84,6 +84,6 @@ public final class EncounterProvider implements IResourceProvider {
     if (sort != null) {
       question.sorted(sort.getParamName(), sort.getOrder() == SortOrderEnum.DESC);
     }
-    return question.page(count == null ? 100 : count, total != SearchTotalModeEnum.NONE);
+    return question.page(count == null ? 10 : count, total != SearchTotalModeEnum.NONE);
   }
 }
