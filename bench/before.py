@@ -19,18 +19,12 @@ class Build(NamedTuple):
 
 @contextmanager
 def checked_out(revision: str, scratch: Path) -> Iterator[Build]:
-    """Check a revision out as long as it is measured.
-
-    It runs in our environment, or in one made from its own lock file where that differs.
-    """
-    place, lock = scratch / "before", "requirements.lock"
+    """Check a revision out as long as it is measured, with what its own lock file names."""
+    place = scratch / "before"
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", place, revision], check=True)
     try:
-        if (place / lock).read_bytes() == (ROOT / lock).read_bytes():
-            yield Build(place)
-        else:
-            subprocess.run(["make", "-C", place, ".venv/run.stamp"], check=True)
-            yield Build(place, str(place / ".venv/bin/python"))
+        subprocess.run(["make", "-C", place, ".venv/run.stamp"], check=True)
+        yield Build(place, str(place / ".venv/bin/python"))
     finally:
         subprocess.run([*git, "remove", "--force", place], check=True)

@@ -23,29 +23,19 @@ def check(load: Load, running: Sequence[Running], scenario: Scenario) -> None:
     Pages with rows that cannot be mapped are passed over: peers know no such rows.
     """
     for item in scenario.items[:COMPARED]:
-        bodies = [answer(load, each, scenario, item) for each in running]
-        if any(b"OperationOutcome" in orjson.dumps(body) for body in bodies):
+        texts = [
+            load.body(each, scenario.call(each.contender.name, item))
+            for each in running
+        ]
+        if any(b"OperationOutcome" in text for text in texts):
             continue
+        bodies = [orjson.loads(text) for text in texts]
         totals = {body["total"] for body in bodies if "total" in body}
         for each, body in zip(running, bodies, strict=True):
             if meaning(body) != meaning(bodies[0]) or len(totals) > 1:
                 text = f"{meaning(body)!r:.600} is not {meaning(bodies[0])!r:.600}"
                 name = f"{each.contender.name}, {scenario.name} {item}"
                 raise DifferenceError(f"{name}: {text}, totals {totals}")
-
-
-def answer(
-    load: Load, running: Running, scenario: Scenario, item: Sequence[str]
-) -> dict[str, Any]:
-    """Return one body. Raises DifferenceError for an error."""
-    call = scenario.call(running.contender.name, item)
-    status, body = load.ask(running, call)
-    if status != 200:
-        raise DifferenceError(
-            f"{running.contender.name}, {call}: {status} {body[:500]!r}"
-        )
-    parsed: dict[str, Any] = orjson.loads(body)
-    return parsed
 
 
 def meaning(body: dict[str, Any]) -> list[object]:

@@ -26,7 +26,6 @@ _SETTINGS = {
     **{"logging_collector": "on", "log_destination": "jsonlog"},
     **{"log_filename": "statements.log", "log_rotation_size": "0"},
 }
-_OF_A_NEW_ONE = ("-A", "trust", "-U", "bench", "-E", "UTF8", "--locale=C.UTF-8")
 _READER = "reader"
 
 Fill = Callable[[str, int], object]
@@ -41,10 +40,10 @@ class Database:
     """
 
     libpq: str
-    jdbc: str = ""
-    pid: int | None = None
-    owner: str = ""
-    data: Path = Path()
+    jdbc: str
+    owner: str
+    pid: int
+    data: Path
 
     @property
     def sqlalchemy(self) -> str:
@@ -75,7 +74,8 @@ def database(kept: Path, stays: int, fill: Fill) -> Iterator[Database]:
         shutil.chown(place, user["user"])
     data = place / "data"
     if new:
-        _run("initdb", "-D", data, *_OF_A_NEW_ONE)
+        options = "-A trust -U bench -E UTF8 --locale=C.UTF-8"
+        _run("initdb", "-D", data, *options.split())
     port = free_ports()
     options = f"-p {port} -k {data}" + "".join(
         f" -c {name}={value}" for name, value in _SETTINGS.items()
@@ -91,8 +91,9 @@ def database(kept: Path, stays: int, fill: Fill) -> Iterator[Database]:
                 connection.execute(f"GRANT pg_read_all_data TO {_READER}")
             (place / "filled").touch()
         pid = int((data / "postmaster.pid").read_text().split("\n")[0])
+        reader = f"postgresql://{_READER}@{address}"
         jdbc = f"jdbc:postgresql://{address}?user={_READER}"
-        yield Database(f"postgresql://{_READER}@{address}", jdbc, pid, owner, data)
+        yield Database(reader, jdbc, owner, pid, data)
     finally:
         _run("pg_ctl", "-D", data, "-w", "-m", "fast", "stop")
 

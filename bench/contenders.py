@@ -24,15 +24,11 @@ PEERS = Path(__file__).parent / "peers"
 BASE_URL = "https://127.0.0.1/fhir/v3"
 WORKERS, THREADS = 2, 16
 CLIENT = "client-1"
-START_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What contenders share.
-
-    The key of the identity provider is at a URL, as a key set, and in a file.
-    """
+    """What contenders share; the identity provider's key is at a URL, and in a file."""
 
     database: Database
     redis: str
@@ -71,10 +67,6 @@ class Running:
 
     contender: Contender
     process: "subprocess.Popen[bytes]"
-
-    def cpu(self) -> float:
-        """Return the seconds of CPU that all its processes have used."""
-        return cpu_of(self.process.pid)
 
     def memory(self) -> list[float]:
         """Return the proportional share of memory (PSS) of each process that answers, in MB."""
@@ -115,17 +107,13 @@ def started(contender: Contender, scratch: Path) -> Iterator[Running]:
         )
     try:
         while not answers(contender.port):
-            if process.poll() is not None or time.monotonic() > began + START_SECONDS:
+            if process.poll() is not None or time.monotonic() > began + 60:
                 raise SystemExit(f"{contender.name}: {log.read_text()[-2000:]}")
             time.sleep(0.01)
         yield Running(contender, process)
     finally:
         process.terminate()
-        try:
-            process.wait(15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.wait(60)
 
 
 def contenders(around: Around, before: Build | None) -> list[Contender]:
@@ -179,11 +167,10 @@ def service(
 
 def _flask(module: str, environ: Mapping[str, str]) -> Contender:
     port = free_ports()
-    command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread"]
-    command += ["--workers", str(WORKERS)]
-    command += ["--threads", str(THREADS), "--keep-alive", "75", "--no-control-socket"]
-    command += ["--log-level", "warning", "--bind", f"127.0.0.1:{port}"]
-    command += [f"bench.{module}:create_app()"]
+    options = f"--worker-class gthread --workers {WORKERS} --threads {THREADS}"
+    options += " --keep-alive 75 --no-control-socket --log-level warning"
+    command = [sys.executable, "-m", "gunicorn", *options.split()]
+    command += ["--bind", f"127.0.0.1:{port}", f"bench.{module}:create_app()"]
     return Contender(module, command, {**environ, "PYTHONPATH": str(ROOT)}, port)
 
 

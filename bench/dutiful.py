@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -33,6 +33,9 @@ COLUMNS = (
     "sejour_id, num_venue, etab_id, patient_id, etat, type_sejour, date_entree,"
     " date_sortie, uf_courante, maj_utc"
 )
+Page = tuple[list[Any], int | None, bool]
+"""Rows, how many match, and whether there are more."""
+
 PARIS = ZoneInfo("Europe/Paris")
 OPEN = datetime(2999, 12, 31)  # noqa: DTZ001 - as the column is
 ACT_CODE = "http://hl7.org/fhir/v3/ActCode"
@@ -41,13 +44,12 @@ LABELS = {
     **{"AMB": "ambulatory", "REC": "recurring", "UNK": "unknown"},
 }
 TYPE = "http://www.interopsante.org/fhir/valueset/fr-encounter-identifier-type"
-VISIT_NUMBER = {"version": "3.0.1", "code": "VN", "display": "Visit Number"}
-VISIT_TYPE = {"coding": [{"system": TYPE, **VISIT_NUMBER}]}
+CODING = {"system": TYPE, "version": "3.0.1", "code": "VN", "display": "Visit Number"}
+VISIT_NUMBER = {"use": "official", "type": {"coding": [CODING]}}
 
-LIFE_SECONDS = 900
 _STORE = """
 redis.call('HSET', KEYS[1], 'page', ARGV[1], 'next', ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
+redis.call('EXPIRE', KEYS[1], 900)
 return 1
 """
 
@@ -70,11 +72,8 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
             period["start"] = start.replace(tzinfo=PARIS)
         if end is not None and end != OPEN:
             period["end"] = end.replace(tzinfo=PARIS)
-        identifier = {"use": "official", "type": VISIT_TYPE, "value": number}
-        identifier |= {
-            "system": SYSTEMS.get(house),
-            "assigner": {"reference": hospital},
-        }
+        identifier = {"system": SYSTEMS.get(house), "value": number, **VISIT_NUMBER}
+        identifier["assigner"] = {"reference": hospital}
         unit = [{"url": UNIT, "valueString": unit}]
         made.append(
             {
@@ -92,28 +91,8 @@ def resources(rows: Iterable[Any]) -> list[dict[str, Any]]:
     return made
 
 
-def bundle(
-    rows: Iterable[Any], total: int | None, base_url: str, links: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return a page of stays; `links` lack the base URL."""
-    address = f"{base_url}/Encounter"
-    made: dict[str, Any] = {"resourceType": "Bundle", "type": "searchset"}
-    if total is not None:
-        made["total"] = total
-    made["link"] = [{"relation": r, "url": f"{address}{u}"} for r, u in links.items()]
-    made["entry"] = [
-        {
-            "fullUrl": f"{address}/{resource['id']}",
-            "resource": resource,
-            "search": {"mode": "match"},
-        }
-        for resource in resources(rows)
-    ]
-    return made
-
-
-def first_page(form: MultiDict[str, str]) -> tuple[list[Any], int | None, bool]:
-    """Return the rows of a first page, how many match, and whether there are more."""
+def first_page(form: MultiDict[str, str]) -> Page:
+    """Return the first page of a search."""
     size = int(form.get("_count", 10))
     where, order, values = condition(form)
     rows = fetch(
@@ -217,7 +196,7 @@ def create_app() -> Flask:
 
     @app.post("/fhir/v3/Encounter/_search")
     def search() -> Response:
-        return pages.stored(request.form, *first_page(request.form))
+        return pages.stored(request.form, first_page(request.form))
 
     @app.get("/fhir/v3/Encounter")
     def follow() -> Response:
@@ -230,28 +209,33 @@ class Pages:
     """Pages in Redis."""
 
     def __init__(self) -> None:
-        self._base_url = os.environ["BENCH_BASE_URL"]
+        self._address = f"{os.environ['BENCH_BASE_URL']}/Encounter"
         self._redis = redis.Redis.from_url(os.environ["BENCH_REDIS"])
         # The workers share it.
         self._seal = AESGCM(sha256(os.environ["BENCH_TOKEN"].encode()).digest())
 
-    def stored(
-        self,
-        form: MultiDict[str, str],
-        rows: Sequence[Any],
-        total: int | None,
-        more: bool,
-    ) -> Response:
+    def stored(self, form: MultiDict[str, str], page: Page) -> Response:
         """Store a page and return it."""
+        rows, total, more = page
         place, cursor = secrets.token_hex(16), secrets.token_hex(16)
         search = self._sealed([g.client, list(form.items(multi=True)), total])
         last = self._sealed([cursor, *([rows[-1][6], rows[-1][0]] if rows else [])])
-        arguments = 1, place, search, last, LIFE_SECONDS
-        self._redis.execute_command("EVAL", _STORE, *arguments)
-        links = {"self": f"?_id={place}"}
+        self._redis.execute_command("EVAL", _STORE, 1, place, search, last)
+        url = f"{self._address}?_id={place}"
+        links = [{"relation": "self", "url": url}]
         if more:
-            links["next"] = f"?_id={place}&cursor={cursor}"
-        return answer(bundle(rows, total, self._base_url, links))
+            links.append({"relation": "next", "url": f"{url}&cursor={cursor}"})
+        entries = [
+            {
+                "fullUrl": f"{self._address}/{resource['id']}",
+                "resource": resource,
+                "search": {"mode": "match"},
+            }
+            for resource in resources(rows)
+        ]
+        counted = {} if total is None else {"total": total}
+        bundle = {"resourceType": "Bundle", "type": "searchset", **counted}
+        return answer({**bundle, "link": links, "entry": entries})
 
     def after(self, place: str, sent: str) -> Response:
         """Return the page after one that was stored."""
@@ -262,13 +246,13 @@ class Pages:
             abort(404)
         form = MultiDict[str, str](pairs)
         where, order, values = condition(form)
-        start = datetime.fromisoformat(start)
+        start, size = datetime.fromisoformat(start), int(form.get("_count", 10))
         rows = fetch(
             f"SELECT {COLUMNS} FROM sejour WHERE {where} AND date_entree <= %s"
             f" AND (date_entree < %s OR sejour_id < %s){order} LIMIT %s",
-            *(*values, start, start, id, int(form.get("_count", 10))),
+            *(*values, start, start, id, size),
         )
-        return self.stored(form, rows, total, len(rows) == int(form.get("_count", 10)))
+        return self.stored(form, (rows, total, len(rows) == size))
 
     def _sealed(self, content: list[object]) -> bytes:
         nonce = os.urandom(12)

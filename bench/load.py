@@ -1,6 +1,7 @@
 """Load on one contender by wrk, and what its processes used of the CPU for it."""
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Sequence
@@ -52,24 +53,32 @@ class Load:
         )
         return response.status, response.data
 
+    def body(self, running: Running, call: Call) -> bytes:
+        """Return the body of one answer. Raises LoadError for an error."""
+        status, body = self.ask(running, call)
+        if status != 200:
+            name = running.contender.name
+            raise LoadError(f"{name}, {call}: {status} {body[:500]!r}")
+        return body
+
     def run(self, running: Running, calls: Sequence[Call], seconds: int) -> Figure:
         """Ask as fast as there are answers, and return what it cost. Raises LoadError.
 
         In no time, each call is asked once.
         """
-        used, database = running.cpu(), self._database_cpu()
+        used, database = cpu_of(running.process.pid), cpu_of(self._database)
         if seconds:
             self._write_script(calls)
             requests, took = self._wrk(running, seconds)
         else:
             requests, took = self._loop(running, calls)
-        used, database = running.cpu() - used, self._database_cpu() - database
+        used, database = (
+            cpu_of(running.process.pid) - used,
+            cpu_of(self._database) - database,
+        )
         # A backend that ended meanwhile takes its share along.
         of_database = max(0.0, database) / requests * 1e6
         return Figure(requests / took, used / requests * 1e6, of_database)
-
-    def _database_cpu(self) -> float:
-        return cpu_of(self._database) if self._database else 0.0
 
     def _write_script(self, calls: Sequence[Call]) -> None:
         lines = [
@@ -89,12 +98,10 @@ class Load:
             capture_output=True,
             text=True,
         )
-        counts = [
-            line for line in done.stdout.splitlines() if line.startswith("counts ")
-        ]
-        if not counts:
+        counts = re.search(r"^counts (.+)$", done.stdout, re.MULTILINE)
+        if counts is None:
             raise LoadError(done.stdout + done.stderr)
-        requests, microseconds, failed, refused = map(int, counts[0].split()[1:])
+        requests, microseconds, failed, refused = map(int, counts[1].split())
         if failed or refused or not requests:
             text = f"{failed} failed, {refused} without a response, of {requests}"
             raise LoadError(f"{running.contender.name}: {text}")
@@ -104,9 +111,7 @@ class Load:
         """Ask each call once, one after the other: no load."""
         began = time.monotonic()
         for call in calls:
-            status, _ = self.ask(running, call)
-            if status != 200:
-                raise LoadError(f"{running.contender.name}, {call}: {status}")
+            self.body(running, call)
         return len(calls), time.monotonic() - began
 
 

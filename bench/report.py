@@ -7,46 +7,38 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from types import MappingProxyType
 
 from bench.contenders import THREADS, WORKERS
-from bench.load import CONNECTIONS, Figure
+from bench.load import CONNECTIONS
 from bench.run import OURS, SCALED, Plan, Results
 from bench.scenarios import NAMES, SHAPES
 
-TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        "read": "Read by id",
-        "patient": "A patient's stays, 10 rows",
-        "page": "Page of 100 of a unit, with its total",
-        "next": "Next page of 100",
-        "blend": "Blend, warm",
-        "blend, cold": "Blend, each search once",
-        "names": "Patients by name",
-    }
-)
+TITLES: Mapping[str, str] = {
+    "read": "Read by id",
+    "patient": "A patient's stays, 10 rows",
+    "page": "Page of 100 of a unit, with its total",
+    "next": "Next page of 100",
+    "blend": "Blend, warm",
+    "blend, cold": "Blend, each search once",
+    "names": "Patients by name",
+}
 OTHERS = ("dutiful", "node ×2", "hapi", "before")
-LIMITS: Mapping[str, tuple[float, ...]] = MappingProxyType(
-    {
-        "read": (1.35, 0.9, 1.0),
-        "patient": (1.45, 1.0, 0.6),
-        "page": (1.25, 0.85, 0.17),
-        "next": (1.25,),
-        "blend": (1.3, 0.95, 0.6),
-    }
-)
+LIMITS: Mapping[str, tuple[float, ...]] = {
+    **{"read": (1.35, 0.9, 1.0), "patient": (1.45, 1.0, 0.6)},
+    **{"page": (1.25, 0.85, 0.17), "next": (1.25,), "blend": (1.3, 0.95, 0.6)},
+}
 """The largest ratio to each of the others."""
 
 REPORT = Path(__file__).with_name("report.md")
 _MEMORY_LIMIT = 58
 
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 Written by `make bench`. Every contender answers the same requests on the same PostgreSQL with
-{stays:,} stays, with the same token. Their answers were compared first (ids, totals, states, times,
-units) and validated against the STU3 schema. {rounds} rounds after a warm-up, in turn, {seconds} s
-each, {connections} connections; one failed request makes a run invalid. CPU is what the operating
+{{stays:,}} stays, with the same token. Their answers were compared first (ids, totals, states,
+times, units). {{rounds}} rounds after a warm-up, in turn, {{seconds}} s
+each, {CONNECTIONS} connections; one failed request makes a run invalid. CPU is what the operating
 system counts for all processes of a contender; that of the database is separate. All Flask
-contenders run on stock gunicorn (`gthread`) with {workers} processes of {threads} threads.
+contenders run on stock gunicorn (`gthread`) with {WORKERS} processes of {THREADS} threads.
 Ratios are medians of the ratios within a round. Absolute figures depend on the machine,
 ratios less so.
 [stages.md](stages.md) shows where the calls of a request go, [scale.md](scale.md) how searches
@@ -80,12 +72,7 @@ generator, Redis and the database run on the same cores.
 def write(place: Path, results: Results, plan: Plan, stays: int, machine: str) -> None:
     """Write the report."""
     introduction = _INTRODUCTION.format(
-        stays=stays,
-        rounds=plan.rounds,
-        seconds=plan.seconds,
-        connections=CONNECTIONS,
-        workers=WORKERS,
-        threads=THREADS,
+        stays=stays, rounds=plan.rounds, seconds=plan.seconds
     )
     parts = ["# How fast it is\n", introduction, machine]
     parts += ["## Our CPU of a request, divided by that of others\n", *_ratios(results)]
@@ -171,12 +158,10 @@ def _workers(results: Results) -> Iterator[str]:
     yield f"| workers | {' | '.join(heads)} |"
     yield f"|---:|{'---:|---:|' * len(heads)}"
     for count in results.workers["read"]:
-        cells = [_throughput(by[count]) for by in results.workers.values()]
-        yield f"| {count} | {' | '.join(cells)} |"
-
-
-def _throughput(figures: list[Figure]) -> str:
-    rate = median(each.per_second for each in figures)
-    database = sum(each.database_cpu for each in figures)
-    both = database + sum(each.cpu for each in figures)
-    return f"{rate:,.0f} | {database / both if both else 0:.0%}"
+        cells = [str(count)]
+        for figures in (by[count] for by in results.workers.values()):
+            database = sum(each.database_cpu for each in figures)
+            both = database + sum(each.cpu for each in figures)
+            cells.append(f"{median(each.per_second for each in figures):,.0f}")
+            cells.append(f"{database / both if both else 0:.0%}")
+        yield f"| {' | '.join(cells)} |"

@@ -6,24 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+import orjson
+
 from bench.before import Build
-from bench.checks import answer, check
-from bench.contenders import (
-    BASE_URL,
-    Around,
-    Running,
-    contenders,
-    service,
-    started,
-)
+from bench.checks import check
+from bench.contenders import BASE_URL, Around, Running, contenders, service, started
 from bench.load import Figure, Load
 from bench.scenarios import LINKED, Call, Scenario, scenarios
 
 FLOOR, OURS = "floor", "ours"
 PEERS = ("node ×2", "hapi")
-
-FEW = 10
-"""How many requests of a scenario stand for a load in no time."""
 
 SCALED = ("read", "patient", "page")
 """What is requested of more workers and fewer."""
@@ -107,7 +99,8 @@ class Bench:
         for item in pages.items[:50]:
             links = dict.fromkeys(LINKED, "")
             for name in linked:
-                bundle = answer(load, running[name], pages, item)
+                text = load.body(running[name], pages.call(name, item))
+                bundle = orjson.loads(text)
                 urls = {link["relation"]: link["url"] for link in bundle["link"]}
                 links[name] = urls["next"].replace(BASE_URL, "/fhir/v3", 1)
             items.append(list(links.values()))
@@ -139,7 +132,7 @@ class Bench:
         if case.is_cold:
             items = items[number :: self.plan.rounds]
         elif not self.plan.seconds:
-            items = items[:FEW]
+            items = items[:10]
         return [case.call(name, item) for item in items]
 
     def _workers(self, load: Load, cases: Sequence[Scenario]) -> Rounds:

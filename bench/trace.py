@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import FrameType
 from typing import Any
 
 from werkzeug.test import Client
@@ -31,23 +32,21 @@ OUTLINE_DEPTH = 5
 """How many calls from file to file, one within the other, the outline shows."""
 
 FRAMEWORK = "Flask, werkzeug, test client"
-STAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "middleware": ("app/middleware", "app/call"),
-        "metrics and spans": ("app/observability", "adapters/instrumentation"),
-        "token": ("app/auth", "app/jwks"),
-        "rate limit": ("app/rate_limit",),
-        "audit": ("app/audit",),
-        "search": ("app/search/", "app/offer", "adapters/parameters"),
-        "page store": ("app/paging", "app/crypto", "app/redis_client"),
-        "records to FHIR and JSON": ("app/fhir/",),
-        "breaker": ("adapters/resilience",),
-        "statements and driver": ("adapters/sql/",),
-        "rows to records": ("adapters/mapping/",),
-        "views and others": PACKAGES,
-        FRAMEWORK: ("",),
-    }
-)
+STAGES: Mapping[str, tuple[str, ...]] = {
+    "middleware": ("app/middleware", "app/call"),
+    "metrics and spans": ("app/observability", "adapters/instrumentation"),
+    "token": ("app/auth", "app/jwks"),
+    "rate limit": ("app/rate_limit",),
+    "audit": ("app/audit",),
+    "search": ("app/search/", "app/offer", "adapters/parameters"),
+    "page store": ("app/paging", "app/crypto", "app/redis_client"),
+    "records to FHIR and JSON": ("app/fhir/",),
+    "breaker": ("adapters/resilience",),
+    "statements and driver": ("adapters/sql/",),
+    "rows to records": ("adapters/mapping/",),
+    "views and others": PACKAGES,
+    FRAMEWORK: ("",),
+}
 """What the calls of a file count for: the first stage that has what it begins with."""
 
 STAYS, PAGE = {"patient": "Patient/4"}, {"_count": "100"}
@@ -66,19 +65,11 @@ class Trace:
         """The files that the request enters."""
         return {place.partition(":")[0] for _, place, _ in self.jumps}
 
-    @property
-    def lines(self) -> int:
-        """How many lines these files have."""
-        return sum((ROOT / file).read_text("utf-8").count("\n") for file in self.files)
-
     def outline(self) -> Iterator[str]:
-        """Yield the upper levels of the calls, each one once in a row."""
-        last = ""
+        """Yield the upper levels of the calls."""
         for depth, place, function in self.jumps:
-            line = f"{'  ' * depth}{place:<38} {function}"
-            if depth < OUTLINE_DEPTH and line != last:
-                yield line
-                last = line
+            if depth < OUTLINE_DEPTH:
+                yield f"{'  ' * depth}{place:<38} {function}"
 
 
 @contextmanager
@@ -152,12 +143,13 @@ def sent(
 def report(requests: Sequence[Trace]) -> Iterator[str]:
     """Yield the lines that are printed."""
     yield "The first search: which file calls which"
-    yield from requests[0].outline()
+    yield from (line for line, _ in groupby(requests[0].outline()))
     yield f"\n| | {' | '.join(trace.title for trace in requests)} |"
     yield f"|---|{'---:|' * len(requests)}"
     yield _row("files", [len(trace.files) for trace in requests])
     yield _row("jumps", [len(trace.jumps) for trace in requests])
-    yield _row("lines of these files", [trace.lines for trace in requests])
+    texts = [[(ROOT / file).read_text("utf-8") for file in t.files] for t in requests]
+    yield _row("lines of these files", ["".join(own).count("\n") for own in texts])
     for stage in STAGES:
         yield _row(f"calls: {stage}", [trace.calls[stage] for trace in requests])
     yield _row("**calls**", [trace.calls.total() for trace in requests])
@@ -175,9 +167,8 @@ def main() -> None:
         own_servers() as servers,
         running(servers, Path(directory)) as deployments,
     ):
-        application = deployments.application("sqlite")
-        for line in report(list(traces(Client(application)))):
-            print(line)
+        client = Client(deployments.application("sqlite"))
+        print("\n".join(report([*traces(client)])))
 
 
 if __name__ == "__main__":
