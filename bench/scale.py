@@ -106,10 +106,8 @@ def fill(url: str, stays: int) -> None:
 class StatementLog:
     """What the server logs of statements."""
 
-    _EXECUTED = re.compile(
-        r"duration: \S+ ms  (?:execute [^:]*|statement): (.*)", re.DOTALL
-    )
-    _OF_TABLES = re.compile(r"SELECT\b.*\b(?:sejour|patient)\b", re.DOTALL)
+    _EXECUTED = re.compile(r"(?s)duration: \S+ ms  (?:execute .*?|statement): (.*)")
+    _OF_TABLES = re.compile(r"(?s)SELECT\b.*\b(?:sejour|patient)\b")
     _VALUE = re.compile(r"(\$\d+) = ('(?:[^']|'')*'|NULL)")
 
     def __init__(self, data: Path) -> None:
@@ -150,7 +148,8 @@ class Scale:
                 uncounted = self._cells(f"{form}&_total=none")
             yield f"| {name} | {self._cells(form)} | {uncounted} |"
         pages = self._walked()
-        second, last = self._took(pages[1], pages[-1])
+        turns = [[self._took(pages[at]) for at in (1, -1)] for _ in range(TIMES)]
+        second, last = map(median, zip(*turns, strict=True))
         yield f"\nBy the links `next`, page 2 of 100: {second:.1f} ms,"
         yield f"page {len(pages):,}: {last:.1f} ms.\n"
 
@@ -161,8 +160,8 @@ class Scale:
         status, _ = self._load.ask(self._running, call)
         took = [self._explained(query) for query in self._log.new()]
         failed = "" if status == 200 else f" ({status})"
-        (took_here,) = self._took(call)
-        return f"{took_here:.1f}{failed} | {sum(took):.1f} ({len(took)} statements)"
+        service = median(self._took(call) for _ in range(TIMES))
+        return f"{service:.1f}{failed} | {sum(took):.1f} ({len(took)} statements)"
 
     def _explained(self, query: str) -> float:
         """Return the median milliseconds that planning and execution take."""
@@ -173,15 +172,11 @@ class Scale:
                 times.append(plan["Planning Time"] + plan["Execution Time"])
         return median(times)
 
-    def _took(self, *calls: Call) -> list[float]:
-        """Return the median milliseconds of requests, sent in turn."""
-        times: list[list[float]] = [[] for _ in calls]
-        for _ in range(TIMES):
-            for call, of_call in zip(calls, times, strict=True):
-                began = time.perf_counter()
-                self._load.ask(self._running, call)
-                of_call.append((time.perf_counter() - began) * 1000)
-        return [median(of_call) for of_call in times]
+    def _took(self, call: Call) -> float:
+        """Return the milliseconds of a request."""
+        began = time.perf_counter()
+        self._load.ask(self._running, call)
+        return (time.perf_counter() - began) * 1000
 
     def _walked(self) -> list[Call]:
         """Return the pages from the first to a deep one."""

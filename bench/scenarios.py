@@ -60,7 +60,6 @@ SHAPES: Mapping[str, str] = {
 }
 """The searches of the blend, each about a stay that was drawn; all contenders know them."""
 
-TEN_STAYS = 9_000
 SIZES = {"read": 800, "page": 86_000, "next": 86_000}
 """The bytes of a body of ours, which the floor sends; others are those of ten stays."""
 
@@ -96,7 +95,7 @@ class Scenario:
     def call(self, contender: str, item: Sequence[str]) -> Call:
         """Return the request about one item, as a contender takes it."""
         if contender == "floor":
-            return Call(f"/{SIZES.get(self.name, TEN_STAYS)}")
+            return Call(f"/{SIZES.get(self.name, 9_000)}")
         if self.name == "next":
             return Call(item[LINKED.index(contender)])
         root, prefix = _WORDS.get(contender, ("/fhir/v3", ""))

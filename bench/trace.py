@@ -31,13 +31,11 @@ PACKAGES = ("app/", "adapters/")
 OUTLINE_DEPTH = 5
 """How many calls from file to file, one within the other, the outline shows."""
 
-FRAMEWORK = "Flask, werkzeug, test client"
 STAGES: Mapping[str, tuple[str, ...]] = {
     "middleware": ("app/middleware", "app/call"),
     "metrics and spans": ("app/observability", "adapters/instrumentation"),
     "token": ("app/auth", "app/jwks"),
     "rate limit": ("app/rate_limit",),
-    "audit": ("app/audit",),
     "search": ("app/search/", "app/offer", "adapters/parameters"),
     "page store": ("app/paging", "app/crypto", "app/redis_client"),
     "records to FHIR and JSON": ("app/fhir/",),
@@ -45,7 +43,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "statements and driver": ("adapters/sql/",),
     "rows to records": ("adapters/mapping/",),
     "views and others": PACKAGES,
-    FRAMEWORK: ("",),
+    "Flask, werkzeug, test client": ("",),
 }
 """What the calls of a file count for: the first stage that has what it begins with."""
 
