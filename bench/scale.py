@@ -77,9 +77,9 @@ _FILLED = (
 _INTRODUCTION = f"""\
 Written by `make bench-scale`. Milliseconds, medians of {TIMES}. One client calls one worker through
 HTTP. The database's figures are planning and execution, by EXPLAIN ANALYZE, of all statements that
-the service sends for the first such search. The units have about 4,000 stays, the patients five;
-of each ten patients four are one chain of merges, and the stays keep their old numbers
-(`merges: follow`).
+the service sends for the first such search, and in brackets their number. The units have about
+4,000 stays, the patients five; of each ten patients four are one chain of merges, and the stays
+keep their old numbers (`merges: follow`).
 """
 
 
@@ -140,7 +140,7 @@ class Scale:
         """Yield the lines of the tables."""
         # A worker reads first what its database is.
         self._cells("_id=1")
-        yield "| search | service, ms | database, ms | service, `_total=none` | database |"
+        yield "| search | service | database | service, `_total=none` | database |"
         yield "|---|---:|---:|---:|---:|"
         for name, form in SEARCHES.items():
             uncounted = "– | –"
@@ -161,7 +161,7 @@ class Scale:
         took = [self._explained(query) for query in self._log.new()]
         failed = "" if status == 200 else f" ({status})"
         service = median(self._took(call) for _ in range(TIMES))
-        return f"{service:.1f}{failed} | {sum(took):.1f} ({len(took)} statements)"
+        return f"{service:.1f}{failed} | {sum(took):.1f} ({len(took)})"
 
     def _explained(self, query: str) -> float:
         """Return the median milliseconds that planning and execution take."""
