@@ -85,15 +85,23 @@ mutate: .venv/test.stamp ## Break the code of decisions and adapters in turn: a 
 	@$(BIN)/python -m tests.mutate $(ARGS)
 
 .PHONY: bench
-bench: .venv/test.stamp peers ## Compare with others, write bench/report.md (ARGS="--stays 100000 --rounds 3")
+bench: .venv/test.stamp peers ## Compare with others, write bench/report.md (ARGS="--stays 100000 --rounds 3 --before REV")
 	@$(BIN)/python -m bench $(ARGS)
 
+.PHONY: bench-scale
+bench-scale: .venv/test.stamp ## Fill hospitals of 1 and 10 million stays, write bench/scale.md (ARGS="--millions 1 10 50")
+	@$(BIN)/python -m bench.scale $(ARGS)
+
 .PHONY: peers
-peers: ## Build those whom the bench compares with, where npm and Maven are
-	@! command -v npm >/dev/null || [ -d bench/peers/node/node_modules ] || \
-		npm ci --prefix bench/peers/node --no-audit --no-fund
-	@! command -v mvn >/dev/null || [ -d bench/peers/hapi/target ] || \
-		mvn --quiet --batch-mode --file bench/peers/hapi/pom.xml package
+peers: bench/peers/node/node_modules bench/peers/hapi/target ## Build those whom the bench compares with: npm and Maven
+
+bench/peers/node/node_modules: bench/peers/node/package-lock.json
+	@npm ci --prefix bench/peers/node --no-audit --no-fund
+	@touch $@
+
+bench/peers/hapi/target: bench/peers/hapi/pom.xml $(wildcard bench/peers/hapi/src/main/java/bench/*.java)
+	@mvn --quiet --batch-mode --file bench/peers/hapi/pom.xml package
+	@touch $@
 
 .PHONY: format
 format: .venv/test.stamp ## Write the code in the one style

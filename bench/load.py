@@ -1,19 +1,20 @@
-"""Load on one contender: wrk where it is installed, what its processes used of the CPU."""
+"""Load on one contender by wrk, and what its processes used of the CPU for it."""
 
-import http.client
 import json
-import shutil
+import re
 import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from bench.contenders import Running, cpu_of, tree
+from urllib3 import PoolManager
+
+from bench.contenders import CLIENT, Around, Running, cpu_of
 from bench.scenarios import Call
+from tests.replay.tokens import token
 
 CONNECTIONS = 8
-FORM = "application/x-www-form-urlencoded"
+WRK = ("wrk", "-t1", f"-c{CONNECTIONS}", "--timeout", "30s")
 
 
 class LoadError(Exception):
@@ -24,109 +25,92 @@ class LoadError(Exception):
 class Figure:
     """What a load cost: CPU in microseconds a request, of the contender and the database."""
 
-    requests: int
     per_second: float
     cpu: float
     database_cpu: float
 
 
 class Load:
-    """Asks contenders; `database` is the process of the database's server, where known."""
+    """Sends requests to contenders."""
 
-    def __init__(self, token: str, scratch: Path, database: int | None) -> None:
+    def __init__(self, around: Around) -> None:
         self._headers = {
-            "Authorization": f"Bearer {token}",
+            "Authorization": f"Bearer {token(CLIENT)}",
             "Accept": "application/fhir+json",
+            "Content-Type": "application/x-www-form-urlencoded",
         }
-        self._scratch = scratch
-        self._database = database
+        self._http = PoolManager(retries=False, timeout=60)
+        self._script_file = around.scratch / "load.lua"
+        self._database = around.database.pid
 
     def ask(self, running: Running, call: Call) -> tuple[int, bytes]:
         """Return status and body of one answer."""
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", running.contender.port, timeout=60
+        response = self._http.request(
+            "POST" if call.form else "GET",
+            f"http://127.0.0.1:{running.contender.port}{call.path}",
+            body=call.body or None,
+            headers=self._headers,
         )
-        try:
-            if call.form:
-                form = {**self._headers, "Content-Type": FORM}
-                connection.request("POST", call.path, call.body, form)
-            else:
-                connection.request("GET", call.path, headers=self._headers)
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
+        return response.status, response.data
+
+    def body(self, running: Running, call: Call) -> bytes:
+        """Return the body of one answer. Raises LoadError for an error."""
+        status, body = self.ask(running, call)
+        if status != 200:
+            raise LoadError(f"{running.contender.name}, {call}: {body[:500]!r}")
+        return body
 
     def run(self, running: Running, calls: Sequence[Call], seconds: int) -> Figure:
         """Ask as fast as there are answers, and return what it cost. Raises LoadError.
 
         In no time, each call is asked once.
         """
-        used, database = running.cpu(), self._database_cpu()
+        used, database = cpu_of(running.process.pid), cpu_of(self._database)
         if seconds:
-            requests, took = self._wrk(running, self._script(calls), seconds)
+            self._write_script(calls)
+            requests, took = self._wrk(running, seconds)
         else:
             requests, took = self._loop(running, calls)
-        used, database = running.cpu() - used, self._database_cpu() - database
-        return Figure(
-            requests,
-            requests / took,
-            used / requests * 1e6,
-            # A backend that ended meanwhile takes its share along.
-            max(0.0, database) / requests * 1e6,
+        used, database = (
+            cpu_of(running.process.pid) - used,
+            cpu_of(self._database) - database,
         )
+        # A backend that ended meanwhile takes its share along.
+        of_database = max(0.0, database) / requests * 1e6
+        return Figure(requests / took, used / requests * 1e6, of_database)
 
-    def _database_cpu(self) -> float:
-        return cpu_of(tree(self._database)) if self._database else 0.0
-
-    def _script(self, calls: Sequence[Call]) -> Path:
-        told = {**self._headers, "Content-Type": FORM}
+    def _write_script(self, calls: Sequence[Call]) -> None:
         lines = [
-            f"wrk.headers[{json.dumps(n)}] = {json.dumps(t)}" for n, t in told.items()
+            f"wrk.headers[{json.dumps(name)}] = {json.dumps(text)}"
+            for name, text in self._headers.items()
         ]
         lines.append("local calls = {")
         for call in calls:
-            method = "POST" if call.form else "GET"
-            parts = ", ".join(
-                json.dumps(text) for text in (method, call.path, call.body)
-            )
-            lines.append(f"{{{parts}}},")
-        lines.append(_DRIVER)
-        script = self._scratch / "load.lua"
-        script.write_text("\n".join(lines))
-        return script
+            parts = "POST" if call.form else "GET", call.path, call.body
+            lines.append(f"{{{', '.join(map(json.dumps, parts))}}},")
+        self._script_file.write_text("\n".join([*lines, _DRIVER]))
 
-    def _wrk(self, running: Running, script: Path, seconds: int) -> tuple[int, float]:
+    def _wrk(self, running: Running, seconds: int) -> tuple[int, float]:
         address = f"http://127.0.0.1:{running.contender.port}"
-        command = [
-            "wrk",
-            "-t1",
-            f"-c{CONNECTIONS}",
-            f"-d{seconds}s",
-            "--timeout",
-            "30s",
-        ]
         done = subprocess.run(
-            [*command, "-s", str(script), address], capture_output=True, text=True
+            [*WRK, f"-d{seconds}s", "-s", str(self._script_file), address],
+            capture_output=True,
+            text=True,
         )
-        told = [line for line in done.stdout.splitlines() if line.startswith("told ")]
-        if not told:
+        counts = re.search(r"^counts (.+)$", done.stdout, re.MULTILINE)
+        if counts is None:
             raise LoadError(done.stdout + done.stderr)
-        requests, microseconds, failed, refused = map(int, told[0].split()[1:])
+        requests, microseconds, failed, refused = map(int, counts[1].split())
         if failed or refused or not requests:
-            name = running.contender.name
-            raise LoadError(
-                f"{name}: {failed} failed, {refused} unanswered, of {requests}"
-            )
+            text = f"{failed} failed, {refused} without a response, of {requests}"
+            raise LoadError(f"{running.contender.name}: {text}")
         return requests, microseconds / 1e6
 
     def _loop(self, running: Running, calls: Sequence[Call]) -> tuple[int, float]:
         """Ask each call once, one after the other: no load."""
         began = time.monotonic()
         for call in calls:
-            status, _ = self.ask(running, call)
-            if status != 200:
-                raise LoadError(f"{running.contender.name}: {status}")
+            self.body(running, call)
         return len(calls), time.monotonic() - began
 
 
@@ -139,16 +123,7 @@ request = function()
 end
 done = function(summary, latency, requests)
   local errors = summary.errors
-  io.write(string.format("told %d %d %d %d\\n", summary.requests, summary.duration,
+  io.write(string.format("counts %d %d %d %d\\n", summary.requests, summary.duration,
     errors.status, errors.connect + errors.read + errors.write + errors.timeout))
 end
 """
-
-
-def generator() -> str:
-    """Return the load generator's name and version, nothing where there is none."""
-    found = shutil.which("wrk")
-    if found is None:
-        return ""
-    told = subprocess.run([found, "-v"], capture_output=True, text=True)
-    return (told.stdout + told.stderr).split(" [")[0].strip()

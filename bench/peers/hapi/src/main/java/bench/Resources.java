@@ -24,7 +24,7 @@ final class Resources {
       "http://www.interopsante.org/fhir/valueset/fr-encounter-identifier-type";
   private static final int NEVER = 2999;
 
-  private static final Map<String, EncounterStatus> STATUS =
+  static final Map<String, EncounterStatus> STATUS =
       Map.of(
           "P", EncounterStatus.PLANNED,
           "PA", EncounterStatus.PLANNED,
@@ -34,7 +34,7 @@ final class Resources {
           "S", EncounterStatus.FINISHED,
           "T", EncounterStatus.FINISHED,
           "F", EncounterStatus.FINISHED);
-  private static final Map<String, String> CLASS =
+  static final Map<String, String> CLASS =
       Map.ofEntries(
           Map.entry("URG", "EMER"), Map.entry("HC", "IMP"), Map.entry("HP", "IMP"),
           Map.entry("HS", "IMP"), Map.entry("PRE", "PRENC"), Map.entry("PAD", "PRENC"),
@@ -44,7 +44,7 @@ final class Resources {
       Map.of(
           "EMER", "emergency", "IMP", "inpatient encounter", "PRENC", "pre-admission",
           "AMB", "ambulatory", "REC", "recurring", "UNK", "unknown");
-  private static final Map<Integer, String> SYSTEM =
+  static final Map<Integer, String> SYSTEM =
       Map.of(2, "urn:oid:1.2.250.1.999.1.2", 3, "urn:oid:1.2.250.1.999.1.3");
 
   private Resources() {}
