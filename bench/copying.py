@@ -1,6 +1,6 @@
-"""A full copy by the Python walker: stays a second, memory, share of a client's limit.
+"""A full copy by `encounters-client`: stays a second, memory, share of a client's limit.
 
-Run as `python -m bench.copying` next to a service, with the settings of clients/README.md in the
+Run as `python -m bench.copying` next to a service, with the settings of the client in the
 environment. For the figures of docs/clients.md that service is the demo:
 
     encounters demo --stays 1000000
@@ -8,6 +8,7 @@ environment. For the figures of docs/clients.md that service is the demo:
 
 import argparse
 import math
+import os
 import re
 import resource
 import subprocess
@@ -17,17 +18,17 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-WALKER = Path(__file__).parents[1] / "clients" / "python" / "walk.py"
+PACKAGE = Path(__file__).parents[1] / "clients" / "python"
 PAGE_SIZE = 100
 LIMIT = 60_000
 """Requests of a client in a minute, unless an operator sets another number."""
 
 _KIB_PER_MB = 1024
-_NUMBERS = re.compile(r"(\d+) rows, (\d+) ids, (\d+) invalid, total (\d+)")
+_NUMBERS = re.compile(r"(\d+) rows, (\d+) invalid, total (\d+)")
 
 
 class Copied(NamedTuple):
-    """A walk that has ended: its rows, how long it took, and the most memory it held."""
+    """A copy that has ended: its rows, how long it took, and the most memory it held."""
 
     rows: int
     invalid: int
@@ -49,10 +50,11 @@ class Copied(NamedTuple):
 
 def copy(file: Path) -> Copied:
     """Copy all stays into a file. Raises CalledProcessError if the copy is not complete."""
-    command = [sys.executable, str(WALKER), str(file), "Encounter"]
+    command = [sys.executable, "-m", "encounters_client", "copy", "--to", str(file)]
     began = time.monotonic()
     done = subprocess.run(
-        [*command, f"_count={PAGE_SIZE}"],
+        command,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
         stderr=subprocess.PIPE,
         text=True,
         check=False,
@@ -63,7 +65,7 @@ def copy(file: Path) -> Copied:
     if done.returncode or numbers is None:
         raise subprocess.CalledProcessError(done.returncode, command, stderr=last)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / _KIB_PER_MB
-    return Copied(int(numbers[1]), int(numbers[3]), seconds, memory)
+    return Copied(int(numbers[1]), int(numbers[2]), seconds, memory)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The measurement of a full copy counts what the walker copied."""
+"""The measurement of a full copy counts what was copied."""
 
 from pathlib import Path
 from subprocess import CalledProcessError

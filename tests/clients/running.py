@@ -18,41 +18,13 @@ import pytest
 from tests.live import ROOT
 
 CLIENTS = ROOT / "clients"
-PYTHON = (sys.executable, str(CLIENTS / "python" / "walk.py"))
-SYNC = (sys.executable, str(CLIENTS / "python" / "sync.py"))
-SHELL = ("sh", str(CLIENTS / "shell" / "walk.sh"))
-NEEDED: Mapping[str, Sequence[str]] = {
-    "python": (),
-    "typescript": ("node", "npm"),
-    "shell": ("curl", "jq"),
-}
+COMMAND = (sys.executable, "-m", "encounters_client")
 SETTINGS = (
     *("BASE", "TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET", "AUDIENCE", "SCOPE"),
     "TIMEOUT_SECONDS",
 )
 
 Done = subprocess.CompletedProcess[str]
-
-
-def walker(language: str, directory: Path) -> Sequence[str]:
-    """Return the command of a walker, built in a directory if its language needs that.
-
-    Skips the test if a program of the language is missing.
-    """
-    for program in NEEDED[language]:
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    if language == "typescript":
-        return _built(directory / "typescript")
-    return PYTHON if language == "python" else SHELL
-
-
-def _built(directory: Path) -> Sequence[str]:
-    ignored = shutil.ignore_patterns("node_modules", "build")
-    shutil.copytree(CLIENTS / "typescript", directory, ignore=ignored)
-    install_npm(directory)
-    output(["npm", "run", "build"], directory)
-    return ("node", str(directory / "build" / "walk.js"))
 
 
 def output(command: Sequence[str | Path], directory: Path, **environ: str) -> str:
@@ -98,7 +70,7 @@ def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> 
     rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
     return subprocess.run(
         [*command, *arguments],
-        env={**rest, **environ},
+        env={**rest, "PYTHONPATH": str(CLIENTS / "python"), **environ},
         capture_output=True,
         text=True,
         timeout=120,
@@ -106,13 +78,8 @@ def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> 
     )
 
 
-def ids(file: Path) -> list[str]:
-    """Return the ids of a file of JSON lines."""
-    return [json.loads(line)["id"] for line in file.read_text("utf-8").splitlines()]
-
-
 def copied(file: Path, state: str = "current") -> Mapping[tuple[str, str], Any]:
-    """Return what a copy of the sync client holds in a state, by type and id."""
+    """Return what a copy of `sync` holds in a state, by type and id."""
     with closing(sqlite3.connect(file)) as db:
         query = "SELECT type, id, body FROM resource WHERE state = ?"
         rows = db.execute(query, (state,)).fetchall()

@@ -1,10 +1,10 @@
-"""The sync client and a hospital that never stands still: in the end both are the same.
+"""`sync` and a hospital that never stands still: in the end both are the same.
 
 The service is the real one, over SQLite.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from encounters_client import Encounters, EncountersError, Retry, SqliteStore
+from encounters_client.sync import OVERLAP_SECONDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sync import OVERLAP_SECONDS, TYPES, Copy, Sync
-from walk import Service, WalkError
 
 from tests.clients.fault_server import Answer, Expiry, Fault, Gone
 from tests.clients.hospital import Hospital, State
@@ -117,12 +117,14 @@ def synchronize(served: SqlService, file: Path, run: Run) -> None:
 
     served.requests.clear()
     served.faults, served.after = run.faults, change
-    ends_early = suppress(WalkError) if run.faults else nullcontext()
-    with closing(Copy(str(file))) as copy, ends_early:
-        service = Service(served.environ())
-        sync = Sync(service, copy, is_full=run.is_full, page_size=PAGE_SIZE)
-        for kind in TYPES:
-            sync.run(kind)
+    ends_early = suppress(EncountersError) if run.faults else nullcontext()
+    retry = Retry(first_wait_seconds=0)
+    with (
+        SqliteStore(file) as store,
+        Encounters.from_environment(served.environ(), retry=retry) as hospital,
+        ends_early,
+    ):
+        hospital.sync(store, full=run.is_full, page_size=PAGE_SIZE)
 
 
 def assert_identical(served: SqlService, file: Path) -> None:

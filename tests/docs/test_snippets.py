@@ -1,28 +1,20 @@
-"""The programs of docs/clients.md and the reference clients, run against the demo."""
+"""The programs of docs/clients.md, and the packages for clients, run against the demo."""
 
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from encounters_client import Encounters
 
 from tests.clients.cases import COMPLETE
-from tests.clients.running import NEEDED, SYNC, ids, run, walker
+from tests.clients.running import COMMAND, run
 from tests.docs.pages import CLIENTS, blocks
 from tests.docs.running import Demo
-
-
-@pytest.fixture(scope="module", params=NEEDED)
-def command(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Sequence[str]:
-    """Return the command of each walker."""
-    return walker(request.param, tmp_path_factory.mktemp("walker"))
 
 
 @pytest.mark.parametrize(
@@ -57,24 +49,22 @@ def test_programs(
     assert {line.split()[1] for line in printed[1:-1]} <= {"finished", "planned"}
 
 
-def test_walkers_copy_the_demo(
-    command: Sequence[str], demo: Demo, tmp_path: Path
-) -> None:
+def test_copy_copies_the_demo(demo: Demo, tmp_path: Path) -> None:
     out = tmp_path / "stays.ndjson"
-    search = ("Encounter", "date=ge2024-01-01", "_count=50")
-    done = run(command, demo.client(), str(out), *search)
+    arguments = ("copy", "--to", str(out), "date=ge2024-01-01", "_count=50")
+    done = run(COMMAND, demo.client(), *arguments)
     assert done.returncode == COMPLETE, done.stderr
     *warnings, numbers = done.stderr.splitlines()
-    rows, different, invalid, total = (
+    rows, invalid, total = (
         int(word.strip(",")) for word in numbers.split() if word.strip(",").isdigit()
     )
-    assert rows == different == len(ids(out)) == total - invalid > 100
+    assert rows == len(out.read_text("utf-8").splitlines()) == total - invalid > 100
     assert len(warnings) == invalid > 0
 
 
 def test_sync_copies_the_demo(demo: Demo, tmp_path: Path) -> None:
     copy = tmp_path / "copy.sqlite"
-    done = run(SYNC, demo.client(), str(copy))
+    done = run(COMMAND, demo.client(), "sync", str(copy))
     assert done.returncode == COMPLETE, done.stderr
     with closing(sqlite3.connect(copy)) as db:
         query = "SELECT type, COUNT(*) FROM resource WHERE body IS NOT NULL GROUP BY 1"
@@ -82,3 +72,20 @@ def test_sync_copies_the_demo(demo: Demo, tmp_path: Path) -> None:
     assert rows["Encounter"] > 1500
     assert rows["Patient"] > 100
     assert rows["Organization"] == 4
+
+
+def test_the_package_for_python_reads_the_demo(demo: Demo) -> None:
+    with Encounters.from_environment(demo.client()) as hospital:
+        search = hospital.search(patient="Patient/158", _count=4)
+        stays = list(search)
+        assert search.total == len(stays) == 10
+        assert {stay.patient_id for stay in stays} == {"158"}
+        assert all(stay.start and stay.functional_unit for stay in stays[:-1])
+        patient = hospital.patient(identifier="urn:oid:1.2.250.1.999.2.2|00000158")
+        assert patient.id == "158"
+        assert patient.family
+        assert patient.birth_date
+        assert {stay.id for stay in hospital.stays_of(patient)} == {
+            stay.id for stay in stays
+        }
+        assert hospital.organization("2").name
