@@ -52,6 +52,7 @@ SYSTEM = (
     "test_release.py",
     "clients/test_command.py::test_a_terminal_shows_progress_and_problems",
     "clients/test_command.py::test_ctrl_c_leaves_what_the_next_run_continues",
+    "clients/test_typescript_client.py",
     "docs/test_guide.py",
     "docs/test_security_pages.py::test_the_commands_find_who_saw_whom",
     "docs/test_snippets.py",

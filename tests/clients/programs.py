@@ -1,6 +1,44 @@
-"""Programs for `test_generated` and `test_libraries`.
+"""Programs for `test_generated`, `test_libraries` and `test_typescript_client`.
 
 The generated clients print all pages of a search as JSON: they follow `next` by `readPage`.
+The driver runs searches, or reads the stays of patients, all at once, and prints the results.
+"""
+
+TYPESCRIPT_DRIVER = """
+import { readFileSync } from "node:fs";
+import { Encounters, EncountersError } from "@encounters/client";
+import type { Encounter, Options, Parameters } from "@encounters/client";
+
+interface Wanted {
+  options: Options;
+  parameters?: Parameters;
+  patient?: string | { identifier: string };
+}
+
+async function result({ options, parameters = {}, patient }: Wanted) {
+  const retries: string[] = [];
+  const hospital = new Encounters({ ...options, onRetry: (line) => retries.push(line) });
+  const ids: string[] = [];
+  try {
+    const search = patient === undefined
+      ? hospital.search(parameters)
+      : hospital.staysOf(await hospital.patient(patient));
+    for await (const stay of search) {
+      const typed: Encounter = stay;
+      const status: "planned" | "in-progress" | "finished" = typed.status;
+      if (status) ids.push(typed.id);
+    }
+    const { total = null, invalidRows } = search;
+    const isComplete = search.isComplete(new Set(ids).size);
+    return { ids, error: null, total, invalidRows, isComplete, retries };
+  } catch (error) {
+    if (!(error instanceof EncountersError)) throw error;
+    return { ids, error: error.name, message: `${error.stack} ${error.message}`, retries };
+  }
+}
+
+const wanted: Wanted[] = JSON.parse(readFileSync("searches.json", "utf-8"));
+console.log(JSON.stringify(await Promise.all(wanted.map(result))));
 """
 
 PYTHON_GENERATED = """
