@@ -81,7 +81,7 @@ trace: .venv/test.stamp ## Show the path of a request through the code, and coun
 	@$(BIN)/python -m bench.trace
 
 .PHONY: mutate
-mutate: .venv/test.stamp ## Break the code of each decision in turn: a test has to fail each time
+mutate: .venv/test.stamp ## Break the code of decisions and adapters in turn: a test has to fail each time
 	@$(BIN)/python -m tests.mutate $(ARGS)
 
 .PHONY: bench

@@ -167,8 +167,9 @@ class SearchQuery:
 
     A criterion without values matches nothing. A page starts at the first row, or where
     one of these names: `after` a position, `before` one (the last rows ahead of it), or
-    `from_end` (the last rows of all). `placed` requests the position of every row. `shared`
-    is what the sources of one search learn for each other, None outside of one.
+    `from_end` (the last rows of all). `placed` requests the position of every row, and of
+    its sort key the instant; only sources with `keyset` get it. `shared` is what the
+    sources of one search learn for each other, None outside of one.
     """
 
     resource_type: ResourceType
@@ -301,9 +302,8 @@ class Page:
 
     `more` is whether rows follow the last one; in a backwards query, whether rows precede
     the first. `first` and `last` are the positions of the outer rows, None on an empty
-    page; with rows, `last` is None where the source cannot continue this search, `first`
-    where it cannot go back. `positions` are those of all rows, if the query has `placed`.
-    `total` is the number of all matches, if
+    page; with rows, `last` is None where the source has no further pages. `positions` are
+    those of all rows, if the query has `placed`. `total` is the number of all matches, if
     the source returns it with the page.
     """
 
@@ -434,7 +434,6 @@ class ResourceCapabilities:
     everything that the record shows (decision 19). `paging` means that results have next
     pages, `backwards` that they have previous ones. `order` describes, in words, the fixed
     order of a source that has no `sorts`. Without `listed` resources are only read by id.
-    `unpaged` are the beginnings of ids whose searches have a first page only.
     """
 
     parameters: Mapping[str, ParameterCapability] = field(default_factory=dict)
@@ -445,7 +444,6 @@ class ResourceCapabilities:
     backwards: bool = True
     order: str = ""
     listed: bool = True
-    unpaged: tuple[str, ...] = ()
 
 
 Capabilities: TypeAlias = Mapping[ResourceType, ResourceCapabilities]

@@ -87,10 +87,6 @@ class Part:
         """Whether no row of this part has the sort key of a search."""
         return query.sort.key is not SortKey.ID and query.sort.key in self.lacks
 
-    def pages_alone(self, query: SearchQuery) -> bool:
-        """Whether a search of this part alone follows the source's own pages."""
-        return not (self.capabilities.keyset or self.lacks_key(query))
-
     def named(self, call: Callable[[], Answer]) -> Answer:
         """Return what a call returns; a failure names the source."""
         try:
@@ -120,7 +116,8 @@ class Part:
 class FederatedAdapter:
     """Parts that are searched and read as one hospital system.
 
-    The order of `parts` is part of the order of results, and of `fingerprint`.
+    The order of `parts` is part of the order of results, and of `fingerprint`. Several
+    parts of one resource type must have `keyset`; a part alone may page as it likes.
     """
 
     def __init__(self, parts: Iterable[Part], fingerprint: str) -> None:
@@ -150,11 +147,9 @@ class FederatedAdapter:
         concerned = [part for part in parts if part.can_match(query)]
         if not concerned:
             return Page(())
-        if len(parts) == 1 or (len(concerned) == 1 and concerned[0].pages_alone(query)):
-            (part,) = concerned
-            page = part.named(partial(part.adapter.search, query))
-            # Other searches may have previous pages.
-            return page if part.capabilities.backwards else replace(page, first=None)
+        if len(parts) == 1:
+            (part,) = parts
+            return part.named(partial(part.adapter.search, query))
         query = replace(query, shared={})
         queries = list(self._queries(query))
         pages = self._gather(
@@ -165,17 +160,18 @@ class FederatedAdapter:
             _placed(page, index, keyless=part.lacks_key(query))
             for (index, part, _), page in zip(queries, pages, strict=True)
         ]
-        page = _merged(rows, any(page.more for page in pages), query)
-        if query.after is None and not query.backwards and page.more:
-            page = replace(page, total=self._total(concerned, pages, query))
-        if all(part.capabilities.keyset for part in concerned):
-            return page
-        return replace(page, last=None)
+        return _merged(rows, any(page.more for page in pages), query)
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match in all sources."""
+        query = replace(query, shared={})
         parts = self._by_kind[query.resource_type]
-        return self._count((part for part in parts if part.can_match(query)), query)
+        counts = self._gather(
+            (part, partial(part.adapter.count, query))
+            for part in parts
+            if part.can_match(query)
+        )
+        return sum(counts)
 
     def read(self, resource_type: ResourceType, id: str) -> Record:
         """Return one resource, from the one source that can have it."""
@@ -206,32 +202,6 @@ class FederatedAdapter:
         self._threads.shutdown(wait=False, cancel_futures=True)
         for part in self._parts:
             part.adapter.close()
-
-    def _count(self, parts: Iterable[Part], query: SearchQuery) -> int:
-        query = replace(query, shared={})
-        by_id = replace(query, sort=Sort(SortKey.ID, query.sort.descending))
-        counts = self._gather(
-            (
-                part,
-                partial(part.adapter.count, by_id if part.lacks_key(query) else query),
-            )
-            for part in parts
-        )
-        return sum(counts)
-
-    def _total(
-        self, parts: Sequence[Part], pages: Sequence[Page], query: SearchQuery
-    ) -> int | None:
-        """Return the number of matches if a source returned its own, else None.
-
-        Only the other sources are counted then.
-        """
-        if all(page.total is None for page in pages):
-            return None
-        totals = [page.total if page.more else len(page.rows) for page in pages]
-        each = list(zip(parts, totals, strict=True))
-        uncounted = (part for part, total in each if total is None)
-        return sum(filter(None, totals)) + self._count(uncounted, query)
 
     def _queries(self, query: SearchQuery) -> Iterator[tuple[int, Part, SearchQuery]]:
         """Yield the sources that can have rows of a page, and what each is sent."""
@@ -276,16 +246,14 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
     """Return what all parts can do.
 
     A part that lacks a parameter's field matches nothing and withdraws nothing; one that
-    has the field and cannot filter by it withdraws the parameter. Sort keys likewise. A
-    search has further pages if each part that it concerns can continue after a row of
-    another source (decision 12), or if it concerns one part.
+    has the field and cannot filter by it withdraws the parameter. Sort keys likewise.
     """
     each = [part.capabilities for part in parts]
     if len(each) == 1:
         return each[0]
     names = dict.fromkeys(name for able in each for name in able.parameters)
     keys = dict.fromkeys(key for able in each for key in able.sorts)
-    unpaged = tuple(p.prefix for p in parts if not p.capabilities.keyset)
+    assert all(able.keyset for able in each), "other pages cannot be merged"
     sorts = tuple(
         key
         for key in keys
@@ -298,13 +266,9 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
             if all(name in p.capabilities.parameters or name in p.lacks for p in parts)
         },
         sorts=sorts,
-        keyset=not unpaged,
+        keyset=True,
         dated=all(able.dated for able in each),
-        paging=any(able.paging for able in each),
-        backwards=any(able.backwards for able in each),
         order="" if sorts else _ONE_BY_ONE,
-        listed=all(able.listed for able in each),
-        unpaged=unpaged,
     )
 
 
@@ -346,7 +310,9 @@ def _query_of_source(
         group = Group.KEYED if keyless else cursor.group
         return starting(Position(group, cursor.key, cursor.id))
     # Whether, at the same instant, its rows are still to come in the direction of travel.
-    ahead = (index > cursor.source) is not (sort.descending is not backwards)
+    later_source = index > cursor.source
+    reads_upwards = sort.descending != backwards
+    ahead = later_source != reads_upwards
     if cursor.moment is not None and not keyless:
         return starting(Bound(cursor.moment, included=ahead))
     unkeyed = cursor.group is Group.UNKEYED and not keyless

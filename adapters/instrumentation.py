@@ -76,18 +76,24 @@ _ATTRIBUTES = {
 _tracer = trace.get_tracer("encounters")
 
 
+# The library checks the labels of a metric anew each time.
+
+
 @lru_cache(1024)
-def _source_seconds(source: str, call: str, answered: str) -> Histogram:
+def source_seconds(source: str, call: str, answered: str) -> Histogram:
+    """Return the metric of how long a call to a source took."""
     return SOURCE_SECONDS.labels(source, call, answered)
 
 
 @lru_cache(64)
-def _store_seconds(step: str) -> Histogram:
+def store_seconds(step: str) -> Histogram:
+    """Return the metric of how long a call to Redis took."""
     return STORE_SECONDS.labels(step)
 
 
 @lru_cache(64)
-def _source_calls(source: str) -> Gauge:
+def source_calls(source: str) -> Gauge:
+    """Return the metric of the calls to a source that are under way."""
     return SOURCE_CALLS.labels(source)
 
 
@@ -104,7 +110,7 @@ class observe:  # noqa: N801 - used as a statement
     def __enter__(self) -> trace.Span:
         self._began = time.perf_counter()
         if self._kind is Kind.SOURCE:
-            _source_calls(self._name).inc()
+            source_calls(self._name).inc()
         if trace.get_current_span().is_recording():
             names = _ATTRIBUTES[self._kind]
             self.span = _tracer.start_span(
@@ -124,11 +130,11 @@ class observe:  # noqa: N801 - used as a statement
         if self.span.is_recording():
             _end_span(self.span, error)
         if self._kind is Kind.SOURCE:
-            _source_calls(self._name).dec()
+            source_calls(self._name).dec()
             answered = "no" if isinstance(error, SourceUnavailableError) else "yes"
-            _source_seconds(self._name, self._operation, answered).observe(seconds)
+            source_seconds(self._name, self._operation, answered).observe(seconds)
         elif self._kind is Kind.STORE:
-            _store_seconds(self._operation).observe(seconds)
+            store_seconds(self._operation).observe(seconds)
             if error is not None:
                 STORE_ERRORS.labels(self._operation).inc()
 

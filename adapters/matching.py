@@ -5,10 +5,11 @@ is named here. Adapters of databases say the same in SQL, and the contract suite
 Rows without the sort key follow those with it, in both directions (decision 12).
 """
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 from adapters.contract import (
@@ -34,7 +35,7 @@ from adapters.contract import (
 from adapters.folding import contains, fold, starts_a_word
 from adapters.mapping.model import DateReading
 from adapters.mapping.slots import LISTS, SLOTS
-from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
+from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 
 _TYPES: dict[type[Record], ResourceType] = {
     EncounterRecord: ResourceType.ENCOUNTER,
@@ -60,21 +61,86 @@ class Matcher:
     def matches(self, record: Record, criterion: Criterion) -> bool:
         """Whether the record meets one of the values of the criterion."""
         row = SEARCH_PARAMETERS[resource_type_of(record)][criterion.parameter]
-        match criterion:
-            case TokenCriterion(values=tokens):
-                held = tuple(tokens_of(record, row))
-                return any(_is_token(t, wanted) for wanted in tokens for t in held)
-            case DateCriterion(values=dates):
-                return any(self._in_range(record, row, value) for value in dates)
-            case StringCriterion(values=texts, match=how):
-                parts = tuple(values_of(record, row))
-                return any(matches_text(p, text, how) for text in texts for p in parts)
-            case ReferenceCriterion(values=ids):
-                return any(id in ids for id in values_of(record, row))
+        return COMPARISONS[row.type].matches(self, record, row, criterion)
 
-    def _in_range(self, record: Record, row: SearchParameter, value: DateValue) -> bool:
+
+def criterion_of(parameter: str, record: Record) -> Criterion | None:
+    """Return a criterion that the record meets, None when it lacks what is compared."""
+    row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
+    return None if row is None else COMPARISONS[row.type].met_by(record, row)
+
+
+C = TypeVar("C", bound=Criterion)
+
+
+class Comparison(ABC, Generic[C]):
+    """How one type of search parameter is compared with a record."""
+
+    @abstractmethod
+    def matches(
+        self, matcher: Matcher, record: Record, row: SearchParameter, criterion: C
+    ) -> bool:
+        """Whether the record meets one of the values."""
+
+    @abstractmethod
+    def met_by(self, record: Record, row: SearchParameter) -> C | None:
+        """Return a criterion that the record meets, None where it has no value."""
+
+
+class TokenComparison(Comparison[TokenCriterion]):
+    """Codes and identifiers, whole and in their system (decision 6)."""
+
+    def matches(
+        self,
+        matcher: Matcher,  # noqa: ARG002
+        record: Record,
+        row: SearchParameter,
+        criterion: TokenCriterion,
+    ) -> bool:
+        """Whether a code of the record is one of the tokens."""
+        held = tuple(tokens_of(record, row))
+        return any(_is_token(t, wanted) for wanted in criterion.values for t in held)
+
+    def met_by(self, record: Record, row: SearchParameter) -> TokenCriterion | None:
+        """Return the first code with its system."""
+        token = next(tokens_of(record, row), None)
+        if token is None:
+            return None
+        return TokenCriterion(row.name, (Token(token.system or None, token.code),))
+
+
+class DateComparison(Comparison[DateCriterion]):
+    """Instants and days against intervals (decision 5)."""
+
+    def matches(
+        self,
+        matcher: Matcher,
+        record: Record,
+        row: SearchParameter,
+        criterion: DateCriterion,
+    ) -> bool:
+        """Whether a time of the record is within one of the intervals."""
+        return any(
+            self._is_in(matcher, record, row, value) for value in criterion.values
+        )
+
+    def met_by(self, record: Record, row: SearchParameter) -> DateCriterion | None:
+        """Return the day of the first time."""
+        moment = next(values_of(record, row), None)
+        if moment is None:
+            return None
+        zone = moment.tzinfo if isinstance(moment, datetime) else UTC
+        low = datetime(moment.year, moment.month, moment.day, tzinfo=zone)
+        day = DateValue(Prefix.EQ, low, low + timedelta(days=1))
+        return DateCriterion(row.name, (day,))
+
+    def _is_in(
+        self, matcher: Matcher, record: Record, row: SearchParameter, value: DateValue
+    ) -> bool:
         low, high = utc(value.low), utc(value.high)
-        is_period = self.date_reading is DateReading.PERIOD and row.slots == ("start",)
+        is_period = matcher.date_reading is DateReading.PERIOD and row.slots == (
+            "start",
+        )
         if is_period and isinstance(record, EncounterRecord):
             start = utc(record.start) if record.start else _EARLIEST
             end = utc(record.end) if record.end else _LATEST
@@ -82,16 +148,74 @@ class Matcher:
         return any(
             compares(value.prefix, utc(moment), utc(moment), low, high)
             if isinstance(moment, datetime)
-            else compares(value.prefix, moment, moment, *self._days(value))
+            else compares(
+                value.prefix, moment, moment, *_days(value, matcher.time_zone)
+            )
             for moment in values_of(record, row)
         )
 
-    def _days(self, value: DateValue) -> tuple[date, date]:
-        """Return the calendar days that `value` touches, the last one excluded."""
-        low = value.low.astimezone(self.time_zone)
-        high = value.high.astimezone(self.time_zone)
-        ends_within = high.time() != time.min
-        return low.date(), high.date() + ends_within * timedelta(days=1)
+
+class StringComparison(Comparison[StringCriterion]):
+    """Texts, by the start of a word or as the criterion says (decision 9)."""
+
+    def matches(
+        self,
+        matcher: Matcher,  # noqa: ARG002
+        record: Record,
+        row: SearchParameter,
+        criterion: StringCriterion,
+    ) -> bool:
+        """Whether a text of the record matches one of the texts."""
+        parts = tuple(values_of(record, row))
+        return any(
+            matches_text(part, text, criterion.match)
+            for text in criterion.values
+            for part in parts
+        )
+
+    def met_by(self, record: Record, row: SearchParameter) -> StringCriterion | None:
+        """Return the first text."""
+        text = next(values_of(record, row), None)
+        if isinstance(text, tuple):
+            text = text[0]
+        return StringCriterion(row.name, (text,)) if text else None
+
+
+class ReferenceComparison(Comparison[ReferenceCriterion]):
+    """Ids of other resources (decision 7)."""
+
+    def matches(
+        self,
+        matcher: Matcher,  # noqa: ARG002
+        record: Record,
+        row: SearchParameter,
+        criterion: ReferenceCriterion,
+    ) -> bool:
+        """Whether the record refers to one of the ids."""
+        return any(id in criterion.values for id in values_of(record, row))
+
+    def met_by(self, record: Record, row: SearchParameter) -> ReferenceCriterion | None:
+        """Return the id."""
+        id = next(values_of(record, row), None)
+        return ReferenceCriterion(row.name, (id,)) if id else None
+
+
+COMPARISONS: Mapping[ParameterType, Comparison[Any]] = {
+    ParameterType.TOKEN: TokenComparison(),
+    ParameterType.DATE: DateComparison(),
+    ParameterType.STRING: StringComparison(),
+    ParameterType.REFERENCE: ReferenceComparison(),
+}
+"""The comparison of each type."""
+
+
+def _days(value: DateValue, zone: ZoneInfo) -> tuple[date, date]:
+    """Return the calendar days that an interval touches, the last one excluded."""
+    low, high = value.low.astimezone(zone), value.high.astimezone(zone)
+    last = high.date()
+    if high.time() != time.min:
+        last += timedelta(days=1)
+    return low.date(), last
 
 
 def _holders(record: Record, slot: str) -> Iterator[tuple[Any, str]]:

@@ -37,8 +37,7 @@ class ResourceOffer:
 
     `uncounted` means that a search may go without a total (`_total=none`), `backwards` that
     pages have a `previous` link; `order` describes the source's own order where it cannot
-    sort. Searches that concern ids that begin with one of `unpaged` and others as well have
-    a first page only.
+    sort.
     """
 
     resource_type: ResourceType
@@ -55,7 +54,6 @@ class ResourceOffer:
     dated: bool
     backwards: bool
     order: str
-    unpaged: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +103,4 @@ def _resource_offer(
         dated=source.dated,
         backwards=source.backwards,
         order=source.order,
-        unpaged=source.unpaged,
     )

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
-from adapters.contract import Limit, ResourceType
+from adapters.contract import ResourceType
 from adapters.mapping.slots import (
     ADDRESSES,
     FHIR_ID,
@@ -23,28 +23,20 @@ from adapters.mapping.slots import (
     Slot,
 )
 from adapters.mapping.slots import Kind as SlotKind
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
 from app.error_responses import CONTENT_TYPE
 from app.errors import answer_for_status
 from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text
 from app.fhir.summary import ELEMENTS, Summary
 from app.offer import Offer, OfferedParameter, ResourceOffer
-from app.search.parser import MOST_PARAMETERS, modifiers, prefix_list, takes_days
+from app.search.parser import MOST_PARAMETERS
+from app.search.types import TYPES
 
 Node: TypeAlias = dict[str, Any]
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_COUNTED = 10
 """A pattern with a longer counted repetition is slow wherever it is read."""
-
-_CHARACTER = r"(?:[^\\,|]|\\[\\,|$])"
-"""One character of a value: separators are escaped."""
-_DAY = r"(?:0[1-9]|[12][0-9]|3[01])"
-_DATE = rf"[0-9]{{4}}(?:-(?:0[1-9]|1[0-2])(?:-{_DAY})?)?"
-_TIME = (
-    rf"[0-9]{{4}}-(?:0[1-9]|1[0-2])-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-    r"(?::[0-5][0-9](?:\.[0-9]+)?)?(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])?"
-)
 
 _SEARCH_STATUSES = (400, 401, 403, 406, 412, 422, 429, 502, 503)
 _READ_STATUSES = (400, 401, 403, 404, 406, 410, 412, 429, 500, 502, 503)
@@ -348,9 +340,8 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
         row = SEARCH_PARAMETERS[offer.resource_type][name]
         schema = _values(row, offered)
         yield {**_parameter(name, schema), "description": parameter_text(row, offered)}
-        if row.type is ParameterType.STRING:
-            for modifier in modifiers(offered.capability.matches):
-                yield _parameter(f"{name}{modifier}", schema)
+        for modifier in TYPES[row.type].modifiers(offered.capability):
+            yield _parameter(f"{name}{modifier}", schema)
     size = {"type": "integer", "minimum": 1, "maximum": offer.count_max}
     yield _parameter("_count", {**size, "default": offer.count_default})
     if offer.sortable:
@@ -375,28 +366,13 @@ def _values(row: SearchParameter, offered: OfferedParameter) -> Node:
     Alternatives are one text with commas. Where several criteria make sense together,
     the bounds of a range or the parts of a name, the schema is an array.
     """
-    pattern = _pattern(row, offered)
+    type_ = TYPES[row.type]
+    pattern = type_.pattern(row, offered.capability)
     one = _alternatives(pattern, offered.values) if pattern else _ANY
-    is_repeated = row.type in (ParameterType.DATE, ParameterType.STRING)
-    if not is_repeated or offered.values == 1:
+    if not type_.is_repeated or offered.values == 1:
         return one
     most = min(offered.values, MOST_PARAMETERS)
     return {"type": "array", "minItems": 1, "maxItems": most, "items": one}
-
-
-def _pattern(row: SearchParameter, offered: OfferedParameter) -> str:
-    """Return the pattern of one value, "" where nearly any text is one."""
-    if row.codes:
-        return rf"(?:{_CHARACTER}*\|)?(?:{'|'.join(row.codes)})|{_CHARACTER}+\|"
-    if row.is_id:
-        return FHIR_ID.pattern
-    if row.type is ParameterType.REFERENCE:
-        return rf"(?:[A-Z][A-Za-z]+/)?{FHIR_ID.pattern}|{_CHARACTER}*:{_CHARACTER}*"
-    if row.type is ParameterType.DATE:
-        days = takes_days(row) or offered.capability.finest is Limit.DAY
-        prefixes = prefix_list(offered.capability.prefixes).replace(", ", "|")
-        return f"(?:{prefixes})?(?:{_DATE if days else f'{_DATE}|{_TIME}'})"
-    return rf"{_CHARACTER}+\|{_CHARACTER}+" if row.extension else ""
 
 
 def _alternatives(pattern: str, most: int) -> Node:

@@ -62,7 +62,8 @@ from app.errors import (
 from app.fhir.summary import Summary
 from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
-from app.search.parser import Context, Parameters, Search, Total, parse_search
+from app.search.parser import Parameters, Search, Total, parse_search
+from app.search.types import Context
 
 WRITTEN = 1
 """The format that this release writes."""
@@ -417,9 +418,8 @@ def _targets(start: Start, page: Page, offer: ResourceOffer) -> Iterator[Start]:
     """Yield where the links of a page lead: `previous` first, where there is one."""
     is_forward = start.direction is Direction.AFTER
     came_from_other_side = start.position is not None
-    can_go_back = not page.rows or page.first is not None
     has_previous = came_from_other_side if is_forward else page.more
-    if offer.backwards and can_go_back and has_previous:
+    if offer.backwards and has_previous:
         # A page that has lost its rows leads back to the end of what is left.
         yield Start(max(1, start.index - 1), Direction.BEFORE, page.first)
     goes_on = page.more and page.last is not None

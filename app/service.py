@@ -17,7 +17,8 @@ from app.offer import Offer, compute_offer
 from app.paging import PageStore, SearchSessions
 from app.rate_limit import Throttle
 from app.redis_client import connect
-from app.search.parser import Context, context_of
+from app.search.parser import context_of
+from app.search.types import Context
 from app.server import WAITING_PER_THREAD
 
 EXTENSION = "encounters"

@@ -48,17 +48,15 @@ from app.observability import count_row_fault
 from app.openapi import openapi
 from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
-    ID_FORM,
     PRESENTATION,
     Parameters,
-    bad_value,
     decode_form,
-    is_id,
     parse_search,
     read_presentation,
     read_single_values,
     read_summary,
 )
+from app.search.types import ID_FORM, bad_value, is_id
 from app.service import EXTENSION, Service
 
 SEARCH_SCOPES: Mapping[ResourceType, Scope] = {

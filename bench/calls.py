@@ -1,8 +1,8 @@
 """Calls per page of an HTTP API, and how long pages take: `python -m bench.calls`.
 
-An API of plain lists answers after a latency (200 ms unless `--latency` says another), alone
-and beside a database. Each request is sent several times; the median counts. The service
-itself, Redis and the network are no part of it: its report says what they cost.
+An API of plain lists answers after a latency (200 ms unless `--latency` says another). Each
+request is sent several times; the median counts. The service itself, Redis and the network
+are no part of it: its report says what they cost.
 """
 
 import argparse
@@ -19,10 +19,9 @@ from typing import NamedTuple
 from adapters.contract import Adapter, SearchQuery
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from tests.adapters.test_federated_plain import opened
 from tests.hospital_http import serving
 from tests.plain_api import Plain, plain_mapping_text, plain_rows
-from toolkit.contract.harness import STAY, ask, patient
+from toolkit.contract.harness import STAY, ask
 from toolkit.contract.hospital import StayRow
 
 TIMES = 5
@@ -32,7 +31,7 @@ HIGH = {"asc": False, "desc": True}
 
 
 class Case(NamedTuple):
-    """A system with an API in it, and what is requested of it."""
+    """A variant of the API, and what is requested of it."""
 
     title: str
     api: Plain
@@ -55,43 +54,27 @@ def first_page(adapter: Adapter, query: SearchQuery) -> None:
         adapter.count(query)
 
 
-def requests_of(
-    adapter: Adapter, query: SearchQuery, walked: SearchQuery, id: str
-) -> Mapping[str, Callable[[], object]]:
-    """Return what is measured; the next page is one of the search that has pages."""
-    following = replace(walked, after=adapter.search(walked).last)
+def requests_of(adapter: Adapter) -> Mapping[str, Callable[[], object]]:
+    """Return what is measured."""
+    query = ask(count=10)
+    following = replace(query, after=adapter.search(query).last)
     return {
         "first page": lambda: first_page(adapter, query),
         "next page": lambda: adapter.search(following),
-        "read": lambda: adapter.read(STAY, id),
+        "read": lambda: adapter.read(STAY, "1"),
     }
 
 
 @contextmanager
-def alone(directory: Path, nulls: str, first: Mapping[str, bool]) -> Iterator[Case]:
-    """Yield the API by itself."""
+def opened(directory: Path, nulls: str, first: Mapping[str, bool]) -> Iterator[Case]:
+    """Yield the API, which puts rows without a start at their place."""
     rows = [StayRow(n, 1, began=start) for n, start in enumerate(starts(), 1)]
     api, file = Plain(plain_rows(rows), first), directory / "plain.yaml"
     file.write_text(plain_mapping_text(nulls=nulls), encoding="utf-8")
     with serving(api) as url:
         adapter = HttpAdapter(load_mapping(file, {"PAS_URL": url}))
-        query = ask(count=10)
-        requests = requests_of(adapter, query, query, "1")
-        yield Case(f"alone, rows without a start {nulls}", api, requests)
+        yield Case(f"rows without a start {nulls}", api, requests_of(adapter))
         adapter.close()
-
-
-@contextmanager
-def beside(directory: Path, nulls: str, first: Mapping[str, bool]) -> Iterator[Case]:
-    """Yield the API and a database as one list."""
-    with opened(directory, nulls) as pair:
-        pair.api.first = first
-        pair.hold(starts(), starts())
-        query, walked = ask(count=10), ask(patient("s-1"), count=10)
-        requests = requests_of(pair.adapter, query, walked, "s-1")
-        yield Case(
-            f"beside a database, rows without a start {nulls}", pair.api, requests
-        )
 
 
 def measure(case: Case, latency: float) -> Iterator[str]:
@@ -114,13 +97,12 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=200, help="milliseconds")
     latency = parser.parse_args().latency / 1000
     print("| API | request | calls | ms |\n|---|---|---|---|")
-    for how in (alone, beside):
-        for nulls, first in (("last", LAST), ("high", HIGH)):
-            with (
-                tempfile.TemporaryDirectory() as directory,
-                how(Path(directory), nulls, first) as case,
-            ):
-                print("\n".join(measure(case, latency)))
+    for nulls, first in (("last", LAST), ("high", HIGH)):
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            opened(Path(directory), nulls, first) as case,
+        ):
+            print("\n".join(measure(case, latency)))
 
 
 if __name__ == "__main__":

@@ -49,24 +49,16 @@ COLUMNS = {
 
 OFFSET = "{offset: _start}"
 LINKED = "{next: {header: Link}}"
-UNPAGED = ""
-BOUNDS = "    date: {from: start_gte, until: start_lte}\n"
 
 
 def plain_mapping_text(
     *,
     paging: str = OFFSET,
     nulls: str = "high",
-    profile: str = "full",
-    bounds: str = BOUNDS,
 ) -> str:
     """Return the mapping file of stays; patients and organizations are only read."""
     text = _TEXT.replace("UNIT_URL", UNIT_URL).replace("NO_END", _moment(NO_END) or "")
-    text = text.replace(BOUNDS, bounds)
-    if not paging:
-        text = text.replace("    paging: PAGING\n", "")
-    for word, value in (("PAGING", paging), ("NULLS", nulls), ("PROFILE", profile)):
-        text = text.replace(word, value)
+    text = text.replace("PAGING", paging).replace("NULLS", nulls)
     tables = (("states", STATES, ""), ("kinds", KINDS, ", otherwise: UNK"))
     codes = (f"  {name}: {{table: {table}{more}}}" for name, table, more in tables)
     systems = f"  systems: {{table: {VISIT_SYSTEMS}}}"
@@ -76,7 +68,7 @@ def plain_mapping_text(
 _TEXT = """\
 mapping: 1
 name: Plain lists
-profile: PROFILE
+profile: full
 time_zone: Europe/Paris
 constants: {functional_unit_extension: UNIT_URL}
 source: {kind: http, url: {env: PAS_URL}, timeout_seconds: 30, count_timeout_seconds: 30}

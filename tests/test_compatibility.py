@@ -13,7 +13,7 @@ PAGE = (DOCS / "compatibility.md").read_text("utf-8")
 DEPTHS = {
     "mapping-keys": (
         *("time_zone", "encounter.fields.start.from", "codes.*"),
-        "encounter.sources.*.list.paging.first",
+        "encounter.list.paging.first",
     ),
     "metrics": ("encounters_request_seconds status",),
     "settings": ("ENCOUNTERS_SEAL_KEYS_FILE",),

@@ -1,10 +1,13 @@
-"""The table of `make mutate` fits the code, and holds every decision."""
+"""The table of `make mutate` fits the code, and holds every decision and part."""
 
 import re
 
 import yaml
 
 from tests.mutate import ROOT, TABLE, Mutation
+
+PARTS = {"sql", "mapping", "http", "sources"}
+"""What rows of code that stands for no decision are named by: parts of adapters/."""
 
 
 def test_every_decision_is_broken_by_mutations_that_fit_the_code() -> None:
@@ -17,4 +20,4 @@ def test_every_decision_is_broken_by_mutations_that_fit_the_code() -> None:
         assert row.new != row.old, row
     text = (ROOT / "docs" / "decisions.md").read_text("utf-8")
     numbers = set(re.findall(r"^(\d+)\. ", text, re.MULTILINE))
-    assert numbers == {row.decision for row in rows}
+    assert numbers | PARTS == {row.decision for row in rows}

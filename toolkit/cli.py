@@ -36,6 +36,16 @@ def mapping_check(**options: Any) -> int:
 @mapping.command("explain", epilog=STATUSES)
 @_file
 @click.argument("search", required=False)
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Read one resource, such as Encounter/42, and print why clients do or do not get it.",
+)
+@click.option(
+    "--redact/--no-redact",
+    default=True,
+    help="With --live: hide what identifies a person. Default: it is hidden.",
+)
 @as_json
 def mapping_explain(**options: Any) -> int:
     """Print what is offered and why, or what a search would send to the source.

@@ -1,4 +1,4 @@
-"""`encounters mapping confirm`: rows held against the hospital's own screens.
+"""`encounters mapping confirm`: stays compared with the hospital's own screens.
 
 No row shows that a time is by another clock, that a unit comes from the wrong one of two
 columns, or what a code means. The hospital's screens do. A file of answers beside the
@@ -11,62 +11,90 @@ No finding quotes a value of a row or an answer: only codes that the mapping fil
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
-from adapters.contract import AdapterError, ResourceType, TooCostlyError
+from adapters.contract import (
+    AdapterError,
+    EncounterRecord,
+    GoneError,
+    NotFoundError,
+    ResourceType,
+    Sort,
+    SortKey,
+    SourceDataError,
+    TooCostlyError,
+)
 from adapters.folding import fold
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import Mark
-from adapters.mapping.problems import MappingError, did_you_mean
+from adapters.mapping.model import Mark, ResourceMapping
+from adapters.mapping.problems import MappingError
 from adapters.mapping.schema import problems_of
-from adapters.mapping.slots import UNSERVED, Kind, Place, named_slots, places_of
-from adapters.mapping.yaml import Items, Node, Scalar, Table, find, parse_file
+from adapters.mapping.slots import FHIR_ID, REFERS, Place, named_slots, places_of
+from adapters.mapping.yaml import Items, Scalar, Table, parse_file
 from app.console import FINE, CannotRunError
-from toolkit.checks.engine import plain_text
-from toolkit.console import Finding, Severity, write_text
-from toolkit.lineage import TracedField
-from toolkit.served import (
-    ORGANIZATION,
-    PATIENT,
-    STAY,
-    Aspect,
-    Resource,
-    Served,
-    Stay,
-    is_day,
-    offsets,
-    serving,
-)
-from toolkit.trial import RefusedError, Searches, written
+from toolkit.checks.engine import code_of, plain_text
+from toolkit.console import Finding, MappingFile, Severity, write_text
+from toolkit.source_rows import SourceReader
+from toolkit.trial import RefusedError, Searches, searching
 
-_OPEN, _EMPTY, _UNSEEN = "?", "none", "unseen"
-"""Answers: not looked up yet; the screen shows nothing here; no screen shows this at all."""
+STAY, PATIENT, ORGANIZATION = ResourceType
 
 UNCONFIRMED = "parts that no screen has confirmed"
 """The topic of findings about what is not compared."""
 
-_CLOCKS = {"winter": "the clock in winter", "summer": "the clock in summer"}
-_COUNTED = "how many stays there are"
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?", re.ASCII)
+UNASKED = "types with fields that no screen confirms"
+"""The topic of notes about fields that nobody is asked about."""
+
+QUESTIONS: Mapping[str, tuple[ResourceType, str]] = {
+    "visit_number": (STAY, "visit_number"),
+    "status": (STAY, "status"),
+    "class": (STAY, "class"),
+    "start": (STAY, "start"),
+    "end": (STAY, "end"),
+    "functional_unit": (STAY, "functional_unit"),
+    "family": (PATIENT, "names.family"),
+    "given": (PATIENT, "names.given"),
+    "name": (PATIENT, "names.text"),
+    "birth_date": (PATIENT, "birth_date"),
+    "gender": (PATIENT, "gender"),
+    "hospital": (ORGANIZATION, "name"),
+}
+"""What is asked of a stay, its patient and its hospital, and the slot that has it."""
+
+_IF_ANY = ("given", "name", "gender")
+"""Asked where clients get a value. Of all others, nothing may be a mistake."""
+
+_CODED = ("status", "class", "gender")
+_OPEN, _EMPTY, _UNSEEN = "?", "none", "unseen"
+"""Answers: not looked up yet; the screen shows nothing here; no screen shows this at all."""
+
+_MOST_CLASSES = 6
+"""Up to so many source codes of the class are classes of their own, else those of FHIR."""
+
+_MOST_STAYS = 60
+"""How many stays of each source are sampled at most."""
+
 _DAY = len("2024-03-30")
-_NUMBER = re.compile(r"[0-9]{1,12}")
-_SEPARATORS = re.compile(r"[ ,.'\u00a0\u202f]")
+_CLOCK = "the zone of the hospital's clock"
+_COUNTED = "how many stays there are"
 
 _HEAD = """\
 # Write what the hospital's own screens show in place of each "?": times by its clock
 # (2024-03-30 08:15), codes as clients read them, none for an empty field, unseen for what
 # no screen has. These are data of patients: the file stays at the hospital.
-# How far the hospital's clock is from UTC, such as "+01:00":
-clock: {winter: "?", summer: "?"}
+# The time zone of the hospital's clock, such as Europe/Paris:
+clock: "?"
 stays:
 """
 _COUNTS = """\
-# How many stays searches have to find, from a statistic of the hospital.
+# How many stays the search has to find, from a statistic of the hospital.
 counts:
 """
 _ABSENT = """\
@@ -85,12 +113,14 @@ def run(*, file: Path, out: Path | None) -> int:
     out = out or beside(file)
     if os.path.lexists(out):
         raise CannotRunError(f"{out} exists already: name another file with --out")
-    with serving(file) as served:
+    opened = MappingFile.open(file, os.environ)
+    with SourceReader(opened) as reader, searching(opened.mapping) as searches:
+        served = Served(reader, searches, opened.mapping.source.zone)
         questions = _questions(served.sample())
         if not questions:
             raise CannotRunError("the source has no stay that can be served")
         write_text(out, "".join(_text(questions, served)))
-    number = sum(len(slots) for _, asked in questions for slots in asked.values())
+    number = sum(len(keys) for _, keys in questions)
     print(f"{out}: {number} questions about {len(questions)} stays")
     return FINE
 
@@ -100,8 +130,8 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
 
     With `is_wrong` the mapping has errors to correct first: the latter is left out.
     """
-    sections = load_mapping(path, os.environ).sections
-    stays = [section for section in sections if section.resource_type is STAY]
+    mapping = load_mapping(path, os.environ)
+    stays = [one for one in mapping.sections if one.resource_type is STAY]
     # The rows of a custom adapter cannot be compared.
     if not any(section.rows or section.http for section in stays):
         return
@@ -109,9 +139,11 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
     yield from problems
     if problems or (is_wrong and not answers.entries):
         return
+    clock = _zone(_answer(answers, "clock")) or mapping.source.zone
     try:
-        with serving(path) as served:
-            comparison = _Comparison(served, answers)
+        file = MappingFile.open(path, os.environ)
+        with SourceReader(file) as reader, searching(file.mapping) as searches:
+            comparison = _Comparison(Served(reader, searches, clock), answers)
             for finding in comparison.differences():
                 is_wrong = True
                 yield finding
@@ -137,262 +169,440 @@ def _answers(path: Path) -> tuple[Table, list[Finding]]:
         return none, [Finding.at(mark, text) for mark, text in texts]
     # Their paths hold keys, which may be answers in the wrong place.
     problems = [problem for problem, _ in problems_of(root, "ConfirmedFile")]
-    return root, [Finding.at(p.mark, p.text) for p in problems]
+    findings = [Finding.at(problem.mark, problem.text) for problem in problems]
+    clock = _answer(root, "clock")
+    if not findings and clock not in (_OPEN, _UNSEEN) and _zone(clock) is None:
+        text = "no such time zone: write its name, such as Europe/Paris, or unseen"
+        findings.append(Finding.at(root.entries["clock"].mark, text, "time_zone"))
+    return root, findings
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+# What clients get
+
+
+class Part(NamedTuple):
+    """What an answer can confirm: a slot of a section in one case, or one of its codes.
+
+    `of` distinguishes cases of one name.
+    """
+
+    section: Mark
+    slot: str
+    case: str = ""
+    of: str = ""
+
+
+class Resource(NamedTuple):
+    """A resource that clients get, and the cells of its row by column."""
+
+    section: ResourceMapping
+    record: Any
+    cells: Mapping[str, object]
+
+    def values(self, name: str) -> list[Any]:
+        """Return the values of a slot; one in a list (`names.family`) may have several."""
+        slot = dict(named_slots(self.section.resource_type))[name]
+        listed = name.rpartition(".")[0]
+        items = getattr(self.record, listed) if listed else (self.record,)
+        values = [getattr(item, slot.record) for item in items]
+        return [value for value in values if value not in (None, ())]
+
+    def place(self, name: str) -> Place | None:
+        """Return the field of a slot, the first of several."""
+        places = (place for place in places_of(self.section) if place.slot == name)
+        return next(places, None)
+
+    def code(self, name: str) -> str:
+        """Return the source code of a slot by its name in the mapping file, "" for none."""
+        place = self.place(name)
+        if place is None or place.field.codes is None or not place.field.columns:
+            return ""
+        code = code_of(place, self.cells[place.field.columns[0]])
+        # A code that the file does not name may be anything.
+        return f"'{code}'" if code in place.field.codes.table else "otherwise"
+
+
+class Stay:
+    """A stay with its patient and its hospital, as far as clients get them.
+
+    `shown` is what a screen has to show for each question, `parts` what a right answer
+    confirms; `case` is the class of the stay.
+    """
+
+    def __init__(
+        self, resources: Mapping[ResourceType, Resource], clock: ZoneInfo
+    ) -> None:
+        self.resources, stay = resources, resources[STAY]
+        self.record: EncounterRecord = stay.record
+        field = stay.section.fields.get("class_code")
+        is_few = field and field.codes and len(field.codes.table) <= _MOST_CLASSES
+        code = stay.code("class") if is_few else self.record.class_code
+        self.case = f"of class {code}"
+        self.shown: dict[str, list[str]] = {}
+        self.parts: dict[str, set[Part]] = {}
+        for key, (kind, slot) in QUESTIONS.items():
+            resource = resources.get(kind)
+            values = resource.values(slot) if resource else []
+            if resource is None or (key in _IF_ANY and not values):
+                continue
+            place = resource.place(slot)
+            self.shown[key] = [_shown(value, place, clock) for value in values]
+            case = "" if values else "where it is empty"
+            if kind is STAY and key != "class":
+                # It may come from elsewhere for stays of some classes.
+                case = self.case
+            self.parts[key] = {Part(resource.section.mark, slot, case)}
+            if code := resource.code(slot) if key in _CODED else "":
+                self.parts[key].add(Part(resource.section.mark, slot, code))
+        if side := _side(self.record.start, clock):
+            self.parts["start"].add(Part(stay.section.mark, "start", side))
+        # No screen shows ids: a reference is right if who it leads to is.
+        mark, organization = stay.section.mark, self.record.organization_id or ""
+        hospital = Part(mark, "organization_id", "of another hospital", organization)
+        patient = Part(mark, "patient_id", self.case)
+        for key in {"family", "name", "birth_date"} & self.shown.keys():
+            if self.shown[key]:
+                self.parts[key].add(patient)
+                if self.is_merged:
+                    self.parts[key].add(patient._replace(case="of a merged patient"))
+        if self.shown.get("hospital"):
+            of_class = Part(mark, "organization_id", self.case)
+            self.parts["hospital"] |= {hospital, of_class}
+
+    @property
+    def all_parts(self) -> set[Part]:
+        """What its screens can confirm."""
+        return {part for parts in self.parts.values() for part in parts}
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether clients get the patient who remains in place of that of the row."""
+        stay = self.resources[STAY]
+        field = stay.section.fields["patient_id"]
+        if not field.columns:
+            return False
+        text = plain_text(stay.cells[field.columns[0]]).removeprefix(field.strip)
+        return field.prefix + text != self.record.patient_id
+
+
+def _shown(value: Any, place: Place | None, clock: ZoneInfo) -> str:
+    """Return a value as a screen shows it: a time by the hospital's clock."""
+    if not isinstance(value, datetime):
+        return " ".join(value) if isinstance(value, tuple) else str(value)
+    rule = place.field.time if place else None
+    if rule and rule.at is not None and value.astimezone(rule.zone).time() == rule.at:
+        # The file adds the time of day, which no screen shows.
+        return f"{value.astimezone(rule.zone):%Y-%m-%d}"
+    return f"{value.astimezone(clock):%Y-%m-%d %H:%M:%S}"
+
+
+def _side(start: datetime | None, clock: ZoneInfo) -> str:
+    """Return which of a clock's two distances from UTC a time has, "" where it has one."""
+    if start is None:
+        return ""
+    local = start.astimezone(clock)
+    days = (local.replace(month=month, day=1) for month in (1, 7))
+    winter, summer = sorted(day.utcoffset() or timedelta() for day in days)
+    if winter == summer:
+        return ""
+    return "in summer" if local.utcoffset() == summer else "in winter"
+
+
+class Served(NamedTuple):
+    """What clients get of a mapping; `clock` is the hospital's."""
+
+    reader: SourceReader
+    searches: Searches
+    clock: ZoneInfo
+
+    def sample(self) -> list[Stay]:
+        """Return stays that differ: ordinary ones first, the newest of them first."""
+        sampled: list[Resource] = []
+        for section in self.reader.file.sections(STAY):
+            now = datetime.now(UTC)
+            stays = sorted(self._newest(section), key=lambda stay: _rank(stay, now))
+            shown, varied, alike = set[Part](), list[Resource](), list[Resource]()
+            for resource in stays:
+                stay = Stay({STAY: resource}, self.clock)
+                # These show as parts with who they lead to.
+                parts = stay.all_parts | {
+                    Part(section.mark, "", str(stay.is_merged)),
+                    Part(section.mark, "", stay.record.organization_id or ""),
+                }
+                (alike if shown.issuperset(parts) else varied).append(resource)
+                shown |= parts
+            # Stays alike may be of patients who differ.
+            sampled += [*varied, *alike][:_MOST_STAYS]
+        return self._with_references(sampled)
+
+    def _newest(self, section: ResourceMapping) -> list[Resource]:
+        """Return the newest stays of a section, and the first ones by id."""
+        able = self.reader.adapter(section).capabilities[STAY]
+        # Planned stays may fill a page: those that are over are read by themselves.
+        past = f"lt{datetime.now(self.clock):%Y-%m-%d}"
+        pages = []
+        for parameters in ({"status": "finished", "date": past}, {"date": past}, {}):
+            with suppress(RefusedError):
+                query = self.searches.query(STAY, [*parameters.items()])
+                if SortKey.DATE in able.sorts:
+                    sort = Sort(SortKey.DATE, descending=True)
+                    size = self.reader.page_size(section)
+                    query = replace(query, sort=sort, count=size)
+                    pages.append(self.reader.search(section, query))
+        pages += islice(self.reader.pages(section), 1)
+        newest: dict[str, Resource] = {}
+        for row in (row for page in pages for row in page):
+            if row.stay and row.stay.id not in newest:
+                cells = dict(zip(row.columns, row.cells, strict=True))
+                newest[row.stay.id] = Resource(section, row.stay, cells)
+        return [*newest.values()]
+
+    def stays(self, ids: Iterable[str]) -> Mapping[str, Stay]:
+        """Return stays by id, as far as clients get them."""
+        stays = self._with_references([*self.read(STAY, ids).values()])
+        return {stay.record.id: stay for stay in stays}
+
+    def _with_references(self, stays: Sequence[Resource]) -> list[Stay]:
+        """Return stays with their patients and their hospitals."""
+        patients = self.read(PATIENT, [s.record.patient_id for s in stays])
+        hospitals = self.read(ORGANIZATION, [s.record.organization_id for s in stays])
+        whole = []
+        for stay in stays:
+            patient = patients.get(stay.record.patient_id)
+            hospital = hospitals.get(stay.record.organization_id)
+            resources = {STAY: stay, PATIENT: patient, ORGANIZATION: hospital}
+            whole.append(Stay({k: r for k, r in resources.items() if r}, self.clock))
+        return whole
+
+    def read(
+        self, kind: ResourceType, ids: Iterable[str | None]
+    ) -> Mapping[str | None, Resource]:
+        """Return resources by id, as far as clients get them."""
+        records: dict[str | None, Any] = {}
+        for id in dict.fromkeys(ids):
+            if id and FHIR_ID.fullmatch(id) and self.reader.file.sections(kind):
+                with suppress(NotFoundError, GoneError, SourceDataError):
+                    records[id] = self.searches.adapter.read(kind, id)
+        rows = self.reader.rows(kind, [id for id in records if id])
+        cells = [dict(zip(row.columns, row.cells, strict=True)) for row in rows]
+        return {
+            id: Resource(row.section, record, of_row)
+            for (id, record), row, of_row in zip(
+                records.items(), rows, cells, strict=True
+            )
+        }
+
+
+def _rank(stay: Resource, now: datetime) -> tuple[bool, bool, bool]:
+    """Return how far a stay is from an ordinary one: finished, in the past, with an end."""
+    start = stay.record.start
+    is_past = start is not None and start <= now
+    return stay.record.status != "finished", not is_past, stay.record.end is None
 
 
 # The questions
 
 
-class Question(NamedTuple):
-    """A stay to look up, and the slots to look at, by resource."""
+def _questions(stays: Sequence[Stay]) -> list[tuple[Stay, list[str]]]:
+    """Return few stays that together show everything, each with its questions.
 
-    stay: Stay
-    slots: Mapping[ResourceType, Sequence[str]]
-
-
-def _questions(stays: Sequence[Stay]) -> list[Question]:
-    """Return few stays that together show everything, each with what it is asked for.
-
-    First the newest of each class: how they go on is what mappings often miss.
+    First one of each class, the most ordinary one. Others show the other side of a clock
+    change, a merged patient, another hospital, or another code.
     """
-    left, questions = {a for stay in stays for a in stay.aspects}, list[Question]()
-
-    def ask(stay: Stay) -> None:
-        slots = {
-            kind: [*dict.fromkeys(a.slot for a in resource.aspects if a in left)]
-            for kind, resource in stay.resources.items()
-        }
-        left.difference_update(stay.aspects)
-        questions.append(Question(stay, slots))
-
-    for stay in stays:
-        if any(aspect.slot == "class" for aspect in left & stay.aspects):
-            ask(stay)
+    left = {part for stay in stays for part in stay.all_parts}
+    first = {(s.resources[STAY].section.mark, s.case): s for s in reversed(stays)}
+    ahead = [stay for stay in stays if stay in first.values()]
+    questions = []
     while left:
-        ask(max(stays, key=lambda each: len(left & each.aspects)))
+        sizes = [len(left & stay.all_parts) for stay in stays]
+        stay = ahead.pop(0) if ahead else stays[sizes.index(max(sizes))]
+        questions.append((stay, [k for k, parts in stay.parts.items() if left & parts]))
+        left -= stay.all_parts
     return questions
 
 
-def _text(questions: Sequence[Question], served: Served) -> Iterator[str]:
+def _text(
+    questions: Sequence[tuple[Stay, Sequence[str]]], served: Served
+) -> Iterator[str]:
     """Yield the lines of the file of questions."""
     yield _HEAD
-    for stay, asked in questions:
-        number = stay.record.visit_number
-        about = f"visit {json.dumps(number)[1:-1]}, " if number else ""
-        yield f"  - id: {json.dumps(stay.record.id)}"
-        yield f"  # {about}patient {stay.record.patient_id}\n"
-        for kind, slots in asked.items():
-            if slots and kind is not STAY:
-                yield f"    {kind.lower()}:\n"
-            for slot in slots:
-                fields = stay.resources[kind].named(slot)
-                answer = json.dumps([_OPEN] * len(fields) if fields[1:] else _OPEN)
-                is_told = "." in slot and (fields[1:] or ".value" in slot)
-                labels = ", ".join(map(_label, fields)) if is_told else ""
-                about = f"  # {labels}" if labels else ""
-                yield f"{'    ' if kind is STAY else '      '}{slot}: {answer}{about}\n"
+    for stay, keys in questions:
+        yield f"  # {_name_of(stay)}\n  - id: {json.dumps(stay.record.id)}\n"
+        yield from (f'    {key}: "{_OPEN}"\n' for key in keys)
     starts = [stay.record.start for stay, _ in questions if stay.record.start]
-    months = sorted(f"{start:%Y-%m}" for start in starts) or ["2024-03"]
-    # No statistic has a month that goes on, or one to come.
-    past = [month for month in months if month < f"{datetime.now(UTC):%Y-%m}"]
-    if counts := _countable(served.searches, (past or months)[-1]):
-        yield _COUNTS
-        for parameters in counts:
-            search = (f"{name}: {json.dumps(v)}, " for name, v in parameters.items())
-            yield f'  - {{{"".join(search)}stays: "{_OPEN}"}}\n'
+    if (search := _countable(served, starts)) is not None:
+        pairs = (f"{name}: {json.dumps(value)}, " for name, value in search)
+        yield f'{_COUNTS}  - {{{"".join(pairs)}stays: "{_OPEN}"}}\n'
     yield _ABSENT
 
 
-def _label(traced: TracedField) -> str:
-    """Return which of several values one is, by what the file says of it."""
-    fields = traced.item.fields if traced.item else {}
-    said = (fields[name] for name in ("type", "system", "use") if name in fields)
-    words = [each.constant for each in said if each.constant]
-    return " ".join(words) or ", ".join(traced.field.columns)
+def _name_of(stay: Stay) -> str:
+    """Return what a clerk searches a stay by: its visit number and the patient's number."""
+    patient = stay.resources.get(PATIENT)
+    numbers = patient.values("identifiers.value") if patient else []
+    name = f"patient number {numbers[0]}" if numbers else "patient without a number"
+    name = f"visit number {stay.record.visit_number or 'unknown'}, {name}"
+    # The text is a comment: no line ends in it.
+    return json.dumps(name, ensure_ascii=False)[1:-1]
 
 
-def _countable(searches: Searches, month: str) -> Sequence[Mapping[str, str]]:
-    """Return the searches of stays that clients have, of all and of a month."""
-    found = []
-    for parameters in (dict[str, str](), {"date": month}):
+def _countable(
+    served: Served, starts: Iterable[datetime] = ()
+) -> Sequence[tuple[str, str]] | None:
+    """Return a search whose stays the hospital counts: those of last month, or all.
+
+    Of a copy that is older, its newest month. None if clients have no such search.
+    """
+    today = datetime.now(served.clock)
+    last = f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+    months = [f"{start.astimezone(served.clock):%Y-%m}" for start in starts]
+    newest = max((month for month in months if month <= last), default=last)
+    for search in ([("date", newest)], list[tuple[str, str]]()):
         with suppress(RefusedError):
-            searches.query(STAY, [*parameters.items()])
-            found.append(parameters)
-    return found
+            served.searches.query(STAY, search)
+            return search
+    return None
 
 
 # The answers
 
 
-@dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The answers of a file, held against what clients get; it notes what they confirm."""
+    """The answers of a file, compared with what clients get; it notes what they confirm."""
 
-    served: Served
-    answers: Table
-    confirmed: set[Aspect] = field(default_factory=set)
-    unseen: set[tuple[Mark, str]] = field(default_factory=set)
-    answered: set[str] = field(default_factory=set)
+    def __init__(self, served: Served, answers: Table) -> None:
+        self._served, self._answers = served, answers
+        self._confirmed: set[Part] = set()
+        self._unseen: set[tuple[Mark, str]] = set()
 
     def differences(self) -> Iterator[Finding]:
         """Yield where the screens show something else."""
-        entries = [(_answer(each, "id"), each) for each in self._tables("stays")]
-        stays = self.served.stays(id for id, _ in entries)
+        entries = [(_answer(entry, "id"), entry) for entry in self._tables("stays")]
+        stays = self._served.stays(id for id, _ in entries)
         for id, entry in entries:
-            if id in stays:
-                yield from self._stay(entry, stays[id])
-            else:
-                text = "clients do not get this stay: it is not in rows, it is never"
-                text += " served, or its row is invalid"
+            if id not in stays:
+                text = "clients do not get this stay: mapping explain --live says why"
                 yield Finding.at(entry.mark, text, STAY)
-        yield from self._clock()
-        yield from self._absent()
-        yield from self._counts()
-
-    def unconfirmed(self) -> Iterator[Finding]:
-        """Yield what no screen has confirmed, a warning for each section."""
-        file, sample = self.served.file, self.served.sample()
-        names = {section.mark: set[str]() for section in file.mapping.sections}
-        for aspect in (aspect for stay in sample for aspect in stay.aspects):
-            is_unseen = (aspect.section, aspect.slot) in self.unseen
-            if not is_unseen and aspect not in self.confirmed:
-                names[aspect.section].add(str(aspect))
-        general = {*_CLOCKS.values()}
-        if _countable(self.served.searches, "2024-03"):
-            general.add(_COUNTED)
-        remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
-        for section in (s for kind in ResourceType for s in file.sections(kind)):
-            parts = sorted(names[section.mark])
-            if sample and section.resource_type is STAY:
-                parts += sorted(general - self.answered)
-                general.clear()
-            if parts:
-                text = f"{len(parts)} parts" if parts[1:] else "1 part"
-                text += f"{file.of_source(section)} {'are' if parts[1:] else 'is'}"
-                text += " not confirmed by the hospital's screens"
-                more = f"{remedy}\n{', '.join(parts)}"
-                details = (section.resource_type, "", Severity.WARNING, more)
-                yield Finding.at(section.mark, text, *details, UNCONFIRMED)
-
-    def _tables(self, key: str) -> Iterator[Table]:
-        node = find(self.answers, (key,))
-        items = node.items if isinstance(node, Items) else ()
-        return (item for item in items if isinstance(item, Table))
-
-    def _stay(self, entry: Table, stay: Stay) -> Iterator[Finding]:
-        """Yield where a stay, its patient or its hospital are shown with other values."""
-        nested = {kind.lower(): kind for kind in (PATIENT, ORGANIZATION)}
-        own = {k: n for k, n in entry.entries.items() if k not in {"id", *nested}}
-        yield from self._resource(Table(entry.mark, own, entry.keys), stay, STAY)
-        for key, kind in nested.items():
-            table = entry.entries.get(key)
-            if isinstance(table, Table):
-                yield from self._resource(table, stay, kind)
-
-    def _resource(
-        self, table: Table, stay: Stay, kind: ResourceType
-    ) -> Iterator[Finding]:
-        resource = stay.resources.get(kind)
-        if resource is None:
-            text = f"the stay leads to no {kind.lower()} that clients get"
-            yield Finding.at(table.mark, text, f"{STAY}.{kind.lower()}")
-            return
-        places = {place.slot: place for place in places_of(resource.row.section)}
-        known = {name for name, _ in named_slots(kind)}
-        for slot, node in table.entries.items():
-            if slot in places:
-                yield from self._slot(node, resource, places[slot])
-            elif slot not in known:
-                text = f"there is no such field{did_you_mean(slot, places)}"
-                yield Finding.at(table.keys[slot], text, kind)
-            elif not self._lack(slot, node, resource):
-                text = "the screen shows something, and the file has no field for it"
-                yield Finding.at(node.mark, text, kind)
-
-    def _lack(self, slot: str, node: Node, resource: Resource) -> bool:
-        """Note that screens show nothing either; return whether they do not."""
-        texts = {each.text for each in _scalars(node)}
-        if _UNSEEN in texts:
-            self.unseen.add((resource.row.section.mark, slot))
-        if _EMPTY in texts:
-            self.confirmed.update(a for a in resource.lacks if a.slot == slot)
-        return texts <= {_OPEN, _EMPTY, _UNSEEN}
-
-    def _slot(self, node: Node, resource: Resource, place: Place) -> Iterator[Finding]:
-        """Compare the answers about a slot with its values, one by one in their order."""
-        values, answers = resource.named(place.slot), [*_scalars(node)]
-        if not values:
-            self._lack(place.slot, node, resource)
-        texts = [each.text for each in answers]
-        if _UNSEEN in texts:
-            self.unseen.add((resource.row.section.mark, place.slot))
-        is_each = len(values) == len(texts)
-        pairs = [[each] for each in values] if is_each else [values] * len(texts)
-        shown = [
-            t for a, of in zip(texts, pairs, strict=True) for t in of if _is_same(a, t)
-        ]
-        for traced, aspects in resource.values:
-            if traced in shown:
-                self.confirmed.update(aspects)
-        columns = ", ".join(dict.fromkeys(c for t in values for c in t.field.columns))
-        where = (place.element, columns)
-        has_more = len(values) > len(texts) and any(t not in shown for t in values)
-        if has_more and not {_OPEN, _UNSEEN} & {*texts}:
-            text = "clients get more than the screen shows"
-            yield Finding.at(node.mark, text, *where)
-        for answer, of in zip(answers, pairs, strict=True):
-            if text := _difference(answer.text, place, of, resource):
-                yield Finding.at(answer.mark, text, *where)
-
-    def _clock(self) -> Iterator[Finding]:
-        """Yield where the hospital's clock is at another distance from UTC."""
-        zone = self.served.file.mapping.time_zone
-        now = datetime.now(zone)
-        for season, offset in zip(_CLOCKS, offsets(now), strict=True):
-            expected = now.replace(tzinfo=timezone(offset)).isoformat()[-6:]
-            text = f"the clock of {zone.key} is {expected} from UTC in {season}"
-            for answer in _scalars(find(self.answers, ("clock", season))):
-                if answer.text != _OPEN:
-                    self.answered.add(_CLOCKS[season])
-                if answer.text not in (_OPEN, _UNSEEN, expected):
-                    yield Finding.at(answer.mark, text, "time_zone")
-
-    def _absent(self) -> Iterator[Finding]:
-        """Yield the stays that clients get and must not."""
-        for answer in _scalars(find(self.answers, ("absent",))):
-            if self.served.record(STAY, answer.text):
+                continue
+            for key, node in entry.entries.items():
+                if key in QUESTIONS and isinstance(node, Scalar):
+                    yield from self._compare(key, node, stays[id])
+        absent = self._answers.entries.get("absent")
+        for answer in absent.items if isinstance(absent, Items) else ():
+            if isinstance(answer, Scalar) and self._served.read(STAY, [answer.text]):
                 text = "clients get this stay, which must not be served"
                 yield Finding.at(answer.mark, text, STAY)
-
-    def _counts(self) -> Iterator[Finding]:
-        """Yield the searches that find more or fewer stays than the hospital counts."""
         for entry in self._tables("counts"):
-            number = _SEPARATORS.sub("", _answer(entry, "stays"))
-            if number == _OPEN:
-                continue
-            text = "write the number of stays in digits, or unseen"
-            if number == _UNSEEN or _NUMBER.fullmatch(number):
-                self.answered.add(_COUNTED)
-                text = "" if number == _UNSEEN else self._miscounted(entry, int(number))
-            if text:
+            if text := self._miscounted(entry):
                 yield Finding.at(entry.mark, text, STAY)
 
-    def _miscounted(self, entry: Table, number: int) -> str:
-        """Return what is wrong with the number of stays that a search finds, "" if nothing."""
-        searches = self.served.searches
-        names = [name for name in entry.entries if name != "stays"]
+    def _compare(self, key: str, node: Scalar, stay: Stay) -> Iterator[Finding]:
+        """Compare an answer with what clients get, and note what it confirms."""
+        answer, (kind, slot) = node.text, QUESTIONS[key]
+        resource, shown = stay.resources.get(kind), stay.shown.get(key, [])
+        if answer == _UNSEEN and resource:
+            self._unseen.add((resource.section.mark, slot))
+        if answer in (_OPEN, _UNSEEN):
+            return
+        is_right = not shown if answer == _EMPTY else False
+        if is_right or any(_is_same(answer, text, key) for text in shown):
+            self._confirmed.update(stay.parts.get(key, ()))
+            return
+        place = resource.place(slot) if resource else None
+        columns = place.field.columns if place else ()
+        if resource is None:
+            text = f"the stay leads to no {kind.lower()} that clients get"
+            yield Finding.at(node.mark, text, f"{STAY}.{kind.lower()}")
+            return
+        if place is None:
+            text = "the screen shows something, and the file has no field for it"
+        elif answer == _EMPTY:
+            text = "the screen shows nothing here, and clients get something"
+        else:
+            text = "the screen shows something else" if shown else "clients get nothing"
+            hints = [_apart(answer, one) for one in shown if key in ("start", "end")]
+            hints += [
+                f"{column} has it"
+                for column, cell in resource.cells.items()
+                if plain_text(cell) == answer and column not in columns
+            ]
+            text = ": ".join([text, *hints[:1]])
+        element = place.element if place else kind
+        yield Finding.at(node.mark, text, element, ", ".join(columns))
+
+    def _miscounted(self, entry: Table) -> str:
+        """Return what is wrong with a number of stays, "" if a search finds as many."""
+        number = re.sub(r"[^0-9]", "", _answer(entry, "stays"))
+        if not number:
+            return ""
+        names, searches = (
+            [n for n in entry.entries if n != "stays"],
+            self._served.searches,
+        )
         try:
-            parameters = [(name, _answer(entry, name)) for name in names]
-            total = searches.count(searches.query(STAY, parameters))
+            query = searches.query(STAY, [(n, _answer(entry, n)) for n in names])
+            total = searches.count(query)
         except RefusedError:
             offer = searches.offer.resources.get(STAY)
             offered = ", ".join(offer.parameters) if offer else "nothing"
             return f"clients cannot search so: they are offered {offered}"
         except TooCostlyError:
             return "the count takes too long: write a search that finds less"
-        word = "more" if total > number else "fewer"
-        text = f"a search finds {total:,} stays, {word} than the hospital counts"
-        return "" if total == number else text
+        if total == int(number):
+            return ""
+        word = "more" if total > int(number) else "fewer"
+        return f"a search finds {total:,} stays, {word} than the hospital counts"
+
+    def unconfirmed(self) -> Iterator[Finding]:
+        """Yield what no screen has confirmed: a warning, and a note of what nobody asks."""
+        file, sample = self._served.reader.file, self._served.sample()
+        left = {part for stay in sample for part in stay.all_parts} - self._confirmed
+        general = [_CLOCK] if _answer(self._answers, "clock") == _OPEN else []
+        counts = [_answer(entry, "stays") for entry in self._tables("counts")]
+        is_counted = any(count != _OPEN for count in counts)
+        if not is_counted and _countable(self._served) is not None:
+            general.append(_COUNTED)
+        remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
+        for section in (s for kind in ResourceType for s in file.sections(kind)):
+            parts = [
+                f"{part.slot} {part.case}".rstrip()
+                for part in left
+                if part.section == section.mark and part[:2] not in self._unseen
+            ]
+            if sample:
+                parts, general = sorted(parts) + general, []
+            kind, of_source = section.resource_type, file.of_source(section)
+            if parts:
+                text = f"parts{of_source} that no screen has confirmed: {len(parts)}"
+                more = f"{remedy}\n{', '.join(dict.fromkeys(parts))}"
+                details = (kind, "", Severity.WARNING, more, UNCONFIRMED)
+                yield Finding.at(section.mark, text, *details)
+            if others := [*dict.fromkeys(_unasked(section))]:
+                text = f"fields{of_source} that no screen confirms: {', '.join(others)}"
+                details = (kind, "", Severity.NOTE, "", UNASKED)
+                yield Finding.at(section.mark, text, *details)
+
+    def _tables(self, key: str) -> list[Table]:
+        node = self._answers.entries.get(key)
+        items = node.items if isinstance(node, Items) else ()
+        return [item for item in items if isinstance(item, Table)]
+
+
+def _unasked(section: ResourceMapping) -> Iterator[str]:
+    """Yield the fields of a section that no question is about."""
+    asked = {slot for kind, slot in QUESTIONS.values() if kind is section.resource_type}
+    for place in places_of(section):
+        # References are asked for as what they lead to.
+        is_asked = place.slot in (asked | {"id", *REFERS})
+        if place.field.columns and not is_asked:
+            yield place.slot
 
 
 def _answer(table: Table, key: str) -> str:
@@ -401,92 +611,26 @@ def _answer(table: Table, key: str) -> str:
     return node.text if isinstance(node, Scalar) else _OPEN
 
 
-def _scalars(node: Node | None) -> Iterator[Scalar]:
-    items = node.items if isinstance(node, Items) else (node,)
-    return (item for item in items if isinstance(item, Scalar))
-
-
-def _as_shown(value: Any) -> str:
-    """Return a value as a screen shows it."""
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
-    return " ".join(value) if isinstance(value, tuple) else written(value)
-
-
-def _is_same(answer: str, traced: TracedField) -> bool:
+def _is_same(answer: str, shown: str, key: str) -> bool:
     """Whether a screen shows a value: a time as far as it shows it, a name however written."""
-    value, shown = traced.value, _as_shown(traced.value)
-    if isinstance(value, datetime):
-        is_whole = len(answer) > _DAY or is_day(traced)
-        is_time = _moment(answer) is not None and is_whole
-        return is_time and shown.startswith(answer.replace("T", " "))
-    is_for_people = traced.kind in (Kind.TEXT, Kind.PARTS)
-    return answer == shown or (is_for_people and fold(answer) == fold(shown))
+    if key in ("start", "end"):
+        is_whole = len(answer) > _DAY or len(shown) == _DAY
+        return is_whole and shown.startswith(answer.replace("T", " "))
+    is_name = key in ("family", "given", "name", "hospital")
+    return answer == shown or (is_name and fold(answer) == fold(shown))
 
 
-def _difference(
-    answer: str, place: Place, values: Sequence[TracedField], resource: Resource
-) -> str:
-    """Return how an answer differs from the values of its slot, "" if it does not."""
-    if answer in (_OPEN, _UNSEEN) or any(_is_same(answer, each) for each in values):
-        return ""
-    if answer == _EMPTY:
-        text = "the screen shows nothing here, and clients get something"
-        return text if values else ""
-    if form := _right_form(answer, place):
-        return f"this cannot be compared: write {form}"
-    text = "the screen shows something else" if values else "clients get nothing here"
-    hints = [_apart(answer, each) for each in values]
-    hints += [f"{name} has it" for name in _elsewhere(answer, place, resource)]
-    return ": ".join([text, *[*filter(None, hints)][:1]])
-
-
-def _right_form(answer: str, place: Place) -> str:
-    """Return how an answer has to be written, "" for one that can be compared."""
-    if place.takes and answer not in place.takes:
-        return f"one of {', '.join(c for c in place.takes if c not in UNSERVED)}"
-    if place.kind is Kind.TIME and _moment(answer) is None:
-        return "a time as 2024-03-30 08:15"
-    if place.kind is Kind.DATE and (len(answer) > _DAY or _moment(answer) is None):
-        return "a day as 2024-03-30"
-    return ""
-
-
-def _moment(answer: str) -> datetime | None:
+def _apart(answer: str, shown: str) -> str:
+    """Return how far a time on a screen is from that of clients."""
+    if len(answer) == _DAY < len(shown):
+        return "write the time of day too"
     try:
-        # It is a local time, as screens show it.
-        return datetime.fromisoformat(answer) if _MOMENT.fullmatch(answer) else None
+        apart = datetime.fromisoformat(answer) - datetime.fromisoformat(shown)
     except ValueError:
-        return None
-
-
-def _elsewhere(answer: str, place: Place, resource: Resource) -> Iterator[str]:
-    """Yield the other fields and the columns that have what a screen shows in a field."""
-    if place.takes:
-        return
-    every = [value.traced for value in resource.values]
-    others = [each for each in every if each.name != place.slot]
-    same = [
-        each for each in every if each.name == place.slot and _is_same(answer, each)
-    ]
-    yield from ("another one of these" for _ in same)
-    yield from (each.name for each in others if _is_same(answer, each))
-    read = {c for each in resource.named(place.slot) for c in each.field.columns}
-    for column, cell in zip(resource.row.columns, resource.row.cells, strict=True):
-        if column not in read and plain_text(cell) == answer:
-            yield column
-
-
-def _apart(answer: str, traced: TracedField) -> str:
-    """Return how far a time is from that of a screen, "" for what is no time."""
-    value, shown = traced.value, _moment(answer)
-    if not isinstance(value, datetime) or shown is None:
-        return ""
-    if len(answer) == _DAY:
-        return "" if is_day(traced) else "write the time of day too"
-    apart = shown - value.replace(tzinfo=None)
+        return "there is no such day or time"
     hours = abs(apart) / timedelta(hours=1)
     units = ((hours / 24, "days", 72), (hours, "h", 1), (hours * 60, "min", 0))
     number, unit = next((n, unit) for n, unit, least in units if hours >= least)
-    word = "later" if apart > timedelta() else "earlier"
-    return f"{round(number, 2):,g} {unit} {word}"
+    return (
+        f"{round(number, 2):,g} {unit} {'later' if apart > timedelta() else 'earlier'}"
+    )

@@ -1,31 +1,34 @@
 """`encounters mapping diff`: what a changed mapping does to the stays of a hospital.
 
-The stays of both files are read side by side in the order of their ids, one page of each
-at a time, and compared as clients see them: by id and element. Source codes are quoted
-where a code table names them; ids are printed on request only.
+All stays are read with the old file, and a summary of each is kept; then with the new one.
+They are compared as clients see them: by id and element. Source codes are quoted where a
+code table names them; ids are printed on request only.
 """
 
-import json
+import os
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
-from datetime import datetime
-from decimal import Decimal
 from enum import StrEnum
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from struct import Struct
+from typing import Any, NamedTuple
 
 from adapters.contract import EncounterRecord, ResourceType, RowFault
-from adapters.mapping.slots import SLOTS
-from app.console import FINDINGS, FINE, CannotRunError
+from adapters.mapping.slots import SLOTS, Place, places_of
+from app.console import FINDINGS, FINE, print_json
 from toolkit.checks.engine import code_of, without_code
 from toolkit.console import MappingFile
-from toolkit.stays import NO_START, Row, Stays, month_of, reading
+from toolkit.source_rows import FoundRow, SourceReader
 
-_ELEMENTS = {slot.name: slot.element for slot in SLOTS[ResourceType.ENCOUNTER]}
-_UNNAMED = "codes without an entry"
+_SLOTS = SLOTS[ResourceType.ENCOUNTER]
+_DIGESTS = Struct(f"{len(_SLOTS)}q")
 _NONE = "none"
+_UNNAMED = "codes without an entry"
+_MOST = 12
+"""How many codes or years a line has."""
 
 
 class Event(StrEnum):
@@ -58,245 +61,174 @@ class Change(NamedTuple):
         return self.element if self.event is Event.CHANGES else str(self.event)
 
 
-class Case(NamedTuple):
-    """What changes are counted by: the source code and its column, and the month of start."""
+class Group(NamedTuple):
+    """What changes are counted by besides: a source code and its column, the year of start."""
 
-    change: Change
     column: str
     code: str
-    month: str
+    year: str
 
 
-# Stays of both files, side by side
+class Summary(NamedTuple):
+    """What is kept of a row: about 300 bytes, so that a million stays fit into memory.
 
-_Order: TypeAlias = Callable[[str], Any]
-_ORDERS: tuple[_Order, ...] = (lambda id: (len(id), id), str)
-"""How a source may order ids: as numbers without leading zeros, or as texts."""
-
-
-class Side:
-    """The page of stays that one of both files is read up to.
-
-    `rows` are those of the page, by id, that have no partner yet.
+    `digests` has a number for each element as clients read it, b"" for an invalid row.
     """
 
-    def __init__(self, stays: Stays | None) -> None:
-        self.stays = stays
-        self.rows: dict[str, Row] = {}
-        self.counts: Counter[bool] = Counter()
-        self.is_over = False
-        self._pages = stays.pages() if stays else iter(())
-        self._last = ""
-        self._key: Any = None
-        self._orders = list(_ORDERS)
-        self.advance()
+    digests: bytes
+    status: str
+    class_code: str
+    group: Group
 
-    def advance(self) -> None:
-        """Go on to the next page, and count its valid and its invalid rows."""
-        page = next(self._pages, [])
-        self.is_over = not page
-        self.rows = {row.outcome.id: row for row in reversed(page)}
-        self.counts.update(row.stay is not None for row in page)
-        if self.stays and page:
-            self._key = page[-1].cell(self.stays.section.fields["id"])
-            ids = [self._last, *(row.outcome.id for row in page if row.outcome.id)]
-            self._last = ids[-1]
-            self._orders = [o for o in self._orders if _is_ascending(map(o, ids))]
 
-    def ends_before(self, other: "Side") -> bool:
-        """Whether this page ends before that of the other file, in the order of ids.
+def summary_of(row: FoundRow, group: Group) -> Summary:
+    """Return the summary of a row; `group` is that of its status."""
+    stay = row.stay
+    if stay is None:
+        return Summary(b"", "", "", group)
+    texts = [str(getattr(stay, slot.record)) for slot in _SLOTS]
+    digests = _DIGESTS.pack(*map(hash, texts))
+    return Summary(digests, stay.status, stay.class_code or _NONE, group)
 
-        Raises CannotRunError where both are not in one order.
+
+class Stays:
+    """The stays of a file, read section by section; `valid` and `invalid` count their rows."""
+
+    def __init__(self, reader: SourceReader) -> None:
+        self.file = reader.file
+        self.valid = self.invalid = 0
+        self._reader = reader
+
+    def __iter__(self) -> Iterator[tuple[FoundRow, Mapping[str, Group]]]:
+        """Yield each row, and the groups that it counts in, by the element with the code.
+
+        Raises AdapterError for a source that is away or does not fit the file.
         """
-        assert self.stays, "a side without stays has no page"
-        assert other.stays, "a side without stays has no page"
-        one, two = self._key, other._key
-        if not (self.stays.is_keyset and other.stays.is_keyset):
-            order = next((o for o in self._orders if o in other._orders), None)
-            if order is None:
-                raise CannotRunError(_NO_ORDER)
-            return bool(order(self._last) < order(other._last))
-        if isinstance(one, (int, Decimal)) and isinstance(two, (int, Decimal)):
-            return one < two
-        if type(one) is not type(two):
-            raise CannotRunError(_OTHER_TYPE)
-        # A database compares texts by a collation of its own.
-        return other.stays.is_after(two, one)
+        sections = self.file.sections(ResourceType.ENCOUNTER)
+        for section in sections:
+            name = ""
+            if len(sections) > 1:
+                name = f"{self.file.names(section)[0].rstrip('-')}."
+            coded = [p for p in places_of(section) if p.field.codes and p.field.columns]
+            for page in self._reader.pages(section):
+                for row in page:
+                    self.valid += row.stay is not None
+                    self.invalid += row.stay is None
+                    year = f"{row.stay.start:%Y}" if row.stay and row.stay.start else ""
+                    groups = {"": Group("", "", year or _NONE)}
+                    for place in coded:
+                        column, code = place.field.columns[0], _named_code(place, row)
+                        group = Group(name + column, code, year or _NONE)
+                        groups[place.element.partition(".")[2]] = group
+                    yield row, groups
 
 
-_OTHER_TYPE = (
-    "the ids of the two files are of different types, whose orders differ: let both SELECTs"
-    " return ids of one type"
-)
-_NO_ORDER = (
-    "a source does not return its stays in the order of their ids: stays of both files"
-    " cannot be compared in bounded memory. An HTTP API needs '_id' under sort"
-)
-
-
-def _is_ascending(keys: Iterable[Any]) -> bool:
-    return all(one <= other for one, other in pairwise(keys))
-
-
-def pairs(old: Side, new: Side) -> Iterator[tuple[Row | None, Row | None]]:
-    """Yield the rows with an id of either file, and None where a file has no such row.
-
-    The page that ends first is decided: what has no partner now has none at all.
-    """
-    while not (old.is_over and new.is_over):
-        for id in [id for id in old.rows if id in new.rows]:
-            yield old.rows.pop(id), new.rows.pop(id)
-        if new.is_over or (not old.is_over and old.ends_before(new)):
-            yield from ((row, None) for row in old.rows.values())
-            old.advance()
-        else:
-            yield from ((None, row) for row in new.rows.values())
-            new.advance()
-
-
-# What changes
-
-_Both: TypeAlias = tuple[Stays | None, Stays | None]
-"""The stays of both files whose ids begin with the same prefix."""
+def _named_code(place: Place, row: FoundRow) -> str:
+    """Return the code in a row; what no table names may be a text about somebody."""
+    code, codes = code_of(place, row.cell(place.field)), place.field.codes
+    if not code:
+        return _NONE
+    return code if codes and code in codes.table else _UNNAMED
 
 
 class Comparison:
-    """The changes between two files, counted."""
+    """The changes between two files, counted by group."""
 
-    def __init__(self, old: MappingFile, new: MappingFile) -> None:
-        self._files = old, new
-        # Equal instants with another offset are another text for clients.
-        self._has_other_zone = old.mapping.time_zone != new.mapping.time_zone
-        self.cases: Counter[Case] = Counter()
-        self._named: dict[str, set[str]] = {}
+    def __init__(self, old: Stays, new: Stays) -> None:
+        self.old, self.new = old, new
+        self.counts: Counter[tuple[Change, Group]] = Counter()
         self.differing = 0
-        self.rows: tuple[Counter[bool], Counter[bool]] = Counter(), Counter()
 
     @property
     def constants(self) -> Mapping[str, tuple[object, object]]:
         """The constants that differ and that no row has: stays show them."""
-        old, new = (asdict(file.mapping.constants) for file in self._files)
+        old, new = (asdict(s.file.mapping.constants) for s in (self.old, self.new))
         names = old.keys() - {"visit_number_system"}
         return {n: (old[n], new[n]) for n in sorted(names) if old[n] != new[n]}
 
-    def run(
-        self, old: Iterable[Stays], new: Iterable[Stays]
-    ) -> Iterator[tuple[str, Sequence[Change]]]:
+    def run(self) -> Iterator[tuple[str, Sequence[Change]]]:
         """Count the changes of all stays; yield the id and the changes of each that differs."""
-        before, after = ({stays.prefix: stays for stays in of} for of in (old, new))
-        for prefix in dict.fromkeys((*before, *after)):
-            stays = before.get(prefix), after.get(prefix)
-            sides = Side(stays[0]), Side(stays[1])
-            for rows in pairs(*sides):
-                if changes := list(self._changes(stays, *rows)):
-                    self.differing += 1
-                    self.cases.update(self._case(c, stays, *rows) for c in changes)
-                    yield next(filter(None, rows)).outcome.id, changes
-            for counts, side in zip(self.rows, sides, strict=True):
-                counts.update(side.counts)
+        before: dict[str, Summary] = {}
+        shared: dict[Group, Group] = {}
+        for row, groups in self.old:
+            group = groups.get("status", groups[""])
+            # Stays have few groups: each is kept once.
+            summary = summary_of(row, shared.setdefault(group, group))
+            before.setdefault(row.outcome.id, summary)
+        for row, groups in self.new:
+            old = before.pop(row.outcome.id, None)
+            changes = [*_changes(old, row)]
+            of_status = groups.get("status", groups[""])
+            self._count(
+                [(c, groups.get(c.element or "status", of_status)) for c in changes]
+            )
+            if changes:
+                yield row.outcome.id, changes
+        for id, summary in before.items():
+            if summary.digests:
+                change = Change(Event.DISAPPEARS)
+                self._count([(change, summary.group)])
+                yield id, [change]
 
-    def _changes(
-        self, both: _Both, old: Row | None, new: Row | None
-    ) -> Iterator[Change]:
-        before, after = old and old.stay, new and new.stay
-        if before and after:
-            yield from self._changes_of_stay(both, before, after)
-        elif after:
-            yield Change(Event.BECOMES_VALID if old else Event.APPEARS)
-        elif before and new and isinstance(fault := new.outcome, RowFault):
-            element, rule = _ELEMENTS[fault.field], without_code(fault.rule)
+    def _count(self, changes: Sequence[tuple[Change, Group]]) -> None:
+        self.counts.update(changes)
+        self.differing += bool(changes)
+
+
+def _changes(old: Summary | None, new: FoundRow) -> Iterator[Change]:
+    """Yield what happens to a stay; `old` is None where the old file has no such row."""
+    was_valid = old is not None and bool(old.digests)
+    if isinstance(new.outcome, RowFault):
+        if was_valid:
+            elements = {slot.name: slot.element for slot in _SLOTS}
+            element, rule = elements[new.outcome.field], without_code(new.outcome.rule)
             yield Change(Event.BECOMES_INVALID, element, after=rule)
-        elif before:
-            yield Change(Event.DISAPPEARS)
-
-    def _changes_of_stay(
-        self, both: _Both, old: EncounterRecord, new: EncounterRecord
-    ) -> Iterator[Change]:
-        if old == new and not self._has_other_zone:
-            return
-        for slot in SLOTS[ResourceType.ENCOUNTER]:
-            before, after = (_shown(getattr(stay, slot.record)) for stay in (old, new))
-            is_coded = all(stays and slot.element in stays.coded for stays in both)
-            if before == after:
-                continue
-            if slot.name == "patient_id":
-                yield Change(Event.MOVES)
-            elif slot.codes or is_coded:
-                values = (before or _NONE, after or _NONE)
-                yield Change(Event.CHANGES, slot.element, *values)
-            else:
-                yield Change(Event.CHANGES, slot.element)
-
-    def _case(
-        self, change: Change, both: _Both, old: Row | None, new: Row | None
-    ) -> Case:
-        """Return what a change is counted by: the code of the new row, if there is one."""
-        row, stays = (new, both[1]) if new else (old, both[0])
-        assert row, "a change is of a row"
-        assert stays, "a row is of stays"
-        month = month_of((new and new.stay) or (old and old.stay))
-        place = stays.coded.get(change.element) or stays.coded.get("status")
-        if place is None:
-            return Case(change, "", "", month)
-        column = stays.column(place.field.columns[0])
-        if column not in self._named:
-            self._named[column] = {_NONE, *_named_codes(both, column)}
-        code = code_of(place, row.cell(place.field)) or _NONE
-        # What no table names may be no code but a text about somebody.
-        shown = code if code in self._named[column] else _UNNAMED
-        return Case(change, column, shown, month)
-
-
-def _shown(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _named_codes(both: Iterable[Stays | None], column: str) -> Iterator[str]:
-    """Yield the codes of a column that a table of either file names."""
-    for stays in filter(None, both):
-        for place in stays.coded.values():
-            if place.field.codes and stays.column(place.field.columns[0]) == column:
-                yield from place.field.codes.table
-
-
-# What is printed
+        return
+    if old is None or not was_valid:
+        yield Change(Event.APPEARS if old is None else Event.BECOMES_VALID)
+        return
+    assert isinstance(new.outcome, EncounterRecord), "rows of stays become stays"
+    now = summary_of(new, old.group)
+    digests = zip(
+        _DIGESTS.unpack(old.digests), _DIGESTS.unpack(now.digests), strict=True
+    )
+    for slot, (before, after) in zip(_SLOTS, digests, strict=True):
+        if before == after:
+            continue
+        if slot.name == "patient_id":
+            yield Change(Event.MOVES)
+        elif slot.codes:
+            values = getattr(old, slot.record), getattr(now, slot.record)
+            yield Change(Event.CHANGES, slot.element, *values)
+        else:
+            yield Change(Event.CHANGES, slot.element)
 
 
 def run(*, old: Path, new: Path, ids: bool, as_json: bool) -> int:
     """Print what changes, and return 1 if anything does."""
-    files = (old, new)
-    with reading(*files) as ((old_file, before), (new_file, after)):
-        comparison = Comparison(old_file, new_file)
-        differing = comparison.run(before, after)
-        if ids and as_json:
-            _stream_json(differing)
-        for id, changes in differing:
-            if ids:
+    with ExitStack() as stack:
+        files = [MappingFile.open(path, os.environ) for path in (old, new)]
+        readers = [stack.enter_context(SourceReader(file)) for file in files]
+        comparison = Comparison(*map(Stays, readers))
+        stays = []
+        for id, changes in comparison.run():
+            if ids and as_json:
+                named = [change._asdict() for change in changes]
+                stays.append({"id": id, "changes": named})
+            elif ids:
                 print(id, "; ".join(map(str, changes)), sep="\t")
     if as_json:
-        document = json.dumps(_as_json(comparison, files), ensure_ascii=False, indent=2)
-        # The list of stays stands before, where there is one.
-        print(document[1:] if ids else document)
+        document = _as_json(comparison)
+        print_json({"stays": stays, **document} if ids else document)
     else:
-        print(*_as_text(comparison, files), sep="\n")
+        sys.stdout.writelines(f"{line}\n" for line in _as_text(comparison))
     return FINDINGS if comparison.differing or comparison.constants else FINE
 
 
-def _stream_json(differing: Iterable[tuple[str, Sequence[Change]]]) -> None:
-    """Print the first member of a JSON document, one stay after the other."""
-    comma = ""
-    print('{"stays": [')
-    for id, changes in differing:
-        stay = {"id": id, "changes": [change._asdict() for change in changes]}
-        print(f"{comma}{json.dumps(stay, ensure_ascii=False)}")
-        comma = ","
-    print("],", end="")
-
-
-def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
+def _as_json(comparison: Comparison) -> dict[str, Any]:
     old, new = (
-        {"file": str(file), "stays": rows[True], "invalid_rows": rows[False]}
-        for file, rows in zip(files, comparison.rows, strict=True)
+        {"file": s.file.mapping.file, "stays": s.valid, "invalid_rows": s.invalid}
+        for s in (comparison.old, comparison.new)
     )
     return {
         "old": old,
@@ -304,45 +236,34 @@ def _as_json(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
         "differing": comparison.differing,
         "constants": comparison.constants,
         "changes": [
-            {**case._asdict(), **case.change._asdict(), "stays": stays}
-            for case, stays in sorted(comparison.cases.items())
+            {**group._asdict(), **change._asdict(), "stays": stays}
+            for (change, group), stays in sorted(comparison.counts.items())
         ],
     }
 
 
-def _as_text(comparison: Comparison, files: Sequence[Path]) -> Iterator[str]:
-    for file, rows in zip(files, comparison.rows, strict=True):
-        yield f"{file}: {rows[True]:,} stays, {rows[False]:,} invalid rows"
+def _as_text(comparison: Comparison) -> Iterator[str]:
+    for side in (comparison.old, comparison.new):
+        file = side.file.mapping.file
+        yield f"{file}: {side.valid:,} stays, {side.invalid:,} invalid rows"
     for name, (before, after) in comparison.constants.items():
         yield f"constants.{name}: {before} → {after}, in every stay that shows it"
     yield f"{comparison.differing:,} stays differ"
-    by_change: dict[Change, Counter[Case]] = {}
-    for case, stays in comparison.cases.items():
-        by_change.setdefault(case.change, Counter())[case] = stays
-    for change in sorted(by_change, key=lambda c: (-by_change[c].total(), c)):
-        cases = by_change[change]
-        yield f"  {change}: {cases.total():,}"
+    totals: Counter[Change] = Counter()
+    for (change, _), stays in comparison.counts.items():
+        totals[change] += stays
+    for change, total in sorted(totals.items(), key=lambda item: (-item[1], item[0])):
+        yield f"  {change}: {total:,}"
         codes: dict[str, Counter[str]] = {}
-        months: Counter[str] = Counter()
-        for case, stays in cases.items():
-            codes.setdefault(case.column, Counter())[case.code] += stays
-            months[case.month] += stays
+        years: Counter[str] = Counter()
+        for (counted, group), stays in comparison.counts.items():
+            if counted == change:
+                codes.setdefault(group.column, Counter())[group.code] += stays
+                years[group.year] += stays
         for column, counts in codes.items():
             if column:
                 yield f"    by {column}: {_listed(counts.most_common())}"
-        yield f"    by {_starts(months)}"
-
-
-def _starts(months: Counter[str]) -> str:
-    unit, length = ("month", 7) if len(months) <= _MOST else ("year", 4)
-    starts: Counter[str] = Counter()
-    for month, stays in months.items():
-        starts[month if month == NO_START else month[:length]] += stays
-    return f"{unit} of start: {_listed(sorted(starts.items()))}"
-
-
-_MOST = 12
-"""How many codes or months a line has; more months are printed as years."""
+        yield f"    by year of start: {_listed(sorted(years.items(), reverse=True))}"
 
 
 def _listed(counts: Sequence[tuple[str, int]]) -> str:

@@ -1,16 +1,37 @@
-"""`encounters mapping explain`: what is offered and why, and what a search would send."""
+"""`encounters mapping explain`: what is offered and why, what a search would send.
+
+With `--live`, why clients get a resource or not: its row is followed from the table to them.
+"""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from adapters.contract import ParameterCapability, Prefix, ResourceType
+from adapters.contract import (
+    GoneError,
+    NotFoundError,
+    ParameterCapability,
+    ResourceType,
+    SourceDataError,
+)
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType
-from app.console import FINDINGS, FINE, aligned, print_json
-from toolkit.trial import RefusedError, Searches, parsed_search, searching
+from adapters.mapping.slots import FHIR_ID
+from adapters.parameters import SEARCH_PARAMETERS
+from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
+from app.search.types import TYPES
+from toolkit.console import MappingFile
+from toolkit.source_rows import SourceReader
+from toolkit.trial import (
+    MASK,
+    RefusedError,
+    Searches,
+    TriedRow,
+    parsed_search,
+    searching,
+)
 
 
 class Row(NamedTuple):
@@ -22,8 +43,12 @@ class Row(NamedTuple):
     reason: str
 
 
-def run(*, file: Path, search: str | None, as_json: bool) -> int:
-    """Print the table of parameters, or what one search would send."""
+def run(
+    *, file: Path, search: str | None, live: bool, redact: bool, as_json: bool
+) -> int:
+    """Print the table of parameters, what one search would send, or where a resource is."""
+    if live:
+        return _show_resource(file, search or "", redact=redact, as_json=as_json)
     with searching(load_mapping(file, os.environ)) as searches:
         if search is not None:
             return _show_search(searches, search, as_json=as_json)
@@ -63,11 +88,9 @@ def _extent(
 ) -> str:
     """Return how far an offered parameter goes."""
     extent = "one value" if values == 1 else f"up to {values} values"
-    type_ = SEARCH_PARAMETERS[kind][name].type
-    if type_ is ParameterType.STRING:
-        extent += "; compares " + ", ".join(sorted(able.matches))
-    elif type_ is ParameterType.DATE:
-        extent += "; prefixes " + " ".join(p for p in Prefix if p in able.prefixes)
+    words = TYPES[SEARCH_PARAMETERS[kind][name].type].extent(able)
+    if words:
+        extent += f"; {words}"
     return extent
 
 
@@ -82,3 +105,108 @@ def _show_search(searches: Searches, search: str, *, as_json: bool) -> int:
     else:
         print(f"refused: {text}" if refused else text)
     return FINDINGS if refused else FINE
+
+
+# One resource
+
+_REFERENCE = re.compile(rf"(?:.*/)?({'|'.join(ResourceType)})/([^/?]+)")
+
+
+class Whereabouts(NamedTuple):
+    """How far a row gets on its way to clients, in a word and a sentence, and the row.
+
+    The words are served, invalid, hidden, removed, filtered (the SELECT leaves it out), absent
+    (its table has no such row), and unknown.
+    """
+
+    state: str
+    text: str
+    tried: TriedRow | None = None
+
+
+def _show_resource(path: Path, search: str, *, redact: bool, as_json: bool) -> int:
+    match = _REFERENCE.fullmatch(search)
+    if match is None:
+        text = "--live explains one resource: name it, such as Encounter/42"
+        raise CannotRunError(text)
+    kind, id = ResourceType(match[1]), match[2]
+    file = MappingFile.open(path, os.environ)
+    with SourceReader(file) as reader, searching(file.mapping) as searches:
+        found = whereabouts(reader, searches, kind, id, redacted=redact)
+    name = f"{kind}/{MASK if redact else id}"
+    if as_json:
+        tried = found.tried.as_json() if found.tried else {}
+        print_json({"name": name, "state": found.state, "text": found.text, **tried})
+    else:
+        print(f"{name}: {found.state}: {found.text}")
+        if found.tried:
+            print("", *found.tried.as_text(), sep="\n")
+    return FINE if found.state == "served" else FINDINGS
+
+
+def whereabouts(
+    reader: SourceReader,
+    searches: Searches,
+    kind: ResourceType,
+    id: str,
+    *,
+    redacted: bool,
+) -> Whereabouts:
+    """Return why clients get a resource or not. Raises AdapterError."""
+    file = reader.file
+    if not file.sections(kind):
+        return Whereabouts("absent", f"the file has no section '{kind.lower()}'")
+    if not FHIR_ID.fullmatch(id):
+        return Whereabouts(
+            "absent", "the id is none of FHIR, so no client can ask for it"
+        )
+    try:
+        row = reader.row(kind, id)
+    except GoneError:
+        return Whereabouts("removed", "the API says that it is gone")
+    except NotFoundError:
+        return _not_selected(reader, kind, id)
+    tried = TriedRow.of(file, row, redacted=redacted)
+    if tried.unserved:
+        origin = tried.origin_of(tried.named("status")[0])
+        return Whereabouts(tried.unserved, f"by {origin.rule} ({origin.place})", tried)
+    if tried.faults:
+        number = f"{len(tried.faults)} rules" if tried.faults[1:] else "a rule"
+        return Whereabouts("invalid", f"its row breaks {number} of the file", tried)
+    try:
+        searches.adapter.read(kind, id)
+    except (NotFoundError, GoneError, SourceDataError) as error:
+        # Such as merged patients who lead into a circle: no row shows it alone.
+        return Whereabouts("invalid", f"its row is valid, but {error}", tried)
+    return Whereabouts("served", "clients get it", tried)
+
+
+def _not_selected(reader: SourceReader, kind: ResourceType, id: str) -> Whereabouts:
+    """Return why no row of the source has an id, as far as the source shows it."""
+    try:
+        section = reader.section_of(kind, id)
+    except NotFoundError:
+        prefixes = (s.fields["id"].prefix for s in reader.file.sections(kind))
+        text = f"no ids of the file begin so: they begin with {', '.join(prefixes)}"
+        return Whereabouts("absent", text)
+    prefix = section.fields["id"].prefix
+    if not id.startswith(prefix):
+        return Whereabouts("absent", f"ids begin with {prefix}")
+    if section.http is not None:
+        return Whereabouts("absent", "the API has no such row, or does not return it")
+    # Imported here, so that an API needs no database library.
+    from adapters.sql.adapter import SqlAdapter
+    from toolkit.left_out import absence
+
+    adapter = reader.adapter(section)
+    assert isinstance(adapter, SqlAdapter), "the section is one of a database"
+    found = absence(adapter, kind, id)
+    if found is None:
+        text = "the SELECT returns no such row. From which table its ids come cannot be"
+        return Whereabouts("unknown", f"{text} read from it")
+    if not found.is_there:
+        return Whereabouts("absent", f"{found.table} has no row with this id")
+    text = f"{found.table} has the row, and the SELECT leaves it out"
+    if found.clause:
+        return Whereabouts("filtered", f"{text}: {found.clause}")
+    return Whereabouts("filtered", f"{text}; by which part of it is not known")

@@ -1,4 +1,4 @@
-"""A first mapping file of a FHIR R4 server: it extends the base file mappings/fhir-r4.
+"""A first mapping file of a FHIR R4 server: mappings/fhir-r4 without what the server lacks.
 
 The CapabilityStatement of the server says what it can search. A few stays and patients say
 which systems their identifiers have; no other value of them is read.
@@ -6,7 +6,7 @@ which systems their identifiers have; no other value of them is read.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from adapters.contract import AdapterError, ResourceType
 from adapters.http.client import Call, Client, Deadline
 from adapters.mapping.load import load_mapping
+from adapters.mapping.model import SourceMapping
 from adapters.mapping.paths import at, path_of
 from app.console import CannotRunError
 from toolkit.console import MARK
@@ -35,15 +36,17 @@ _SYSTEMS = path_of("entry[].resource.identifier[].system || `[]`")
 
 _HEAD = """\
 # A first mapping of a FHIR R4 server: what its CapabilityStatement and some of its stays say.
-# "# ?" marks what is open: answer it, and remove the mark. The base file has all the rest.
+# "# ?" marks what is open: answer it, and remove the mark. The rest is mappings/fhir-r4.
 # mappings/fhir-r4/README.md says what may be different; `mapping check --live` finds it.
 mapping: 1
-extend: {base}
 name: {name}  # ? the name that clients see
+profile: full
 time_zone: Europe/Paris  # ? the hospital's zone; days without a time are read in it
 
 source:
+  kind: http
   url: {url}
+  headers: {{Accept: application/fhir+json}}
   # ? how does a client authenticate? As an example, from the environment:
   # auth:
   #   oauth2:
@@ -51,13 +54,7 @@ source:
   #     client_id: {{env: CLIENT_ID}}
   #     client_secret: {{env: CLIENT_SECRET}}
 """
-_VISIT_NUMBER = """
-encounter:
-  fields:
-    visit_number: {{from: {path}}}  # ? {systems}
-    visit_number_system: {system}  # ? the system of the visit numbers
-"""
-_WITHOUT = {
+_NO_ORGANIZATION = {
     "organization": "the server has no Organization",
     "encounter.fields.organization_id": "the server has no Organization",
     "patient.fields.organization_id": "the server has no Organization",
@@ -87,10 +84,35 @@ def draft_of_server(url: str, written_url: str) -> str:
         statement = _statement(client)
         systems = {kind: _systems(client, kind) for kind in (STAY, PATIENT)}
     name = json.dumps(statement.title or "My hospital", ensure_ascii=False)
-    text = _HEAD.format(base=_BASE, name=name, url=written_url)
-    text += "".join(_of_systems(systems))
-    lines = [f"  - {key}  {MARK}{why}" for key, why in _without(statement, url)]
-    return "\n".join([text, "without:", *lines, ""]) if lines else text
+    base = Path(str(resources.files("mappings"))) / _BASE
+    text = base.read_text("utf-8")
+    lines = text[text.index("\ncodes:\n") :].splitlines()
+    for key, reason in _lacking(statement, load_mapping(base, {"FHIR_URL": url})):
+        lines = _replaced(lines, key, f"{MARK}{key} is left out: {reason}")
+    counts = {
+        kind: ", ".join(f"{system} ({count})" for system, count in counted)
+        for kind, counted in systems.items()
+    }
+    if systems[STAY]:
+        system, _ = systems[STAY][0]
+        for key, line in _visit_number(system, counts[STAY]).items():
+            lines = _replaced(lines, key, line)
+    head = _HEAD.format(name=name, url=written_url)
+    questions = _questions(counts[STAY], counts[PATIENT])
+    return "\n".join([head, *questions, *lines, ""])
+
+
+def _replaced(lines: Sequence[str], key: str, line: str) -> list[str]:
+    """Return the lines of a file with one in place of a key and all that is below it."""
+    start, indent = 0, ""
+    for depth, name in enumerate(key.split(".")):
+        indent = "  " * depth
+        while not lines[start].startswith(f"{indent}{name}:"):
+            start += 1
+    end = start + 1
+    while end < len(lines) and lines[end].startswith(f"{indent} "):
+        end += 1
+    return [*lines[:start], indent + line, *lines[end:]]
 
 
 def _statement(client: Client) -> Statement:
@@ -143,38 +165,40 @@ def _systems(client: Client, kind: ResourceType) -> list[tuple[str, int]]:
     return Counter(texts).most_common()
 
 
-def _of_systems(systems: Mapping[ResourceType, list[tuple[str, int]]]) -> Iterator[str]:
-    stays, patients = (
-        ", ".join(f"{system} ({count})" for system, count in systems[kind])
-        for kind in (STAY, PATIENT)
-    )
+def _questions(stays: str, patients: str) -> Iterator[str]:
+    """Yield what is open about identifiers, of which the systems are counted."""
     if not stays:
-        yield f"\n{MARK}which system do visit numbers have? No stay could be read:"
-        yield " mappings/fhir-r4/README.md\n"
-    else:
-        system = systems[STAY][0][0]
-        # A raw string of JMESPath has no other way for its own quote.
-        own = system.replace("\\", "\\\\").replace("'", "\\'")
-        path = json.dumps(f"identifier[?system=='{own}'].value | [0]")
-        named = json.dumps(system)
-        yield _VISIT_NUMBER.format(path=path, systems=stays, system=named)
+        question = "which system do visit numbers have? No stay could be read:"
+        yield f"{MARK}{question} mappings/fhir-r4/README.md"
     if patients:
-        yield f"\n{MARK}clients see the identifiers of patients of all systems: may they?"
-        yield f" {patients}\n"
+        question = "clients see the identifiers of patients of all systems: may they?"
+        yield f"{MARK}{question} {patients}"
 
 
-def _without(statement: Statement, url: str) -> Iterator[tuple[str, str]]:
+def _visit_number(system: str, counts: str) -> Mapping[str, str]:
+    """Return the lines of the visit number, which has the system, by their key."""
+    # A raw string of JMESPath has no other way for its own quote.
+    own = system.replace("\\", "\\\\").replace("'", "\\'")
+    path = json.dumps(f"identifier[?system=='{own}'].value | [0]")
+    question = f"{MARK}the system of the visit numbers"
+    return {
+        "encounter.fields.visit_number": f"visit_number: {{from: {path}}}  {MARK}{counts}",
+        "encounter.fields.visit_number_system": (
+            f"visit_number_system: {json.dumps(system)}  {question}"
+        ),
+    }
+
+
+def _lacking(statement: Statement, mapping: SourceMapping) -> Iterator[tuple[str, str]]:
     """Yield what the base file has and the server has not, and why."""
-    base = Path(str(resources.files("mappings"))) / _BASE
-    sections = load_mapping(base, {"FHIR_URL": url}).resources
-    for kind, section in sections.items():
+    for kind, section in mapping.resources.items():
         names = statement.types.get(kind)
         if kind is ORGANIZATION and kind not in statement.types:
-            yield from _WITHOUT.items()
+            yield from _NO_ORGANIZATION.items()
         elif names is None:
             yield from _READ_ONLY.items()
         else:
             for name in section.parameters:
                 if name not in names:
-                    why = "the CapabilityStatement does not name it"
-                    yield f"{kind.lower()}.search.{name}", why
+                    reason = "the CapabilityStatement does not name it"
+                    yield f"{kind.lower()}.search.{name}", reason

@@ -5,7 +5,6 @@ every line. The row itself is mapped as it is, so its faults stay.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -16,7 +15,7 @@ from adapters.mapping.yaml import Table, parse_file
 from app.console import FINDINGS, FINE, CannotRunError, print_json
 from toolkit.console import MappingFile
 from toolkit.rows import read_row
-from toolkit.source_rows import SourceRow, find_row
+from toolkit.source_rows import SourceReader, SourceRow
 from toolkit.trial import TriedRow
 
 
@@ -38,7 +37,9 @@ def run(
     if as_json:
         print_json(tried.as_json())
     else:
-        print(*_as_text(tried), sep="\n")
+        if resource := tried.resource:
+            print(orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode() + "\n")
+        print(*tried.as_text(), sep="\n")
     return FINDINGS if tried.faults else FINE
 
 
@@ -56,21 +57,7 @@ def _written(
 def _live(file: MappingFile, kind: ResourceType, id: str) -> SourceRow:
     """Return the row that the source holds."""
     try:
-        return find_row(file.mapping, kind, id)
+        with SourceReader(file) as reader:
+            return reader.row(kind, id)
     except (NotFoundError, GoneError) as error:
         raise CannotRunError(f"the source has no such {kind.lower()}") from error
-
-
-def _as_text(tried: TriedRow) -> Iterator[str]:
-    if resource := tried.resource:
-        yield orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
-        yield "\nWhere each element is from:"
-    elif tried.unserved:
-        yield f"the row is {tried.unserved}: no client gets it"
-    else:
-        yield from map(str, tried.faults)
-        yield "\nWhat its fields hold:"
-    yield from map(str, tried.elements())
-    if empty := [*map(str, tried.empty())]:
-        yield "\nFields that give nothing:"
-        yield from empty

@@ -1,27 +1,33 @@
-"""Rows as their source has them: the one reader of all tools.
+"""Rows as their sources have them: the one reader of all tools.
 
-The adapters read rows as they do for a search. What a row becomes is `toolkit.trial`.
+The adapters read rows as they do for a client. A row that a person wrote is `toolkit.rows`,
+what a row becomes `toolkit.trial`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
+from adapters import open_source
 from adapters.contract import (
     Capabilities,
+    EncounterRecord,
     NotFoundError,
     Page,
+    Record,
     ResourceType,
+    RowFault,
     SearchQuery,
     Sort,
     SortKey,
     SourceDataError,
     SourcePage,
 )
-from adapters.mapping.model import ItemMapping, ResourceMapping, SourceMapping
+from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.row_mapper import own_columns
 from toolkit.checks.engine import SAMPLE, SMALL_SAMPLE
+from toolkit.console import MappingFile, show_progress
 
 
 @runtime_checkable
@@ -38,29 +44,8 @@ class RowReader(Protocol):
     def search_rows(self, query: SearchQuery) -> SourcePage:
         """Return a page of a search and its cells."""
 
-
-def all_pages(reader: RowReader, kind: ResourceType) -> Iterator[SourcePage]:
-    """Yield all that searches find, page by page; no page is held after it.
-
-    Rows are in the order of their ids where the source has that order. Raises
-    SourceDataError where it has no further pages, and SourceUnavailableError.
-    """
-    able = reader.capabilities[kind]
-    sorts = (SortKey.ID, *able.sorts) if able.keyset else able.sorts
-    is_by_id = SortKey.ID in sorts or not sorts
-    size = SAMPLE if able.keyset else SMALL_SAMPLE
-    sort = Sort(SortKey.ID if is_by_id else sorts[0])
-    query = SearchQuery(kind, (), sort, size)
-    while True:
-        rows = reader.search_rows(query)
-        if rows.page.rows:
-            yield rows
-        if not rows.page.more:
-            return
-        if rows.page.last is None:
-            text = f"the source has no page after the first {len(rows.cells):,} rows"
-            raise SourceDataError(text)
-        query = replace(query, after=rows.page.last)
+    def close(self) -> None:
+        """Close the connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,64 +63,139 @@ class SourceRow:
     )
 
 
-def find_row(mapping: SourceMapping, resource_type: ResourceType, id: str) -> SourceRow:
-    """Read the row of one resource from its source; the connection is closed again.
+class FoundRow(NamedTuple):
+    """A row that a search finds, and the record or the fault that it becomes."""
 
-    `id` is as clients see it. Raises NotFoundError, SourceUnavailableError,
-    SourceDataError, and GoneError where an HTTP source says so itself.
+    outcome: Record | RowFault
+    columns: Sequence[str]
+    cells: Sequence[object]
+
+    @property
+    def stay(self) -> EncounterRecord | None:
+        """The stay that clients get, None where the row is invalid."""
+        return self.outcome if isinstance(self.outcome, EncounterRecord) else None
+
+    def cell(self, field: FieldMapping) -> object:
+        """Return what the first column of a field holds."""
+        return self.cells[self.columns.index(field.columns[0])]
+
+
+class SourceReader:
+    """The rows of a mapping file; its sources are open until the `with` block ends.
+
+    A source is opened when it is first read. Methods raise AdapterError for a source that is
+    away or does not fit the file.
     """
-    (row,) = find_rows(mapping, resource_type, [id])
-    return row
 
+    def __init__(self, file: MappingFile) -> None:
+        self.file = file
+        self._adapters: dict[int, RowReader] = {}
+        self._stack = ExitStack()
 
-def find_rows(
-    mapping: SourceMapping, resource_type: ResourceType, ids: Sequence[str]
-) -> list[SourceRow]:
-    """Read the rows of resources, in the order of their ids, over one connection a source.
+    def __enter__(self) -> Self:
+        return self
 
-    Raises what `find_row` raises.
-    """
-    owners = [_owner(mapping, resource_type, text) for text in ids]
-    rows: dict[str, SourceRow] = {}
-    for owner in {id(each): each for each in owners}.values():
-        own = [text for text, each in zip(ids, owners, strict=True) if each is owner]
-        rows |= zip(own, _rows_of(owner, resource_type, own), strict=True)
-    return [rows[text] for text in ids]
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
+    def adapter(self, section: ResourceMapping) -> RowReader:
+        """Return the adapter of the source that a section reads."""
+        mapping = self.file.source_of(section)
+        if id(mapping) not in self._adapters:
+            adapter = self._stack.enter_context(closing(open_source(mapping)))
+            assert isinstance(adapter, RowReader), "only custom adapters are none"
+            self._adapters[id(mapping)] = adapter
+        return self._adapters[id(mapping)]
 
-def _owner(mapping: SourceMapping, kind: ResourceType, id: str) -> SourceMapping:
-    """Return the mapping of the source that has an id. Raises NotFoundError."""
-    if kind in mapping.resources:
-        return mapping
-    for part in mapping.parts:
-        if part.kind is kind and id.startswith(part.section.fields["id"].prefix):
-            return part.mapping
-    raise NotFoundError(kind)
+    def row(self, kind: ResourceType, id: str) -> SourceRow:
+        """Return the row of a resource; `id` is as clients see it.
 
+        Raises NotFoundError, and GoneError where an HTTP API says so itself.
+        """
+        (row,) = self.rows(kind, [id])
+        return row
 
-def _rows_of(
-    mapping: SourceMapping, kind: ResourceType, ids: Sequence[str]
-) -> list[SourceRow]:
-    # Imported here, so that a database needs no HTTP library, and the other way round.
-    section = mapping.resources[kind]
-    if section.http is not None:
-        from adapters.http.adapter import HttpAdapter
-
-        with closing(HttpAdapter(mapping)) as api:
-            columns, cells = own_columns(section), api.section(kind).cells
-            return [
-                SourceRow(section, columns, *cells(api.read_row(kind, id)))
-                for id in ids
+    def rows(self, kind: ResourceType, ids: Sequence[str]) -> list[SourceRow]:
+        """Return the rows of resources, in the order of their ids; raises what `row` raises."""
+        owners = [self.section_of(kind, text) for text in ids]
+        rows: dict[str, SourceRow] = {}
+        for section in self.file.sections(kind):
+            owned = [
+                text for text, one in zip(ids, owners, strict=True) if one is section
             ]
-    if not section.rows:
-        raise SourceDataError("a source of this kind does not show its rows")
-    from adapters.sql.adapter import SqlAdapter
+            if owned:
+                rows |= zip(owned, self._rows_by_id(section, owned), strict=True)
+        return [rows[text] for text in ids]
 
-    with closing(SqlAdapter(mapping)) as database:
-        opened = database.section(kind)
-        rows = [opened.read(database.database, id) for id in ids]
-        items = opened.extras(database.database, rows)
-    return [
-        SourceRow(section, opened.selected, tuple(row), of_row)
-        for row, of_row in zip(rows, items, strict=True)
-    ]
+    def section_of(self, kind: ResourceType, id: str) -> ResourceMapping:
+        """Return the section whose ids begin as an id does; raises NotFoundError."""
+        sections = self.file.sections(kind)
+        if len(sections) == 1:
+            return sections[0]
+        for section in sections:
+            if id.startswith(section.fields["id"].prefix):
+                return section
+        raise NotFoundError(kind)
+
+    def _rows_by_id(
+        self, section: ResourceMapping, ids: Sequence[str]
+    ) -> list[SourceRow]:
+        adapter, kind = self.adapter(section), section.resource_type
+        # Imported here, so that a database needs no HTTP library, and the other way round.
+        if section.http is not None:
+            from adapters.http.adapter import HttpAdapter
+
+            assert isinstance(adapter, HttpAdapter), "the section is one of an API"
+            columns, cells = own_columns(section), adapter.section(kind).cells
+            rows = [cells(adapter.read_row(kind, text)) for text in ids]
+            return [SourceRow(section, columns, *row) for row in rows]
+        from adapters.sql.adapter import SqlAdapter
+
+        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
+        opened, database = adapter.section(kind), adapter.database
+        found = [opened.read(database, text) for text in ids]
+        items = opened.extras(database, found)
+        return [
+            SourceRow(section, opened.selected, tuple(row), of_row)
+            for row, of_row in zip(found, items, strict=True)
+        ]
+
+    def pages(self, section: ResourceMapping) -> Iterator[list[FoundRow]]:
+        """Yield all rows of a section that searches find; no page is held after it.
+
+        Rows are in the order of their ids where the source has that order. Raises
+        SourceDataError where the source has no further pages.
+        """
+        able = self.adapter(section).capabilities[section.resource_type]
+        sorts = (SortKey.ID, *able.sorts) if able.keyset else able.sorts
+        is_by_id = SortKey.ID in sorts or not sorts
+        sort = Sort(SortKey.ID if is_by_id else sorts[0])
+        query = SearchQuery(section.resource_type, (), sort, self.page_size(section))
+        number = 0
+        while True:
+            source = self.adapter(section).search_rows(query)
+            number += len(source.cells)
+            if source.cells:
+                show_progress(f"{section.mark.file}: {number:,} rows read …")
+                yield _found(source)
+            if not source.page.more:
+                break
+            if source.page.last is None:
+                text = f"the source has no page after the first {number:,} rows"
+                raise SourceDataError(text)
+            query = replace(query, after=source.page.last)
+        show_progress("")
+
+    def page_size(self, section: ResourceMapping) -> int:
+        """Return how many rows of a section are read at once."""
+        able = self.adapter(section).capabilities[section.resource_type]
+        return SAMPLE if able.keyset else SMALL_SAMPLE
+
+    def search(self, section: ResourceMapping, query: SearchQuery) -> list[FoundRow]:
+        """Return the rows of a page of a search."""
+        return _found(self.adapter(section).search_rows(query))
+
+
+def _found(source: SourcePage) -> list[FoundRow]:
+    rows = zip(source.page.rows, source.cells, strict=True)
+    return [FoundRow(outcome, source.columns, cells) for outcome, cells in rows]

@@ -198,6 +198,20 @@ class TriedRow:
             "empty": [asdict(line) for line in self.empty()],
         }
 
+    def as_text(self) -> Iterator[str]:
+        """Yield the same in lines for people, without the resource."""
+        if self.resource is not None:
+            yield "Where each element is from:"
+        else:
+            if self.unserved:
+                yield f"the row is {self.unserved}: no client gets it"
+            yield from map(str, self.faults)
+            yield "\nWhat its fields hold:"
+        yield from map(str, self.elements())
+        if empty := [*map(str, self.empty())]:
+            yield "\nFields that give nothing:"
+            yield from empty
+
     def elements(self) -> Iterator[Line]:
         """Yield the elements of the resource; without one, what each field holds."""
         resource = self.resource

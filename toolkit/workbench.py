@@ -66,7 +66,7 @@ from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
 from toolkit.new import run as write_first
 from toolkit.schema import schema_of_mappings
-from toolkit.source_rows import find_rows
+from toolkit.source_rows import SourceReader
 from toolkit.trial import (
     MASK,
     TriedRow,
@@ -355,7 +355,8 @@ def _rows() -> str:
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
     page = int(request.args.get("page", "0"))
     ids, more = _ids(file.mapping, kind, page)
-    rows = [TriedRow.of(file, row) for row in find_rows(file.mapping, kind, ids)]
+    with SourceReader(file) as reader:
+        rows = [TriedRow.of(file, row) for row in reader.rows(kind, ids)]
     return render_template(
         "rows.html",
         kind=request.args["kind"],
@@ -395,7 +396,8 @@ def _resource() -> str:
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
     unmasked = _is_unmasked()
     try:
-        (row,) = find_rows(file.mapping, kind, [request.args["id"].strip()])
+        with SourceReader(file) as reader:
+            row = reader.row(kind, request.args["id"].strip())
     except NotFoundError as error:
         raise CannotRunError(f"The source has no {kind} with this id.") from error
     tried = TriedRow.of(file, row, redacted=not unmasked)

@@ -4,7 +4,7 @@ SearchQuery → query.py → parameters → paging.py → client.py → rows →
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -15,10 +15,8 @@ from adapters.contract import (
     Criterion,
     EncounterRecord,
     GoneError,
-    Group,
     NotFoundError,
     Page,
-    Position,
     Problem,
     Record,
     ReferenceCriterion,
@@ -26,7 +24,6 @@ from adapters.contract import (
     ResourceType,
     RowFault,
     SearchQuery,
-    Sort,
     SortKey,
     SourceDataError,
     SourcePage,
@@ -41,7 +38,6 @@ from adapters.http.paging import (
     Lists,
     Row,
     Window,
-    filled_page,
     linked_page,
     numbered_page,
     single_page,
@@ -53,7 +49,6 @@ from adapters.http.query import (
     keyed,
     parameters_of,
     split,
-    with_key,
 )
 from adapters.mapping.model import (
     HttpSection,
@@ -119,7 +114,7 @@ class HttpAdapter:
         try:
             return self._page(questions, query, deadline)
         except SourceDataError as error:
-            if error.refused or not (len(questions) > 1 or query.placed):
+            if error.refused or len(questions) == 1:
                 raise
             # Rows may have changed between the requests of the page.
             return self._page(questions, query, deadline)
@@ -134,10 +129,11 @@ class HttpAdapter:
             raise unreadable("the list holds a row twice")
         rows = window.rows[: query.count]
         records = section.records(rows, query.criteria)
-        positions = section.positions(query.sort, window.rows) if query.placed else ()
         more = window.more or len(window.rows) > len(rows)
-        outer = window.first, window.last
-        return Page(records, more, *outer, positions[: len(rows)], window.total), rows
+        page = Page(
+            records, more, first=window.first, last=window.last, total=window.total
+        )
+        return page, rows
 
     def count(self, query: SearchQuery) -> int:
         """Return how many rows match."""
@@ -213,51 +209,19 @@ class HttpAdapter:
     def _window(
         self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
     ) -> Window:
-        """Return the rows of a page; one deadline holds for all of its requests.
-
-        Where positions are wanted, further rows may follow those of the page: enough of
-        them show where rows without the sort key are.
-        """
+        """Return the rows of a page; one deadline holds for all of its requests."""
         section, listed = questions[0].section, questions[0].list
         paging, has_total = listed.paging, listed.total is not None
         fetch, *others = (partial(self._fetch, each, deadline) for each in questions)
-        is_decided = partial(section.shows_order, query)
         if paging is None:
-            window = single_page(fetch, query, has_total=has_total)
-        elif paging.is_numbered:
-            end = self.count(query) if query.from_end else 0
-            is_second = keyed(section.mapping, query) is not None
-            belongs = partial(section.lacks_key, query.sort.key) if is_second else None
-            lists = Lists(fetch, others[0] if others else None, belongs)
-            window = numbered_page(lists, paging, query, end, has_total=has_total)
-        elif query.placed:
-            return filled_page(fetch, paging, query, is_decided)
-        else:
+            return single_page(fetch, query, has_total=has_total)
+        if not paging.is_numbered:
             return linked_page(fetch, paging, query)
-        if query.placed and window.more and not is_decided(window.rows):
-            if paging is None:
-                self._refuse_with_key(section, query, deadline)
-            else:
-                # The last row of the list shows it.
-                lists, end = Lists(fetch), self.count(query)
-                last_one = replace(query, from_end=True, count=1)
-                last = numbered_page(lists, paging, last_one, end, has_total=True)
-                return window._replace(rows=window.rows + last.rows)
-        return window
-
-    def _refuse_with_key(
-        self, section: "Section", query: SearchQuery, deadline: Deadline
-    ) -> None:
-        """Raise SourceDataError if rows with the sort key follow those without it."""
-        search = with_key(section.mapping, query)
-        if search is None:
-            raise unreadable(
-                "no row of the first page has the sort key: whether those that have it"
-                " come later cannot be seen without paging or a lower bound"
-            )
-        for question in _questions(section, (search,)):
-            if self._fetch(question, deadline, (), 1).rows:
-                raise unreadable("the list is not in the order of the search")
+        end = self.count(query) if query.from_end else 0
+        is_second = keyed(section.mapping, query) is not None
+        belongs = partial(section.lacks_key, query.sort.key) if is_second else None
+        lists = Lists(fetch, others[0] if others else None, belongs)
+        return numbered_page(lists, paging, query, end, has_total=has_total)
 
     def _fetch(
         self,
@@ -366,42 +330,12 @@ class Section:
         """Return the source's id of a row, "" without one."""
         return plain_text(at(row, path_of(self.mapping.fields["id"].columns[0])))
 
-    def positions(self, sort: Sort, rows: Sequence[Row]) -> tuple[Position, ...]:
-        """Return the position of every row by the instant of its sort key.
-
-        Raises SourceDataError if the rows are not in this order: merged with those of
-        other sources, they would be in the wrong place.
-        """
-        if sort.key not in self.keys:
-            return (Position(Group.KEYED, None, None),) * len(rows)
-        read = [self._position(sort.key, row) for row in rows]
-        here = next(filter(None, read), Position(Group.UNKEYED, None, None))
-        # A row with an unreadable key stays where the source put it.
-        positions = tuple(here := position or here for position in read)
-        moments = [position.moment for position in positions]
-        keyed_rows = sorted(filter(None, moments), reverse=sort.descending)
-        if moments != keyed_rows + [None] * (len(moments) - len(keyed_rows)):
-            raise unreadable("the list is not in the order of the search")
-        return positions
-
     def lacks_key(self, key: SortKey, row: Row) -> bool:
         """Whether a row has no sort key, or an unreadable one."""
-        position = self._position(key, row)
-        return position is None or position.moment is None
-
-    def shows_order(self, query: SearchQuery, rows: Sequence[Row]) -> bool:
-        """Whether rows show that those without the sort key come last, or are all there are."""
-        key = query.sort.key
-        is_known = key not in self.keys or query.after or query.backwards
-        return bool(is_known) or not all(self.lacks_key(key, row) for row in rows)
-
-    def _position(self, key: SortKey, row: Row) -> Position | None:
         try:
-            moment = self.keys[key]([at(row, path) for path in self.paths])
+            return self.keys[key]([at(row, path) for path in self.paths]) is None
         except CellError:
-            return None
-        group = Group.UNKEYED if moment is None else Group.KEYED
-        return Position(group, moment, None, moment)
+            return True
 
     def _can_match(self, record: Record, criterion: Criterion) -> bool:
         """Whether a row is one that was searched for, as far as it can be told here."""

@@ -6,7 +6,6 @@ or token of the next page.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
@@ -136,26 +135,6 @@ def linked_page(fetch: Fetch, paging: Paging, query: SearchQuery) -> Window:
     return Window(answer.rows, bool(answer.next), first, last, answer.total)
 
 
-def filled_page(
-    fetch: Fetch,
-    paging: Paging,
-    query: SearchQuery,
-    is_enough: Callable[[Rows], bool],
-) -> Window:
-    """Return a full first page of a source with links, although its pages may be smaller.
-
-    Further rows follow it until they are enough.
-    """
-    window = linked_page(fetch, paging, query)
-    rows, total = window.rows, window.total
-    while window.more and (len(rows) < query.count or not is_enough(rows)):
-        window = linked_page(fetch, paging, replace(query, after=window.last))
-        rows += window.rows
-    if not window.more:
-        _check_length(rows, total or 0)
-    return window._replace(rows=rows, total=total)
-
-
 def _by_offset(
     fetch: Fetch, paging: Paging, _: int, start: int, wanted: int
 ) -> tuple[Rows, int | None]:
@@ -196,7 +175,7 @@ def _check_length(rows: Rows, due: int) -> None:
 
 
 def _key(position: Position | Bound) -> Key:
-    assert isinstance(position, Position), "an HTTP source is never merged by instants"
+    assert isinstance(position, Position), "an HTTP source is never merged with others"
     return position.key
 
 

@@ -100,31 +100,20 @@ def can_split(section: ResourceMapping) -> bool:
 
 def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     """Return the search for the rows with the sort key, if others come before them."""
-    sort = _http(section).sort
+    sort, key = _http(section).sort, query.sort.key
     if sort is None or not sort.nulls.come_first(descending=query.sort.descending):
         return None
-    return with_key(section, query)
-
-
-def with_key(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
-    """Return the search for the rows with the sort key, None where it cannot be sent."""
-    key = query.sort.key
+    call = _http(section).search.get(key)
     is_compared = any(c.parameter == key for c in query.criteria)
-    if key is SortKey.ID or is_compared or not has_lower_bound(section, key):
+    if key is SortKey.ID or is_compared or call is None or not call.lower:
         return None
     slot = SORTS[section.resource_type][key]
     rule = section.fields[slot].time
     assert rule is not None, "the loader gives every time a rule"
-    zone = _http(section).search[key].zone or rule.zone
+    zone = call.zone or rule.zone
     earliest = _EARLIEST.replace(tzinfo=zone)
     value = DateValue(Prefix.GE, earliest, earliest)
     return _with(query, DateCriterion(str(key), (value,)), len(query.criteria))
-
-
-def has_lower_bound(section: ResourceMapping, key: SortKey) -> bool:
-    """Whether the rows with a sort key can be searched, by a day before all of them."""
-    call = _http(section).search.get(key)
-    return call is not None and bool(call.lower)
 
 
 def _with(query: SearchQuery, criterion: Criterion, at: int) -> SearchQuery:

@@ -3,28 +3,23 @@
 Keys are laid over those of the base, table by table; what the file contains replaces what the
 base contains. A value (`{from: …}`), a list, and a way to do something (`auth`, `paging`) is
 replaced whole; the entries of `sources` of a section are identified by their prefix.
-`without` removes parts of the base. Every node keeps the place in the file that has
-it, so that a problem is reported there.
+Every node keeps the place in the file that has it, so that a problem is reported there.
 
 A document is what results, between the text of a file and its meaning: what the rules
 look at.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from adapters.contract import ResourceType
 from adapters.mapping.model import Reader, from_disk, is_own
-from adapters.mapping.problems import (
-    MappingError,
-    MappingProblem,
-    did_you_mean,
-)
+from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.slots import (
     LINES,
     LISTS,
@@ -40,7 +35,6 @@ from adapters.mapping.yaml import (
     Node,
     Scalar,
     Table,
-    find,
     is_there,
     parse_file,
     place,
@@ -82,7 +76,7 @@ def read_layers(
     elif base.resolve() in {each.resolve() for each in above}:
         fault = "these files extend each other"
     else:
-        return _over(_without(read_layers(base, read, above), own), own, ())
+        return _over(read_layers(base, read, above), own, ())
     raise MappingError([MappingProblem(extended.mark, "extend", fault)])
 
 
@@ -126,47 +120,6 @@ def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
 def _text(node: Node, key: str) -> str | None:
     value = node.entries.get(key) if isinstance(node, Table) else None
     return value.text if isinstance(value, Scalar) else None
-
-
-def _without(base: Table, own: Table) -> Table:
-    """Return the base without what the file removes."""
-    removed = own.entries.get("without")
-    rest: Any = base
-    for named in removed.items if isinstance(removed, Items) else ():
-        if isinstance(named, Scalar):
-            paths = dict(reversed([*_paths(rest)]))
-            if named.text not in paths:
-                text = f"the file that this one extends has no '{named.text}'"
-                text += did_you_mean(named.text, reversed(paths))
-                raise MappingError([MappingProblem(named.mark, "without", text)])
-            rest = _cut(rest, paths[named.text])
-    return cast(Table, rest)
-
-
-def _paths(
-    node: Node, before: str = "", path: KeyPath = ()
-) -> Iterator[tuple[str, KeyPath]]:
-    """Yield what a file can remove: keys with dots between, and their path."""
-    below: list[tuple[str | None, str | int, Node]] = []
-    if isinstance(node, Table):
-        below = [(key, key, value) for key, value in node.entries.items()]
-    if isinstance(node, Items):
-        below = [(_text(e, "prefix"), at, e) for at, e in enumerate(node.items)]
-    for name, step, value in below:
-        if name:
-            yield f"{before}{name}", (*path, step)
-            yield from _paths(value, f"{before}{name}.", (*path, step))
-
-
-def _cut(node: Any, path: KeyPath) -> Any:
-    """Return the node without what is at a path."""
-    step, *rest = path
-    below = _cut(find(node, (step,)), tuple(rest)) if rest else None
-    if isinstance(node, Items):
-        items = [below if n == step else each for n, each in enumerate(node.items)]
-        return replace(node, items=tuple(filter(None, items)))
-    entries = {**node.entries, step: below}
-    return replace(node, entries={k: v for k, v in entries.items() if v})
 
 
 # ------------------------------------------------------------------- the document
@@ -365,8 +318,8 @@ class Document:
 
     @property
     def http_sections(self) -> list[Section]:
-        """The sections whose rows come from an HTTP API."""
-        return [section for section in self.sections if section.is_http]
+        """The sections whose rows come from an HTTP API, which is their only source."""
+        return [s for s in self.sections if s.is_http and not s.is_entry]
 
     def sections_of(self, kind: ResourceType) -> list[Section]:
         """Return the sections of one resource type."""

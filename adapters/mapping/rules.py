@@ -488,12 +488,11 @@ def profile_can_be_served(doc: Document) -> Iterator[Fault]:
         offered, listed = profile.resources.get(section.kind), section.data.get("list")
         if offered is None:
             continue
-        is_alone = len(doc.sections_of(section.kind)) == 1
         may_lack = section.kind is ResourceType.ORGANIZATION or not offered.parameters
         if listed is None and not may_lack:
             text = f"the profile '{name}' has searches: say list, or take another"
             yield Fault(section.path, text, at_key=True)
-        if listed and profile.paging and is_alone and "paging" not in listed:
+        if listed and profile.paging and "paging" not in listed:
             text = f"the profile '{name}' has pages: say paging, or take another"
             yield Fault((*section.path, "list"), text, at_key=True)
 
@@ -556,6 +555,13 @@ def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
     """Refuse the keys of databases for an HTTP API, and its keys for a database."""
     for section in doc.sections:
         is_http = section.is_http
+        if is_http and section.is_entry:
+            text = (
+                "an HTTP API cannot be one of several sources: make it the only source"
+                f" of {section.kind}, or give it a deployment of its own"
+            )
+            yield Fault(section.path, text, at_key=True)
+            continue
         refused = _KEYS_OF_DATABASES if is_http else _KEYS_OF_APIS
         if (key := "rows" if is_http else "read") in section.data:
             kind = "an HTTP API" if is_http else "a database"

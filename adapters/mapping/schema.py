@@ -61,7 +61,7 @@ _LAID_OVER = re.compile(
 _REPEATED = ("mapping", "prefix", "extend")
 """What a file that extends another has to say by itself."""
 
-_OTHER_FILES = re.compile(r"Profile\w+|Test\w*|Confirmed\w+|Shown")
+_OTHER_FILES = re.compile(r"Profile\w+|Test\w*|Confirmed\w+")
 
 
 # ---------------------------------------------------------------- the whole schema

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from datetime import date
 from importlib.metadata import version
 
-from adapters.contract import Limit
 from adapters.mapping.profile import MAX_VALUES
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
+from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
 from app.fhir.resources import Element, filled
 from app.offer import Offer, OfferedParameter, ResourceOffer
-from app.search.parser import modifiers, prefix_list
+from app.search.types import TYPES
 
 FHIR_VERSION = "3.0.2"
 FORMATS = ("application/fhir+json", "application/json", "json")
@@ -30,11 +29,6 @@ _SECURITY_SERVICE = {"coding": [_OAUTH], "text": "OAuth 2.0, bearer token"}
 _KEYSET = (
     "A resource that exists and does not change during the walk through the pages is "
     "returned exactly once, forwards and backwards."
-)
-_UNPAGED = (
-    "A search has its first page only if it may find ids that begin with {} and others as "
-    "well; total counts all matches. A search for a patient, an id or an identifier system "
-    "of one source has further pages."
 )
 
 
@@ -140,9 +134,6 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
         order += " With _total=none nothing is counted, and pages have no total."
     if not paging:
         return f"{size} {order} The first page only; total counts all matches."
-    if offer.unpaged:
-        beginnings = " or ".join(f"'{each}'" for each in offer.unpaged)
-        return f"{size} {order} {_UNPAGED.format(beginnings)}"
     return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"
 
 
@@ -152,16 +143,8 @@ def parameter_text(row: SearchParameter, offered: OfferedParameter) -> str:
 
 
 def _sentences(row: SearchParameter, offered: OfferedParameter) -> Iterator[str]:
-    capability = offered.capability
     yield row.documentation
-    if row.type is ParameterType.DATE:
-        if capability.period:
-            yield "It is compared with the whole stay, from its start to its end."
-        yield f"Prefixes {prefix_list(capability.prefixes)}."
-        if capability.finest is Limit.DAY:
-            yield "It takes whole days."
-    if row.type is ParameterType.STRING and (words := modifiers(capability.matches)):
-        yield f"Modifiers {', '.join(words)}."
+    yield from TYPES[row.type].sentences(offered.capability)
     if offered.values == 1:
         yield "One value."
     elif offered.values < MAX_VALUES:

@@ -7,42 +7,27 @@ source.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TypeAlias
 from urllib.parse import parse_qsl
 
 from adapters.contract import (
     Criterion,
-    DateCriterion,
-    DateValue,
-    Limit,
-    Prefix,
-    ReferenceCriterion,
     ResourceType,
     SearchQuery,
     Sort,
     SortKey,
-    StringCriterion,
-    StringMatch,
-    Token,
-    TokenCriterion,
 )
 from adapters.mapping.model import Constants
-from adapters.mapping.slots import FHIR_ID, SLOTS, Kind
-from adapters.parameters import (
-    RESULT_PARAMETERS,
-    SEARCH_PARAMETERS,
-    ParameterType,
-    SearchParameter,
-)
+from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
 from app.fhir.summary import ELEMENTS, Presentation, Summary
-from app.offer import OfferedParameter, ResourceOffer
-from app.search.dates import FORMS, DateTextError, parse_date, shortened
+from app.offer import ResourceOffer
+from app.search.dates import shortened
+from app.search.types import MATCHES, TYPES, Context, Value, bad_value
 
 Parameters: TypeAlias = Sequence[tuple[str, str]]
 """The parameters of a request as names and texts, in their order."""
@@ -55,45 +40,12 @@ PRESENTATION = ("_summary", "_elements", "_format", "_pretty")
 A page is cut as its search was: page links take the last two only.
 """
 
-ID_FORM = "an id is 1 to 64 of A-Z, a-z, 0-9, '-' and '.'"
-"""What an id looks like, for error texts."""
-
-DAYS = "YYYY, YYYY-MM, YYYY-MM-DD"
-"""The forms of a date where whole days are compared, for error texts."""
-
-MATCHES: Mapping[str, StringMatch] = MappingProxyType(
-    {
-        "": StringMatch.STARTS_WITH,
-        "exact": StringMatch.EXACT,
-        "contains": StringMatch.CONTAINS,
-    }
-)
-"""How each modifier of a string compares."""
-
 _LIMITED_BY_SPEC = ("_id", "date")
 """Parameters whose number of values the spec itself limits (spec 8)."""
 
-_DAY_SLOTS = frozenset(
-    slot.name for slots in SLOTS.values() for slot in slots if slot.kind is Kind.DATE
-)
-_TYPE = re.compile(r"[A-Z][A-Za-z]+")
-_DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")
 _COUNT = re.compile(r"([1-9][0-9]{0,8})[0-9]*+", re.ASCII)
 _PIECES = re.compile(r"(?:[^\\,|]|\\[\\,|$])+|[,|]|\\")
 _ESCAPE = re.compile(r"\\([,|$\\])")
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What the parser needs from the deployment.
-
-    `class_systems` holds the system of each class code.
-    """
-
-    base_url: str
-    zone: tzinfo
-    class_systems: Mapping[str, str]
-    functional_unit_extension: str | None
 
 
 def context_of(base_url: str, constants: Constants, zone: tzinfo) -> Context:
@@ -270,24 +222,14 @@ def _add_single(single: dict[str, str], name: str, text: str) -> None:
 
 def _check_modifier(name: str, offer: ResourceOffer) -> None:
     base, _, modifier = name.partition(":")
-    is_string = (
-        SEARCH_PARAMETERS[offer.resource_type][base].type is ParameterType.STRING
-    )
-    matches = offer.parameters[base].capability.matches if is_string else ()
-    if not modifier or MATCHES.get(modifier) not in matches:
-        raise _bad_modifier(name, matches)
+    type_ = TYPES[SEARCH_PARAMETERS[offer.resource_type][base].type]
+    words = type_.modifiers(offer.parameters[base].capability)
+    if f":{modifier}" not in words:
+        raise _bad_modifier(name, words)
 
 
-def modifiers(matches: Collection[StringMatch]) -> tuple[str, ...]:
-    """Return the modifiers of a string that these comparisons offer, with their colon."""
-    return tuple(
-        f":{word}" for word, match in MATCHES.items() if word and match in matches
-    )
-
-
-def _bad_modifier(name: str, matches: Collection[StringMatch] = ()) -> BadRequestError:
+def _bad_modifier(name: str, words: Sequence[str] = ()) -> BadRequestError:
     base, _, modifier = name.partition(":")
-    words = modifiers(matches)
     instead = f"; it takes {' and '.join(words)}" if words else ""
     return BadRequestError(
         f"Parameter '{base}' does not support the modifier ':{modifier}'{instead}.",
@@ -296,34 +238,7 @@ def _bad_modifier(name: str, matches: Collection[StringMatch] = ()) -> BadReques
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """One alternative of a parameter: its name, and the parts between unescaped bars."""
-
-    name: str
-    parts: Sequence[str]
-
-    @property
-    def text(self) -> str:
-        """The value as one text."""
-        return "|".join(self.parts)
-
-    def bad(self, allowed: str, code: IssueCode | None = None) -> BadValueError:
-        """Return the error that refuses this value; `allowed` completes the sentence."""
-        return bad_value(self.name, self.text, allowed, code)
-
-
-def bad_value(
-    name: str, text: str, allowed: str, code: IssueCode | None = None
-) -> BadValueError:
-    """Return the error that refuses `text` as a value of the parameter `name`."""
-    problem = f"has no value '{shortened(text)}'" if text else "must not be empty"
-    return BadValueError(
-        f"Parameter '{name}' {problem}: {allowed}.", f"http.{name}", code=code
-    )
-
-
-def _split(name: str, text: str) -> Sequence[_Value]:
+def _split(name: str, text: str) -> Sequence[Value]:
     """Return the alternatives in one repetition of a parameter (decision 4)."""
     values = [[""]]
     for piece in _PIECES.findall(text):
@@ -338,49 +253,7 @@ def _split(name: str, text: str) -> Sequence[_Value]:
             values[-1][-1] += _ESCAPE.sub(r"\1", piece)
     if not all(any(parts) for parts in values):
         raise bad_value(name, "", "give a value, and no comma without one beside it")
-    return [_Value(name, parts) for parts in values]
-
-
-def is_id(text: str) -> bool:
-    """Whether the text can be the id of a resource (FHIR STU3, type `id`)."""
-    return FHIR_ID.fullmatch(text) is not None
-
-
-def _read_id(value: _Value) -> Token:
-    if not is_id(value.text):
-        raise value.bad(ID_FORM)
-    return Token(None, value.text)
-
-
-def _read_token(value: _Value) -> Token:
-    """Read `code`, `system|code`, `system|` or `|code` (decision 6)."""
-    if len(value.parts) == 1:
-        return Token(None, value.parts[0])
-    if len(value.parts) > 2:
-        raise value.bad("use code, system|code, system| or |code")
-    system, code = value.parts
-    return Token(system, code or None)
-
-
-def _read_reference(value: _Value, target: str, base_url: str) -> str | None:
-    """Return the id in a reference, None for another server's or type's (decision 7)."""
-    text, home = value.text, f"{base_url}/"
-    if ":" in text and not text.startswith(home):
-        return None
-    kind, slash, id = text.removeprefix(home).rpartition("/")
-    if not is_id(id) or (slash and not _TYPE.fullmatch(kind)) or text == home + id:
-        raise value.bad(f"use {target}/<id>, <id> or an address below {base_url}")
-    return id if kind in ("", target) else None
-
-
-def takes_days(row: SearchParameter) -> bool:
-    """Whether a date parameter is compared with calendar days, as birth dates are."""
-    return _DAY_SLOTS.issuperset(row.slots)
-
-
-def prefix_list(prefixes: Collection[Prefix]) -> str:
-    """Return prefixes as text, in FHIR's order."""
-    return ", ".join(prefix for prefix in Prefix if prefix in prefixes)
+    return [Value(name, parts) for parts in values]
 
 
 def _criteria(
@@ -401,93 +274,9 @@ def _criteria(
                     f"http.{base}",
                     code=None if base in _LIMITED_BY_SPEC else IssueCode.TOO_COSTLY,
                 )
-            yield _criterion(row, values, MATCHES[modifier], offered, context)
-
-
-def _criterion(
-    row: SearchParameter,
-    values: Sequence[_Value],
-    match: StringMatch,
-    offered: OfferedParameter,
-    context: Context,
-) -> Criterion:
-    """Read the values of a parameter by its FHIR type."""
-    if row.type is ParameterType.DATE:
-        return DateCriterion(row.name, tuple(_dates(row, values, offered, context)))
-    if row.type is ParameterType.STRING:
-        for value in values:
-            if not any(character.isalnum() for character in value.text):
-                raise value.bad("a text needs a letter or a digit")
-        return StringCriterion(row.name, tuple(v.text for v in values), match)
-    if row.type is ParameterType.REFERENCE:
-        target = str(row.target)
-        ids = (_read_reference(value, target, context.base_url) for value in values)
-        return ReferenceCriterion(row.name, tuple(id for id in ids if id is not None))
-    return TokenCriterion(row.name, tuple(_tokens(row, values, context)))
-
-
-def _tokens(
-    row: SearchParameter, values: Sequence[_Value], context: Context
-) -> Iterator[Token]:
-    if row.extension:
-        return _extension_values(values, context.functional_unit_extension)
-    if row.codes:
-        return _codes(row, values, context)
-    return map(_read_id if row.is_id else _read_token, values)
-
-
-def _extension_values(
-    values: Sequence[_Value], extension: str | None
-) -> Iterator[Token]:
-    """Yield the codes behind the deployment's extension; others match nothing."""
-    for value in values:
-        if len(value.parts) != 2 or not all(value.parts):
-            raise value.bad(f"use {extension}|<functional unit code>")
-        if value.parts[0] == extension:
-            yield Token(None, value.parts[1])
-
-
-def _codes(
-    row: SearchParameter, values: Sequence[_Value], context: Context
-) -> Iterator[Token]:
-    """Yield codes of a closed list, each once; those of another system match nothing."""
-    codes: dict[str, None] = {}
-    for value in values:
-        token = _read_token(value)
-        if token.code is not None and token.code not in row.codes:
-            allowed = f"it is one of {', '.join(row.codes)}"
-            raise value.bad(allowed, IssueCode.CODE_INVALID)
-        for code in row.codes if token.code is None else (token.code,):
-            system = row.system or context.class_systems.get(code)
-            if token.system is None or token.system == system:
-                codes[code] = None
-    return (Token(None, code) for code in codes)
-
-
-def _dates(
-    row: SearchParameter,
-    values: Sequence[_Value],
-    offered: OfferedParameter,
-    context: Context,
-) -> Iterator[DateValue]:
-    """Yield dates with a prefix that the source can compare (decision 5)."""
-    days, capability = takes_days(row), offered.capability
-    forms = DAYS if days or capability.finest is Limit.DAY else FORMS
-    prefixes = prefix_list(capability.prefixes)
-    allowed = f"allowed are the prefixes {prefixes} and {forms}"
-    for value in values:
-        if days and not _DAY.fullmatch(value.text):
-            raise value.bad(allowed)
-        try:
-            date = parse_date(value.text, context.zone)
-        except DateTextError as error:
-            raise value.bad(f"{error}; {allowed}") from error
-        if date.prefix not in capability.prefixes:
-            raise value.bad(
-                f"nothing is compared with the prefix '{date.prefix}' here; "
-                f"this deployment's source can answer {prefixes}"
+            yield TYPES[row.type].read(
+                row, values, MATCHES[modifier], offered.capability, context
             )
-        yield date
 
 
 def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:

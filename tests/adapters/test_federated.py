@@ -67,7 +67,8 @@ class Able(MemoryAdapter):
 
 
 def _part(able: ResourceCapabilities, *lacks: str) -> Part:
-    return Part("", STAY, Able(able), lacks=frozenset(lacks))
+    adapter = Able(replace(able, keyset=True))
+    return Part("", STAY, adapter, lacks=frozenset(lacks))
 
 
 EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
@@ -97,10 +98,8 @@ def test_what_the_least_of_them_can_do_is_offered() -> None:
         for each in (parts, parts[::-1]):
             assert common(each).parameters == {"date": both}
     for able in ((True, True), (True, False), (False, True)):
-        parts = [_part(ResourceCapabilities(keyset=each, dated=each)) for each in able]
-        found = common(parts)
-        assert (found.keyset, found.dated) == (all(able),) * 2
-        assert (found.unpaged == ()) is all(able)
+        parts = [_part(ResourceCapabilities(dated=each)) for each in able]
+        assert common(parts).dated is all(able)
 
 
 def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:

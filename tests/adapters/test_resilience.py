@@ -23,7 +23,8 @@ from adapters.instrumentation import (
     SOURCE_CALLS,
     SOURCE_HELD_BACK,
     SOURCE_SECONDS,
-    labelled,
+    source_calls,
+    source_seconds,
 )
 from adapters.resilience import FAILURES, Breaker, Bulkhead
 
@@ -35,7 +36,8 @@ def no_metrics() -> None:
     """Forget what was counted of sources before."""
     for metric in (SOURCE_CALLS, SOURCE_SECONDS, SOURCE_HELD_BACK):
         metric.clear()
-    labelled.cache_clear()
+    source_calls.cache_clear()
+    source_seconds.cache_clear()
 
 
 def counted(name: str, **labels: str) -> float | None:

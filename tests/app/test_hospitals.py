@@ -9,14 +9,12 @@ import pytest
 import responses
 
 from app.logging import RedactingFormatter
-from tests.adapters.test_federated_http import group_text
-from tests.adapters.test_federated_plain import TIMES, opened
+from tests.adapters.test_federated_http import HOSPITAL, both_text
 from tests.app.answers import pages, refused
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, issues, relations, serve
-from toolkit.contract.harness import NEWEST_FIRST
 from toolkit.contract.hospital import EDGES
 
 
@@ -80,41 +78,6 @@ def test_a_source_of_days_is_asked_for_days(
         assert served.search("Encounter", {"date": value})["total"] == total > 30
 
 
-def test_several_sources_have_pages_where_one_is_concerned(
-    tmp_path: Path, redis_server: RedisServer, keys: responses.RequestsMock
-) -> None:
-    with opened(tmp_path) as pair:
-        keys.add_passthru(pair.url)
-        pair.hold(TIMES * 3, TIMES * 3)
-        file = tmp_path / "pair.yaml"
-        text = file.read_text().replace("{env: NORTH_URL}", f"'{pair.north}'")
-        text = text.replace("{env: SOUTH_URL}", f"'{pair.url}'")
-        served = serve(EDGES, tmp_path, redis_server.url, mapping=text)
-        first = served.search("Encounter", {"_count": "5"})
-        assert (relations(first), first["total"]) == (["self"], 24)
-        assert ids(first) == pair.expected(NEWEST_FIRST)[:5]
-        (issue,) = issues(first)
-        assert issue["severity"] == "information"
-        for patient in ("n-1", "s-1"):
-            found = served.search("Encounter", {"patient": patient, "_count": "2"})
-            every = list(pages(served, found))
-            assert [id for page in every for id in ids(page)] == pair.expected(
-                NEWEST_FIRST, patient
-            )
-            back = list(pages(served, every[-1], "previous"))
-            assert [ids(page) for page in back] == [ids(page) for page in every[::-1]]
-        assert "'s-'" in str(served.get("metadata").get_json(force=True))
-        # The same API, if its pages lead forwards only.
-        links = text.replace("{offset: _start}", "{next: {header: Link}}")
-        links = links.replace("nulls: high", "nulls: last")
-        served = serve(EDGES, tmp_path, redis_server.url, mapping=links)
-        for patient, backwards in (("n-1", True), ("s-1", False)):
-            found = served.search("Encounter", {"patient": patient, "_count": "2"})
-            every = list(pages(served, found))
-            assert len(every) > 2
-            assert ("previous" in relations(every[1])) is backwards
-
-
 def test_what_may_be_given_once_may_have_several_values(
     served_by: Callable[..., Served],
 ) -> None:
@@ -144,37 +107,27 @@ def test_group_a_does_not_page(served_by: Callable[..., Served]) -> None:
     assert ids(served.follow(bundle, "self")) == ids(bundle)
 
 
-def test_a_database_and_an_api_as_one_list_and_one_of_them_away(
+def test_a_database_beside_an_api_that_is_away(
     redis_server: RedisServer,
     tmp_path: Path,
     keys: responses.RequestsMock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    api = Api(EDGES)
+    api = Api(HOSPITAL)
     with serving(api) as url:
         keys.add_passthru(url)
-        text = group_text(EDGES, OFFSET)
-        text = text.replace("env: NORTH_URL", "env: ENCOUNTERS_NORTH")
-        text = text.replace("url:\n      env: SOUTH_URL", f"url: {url}")
-        north = f"url: sqlite:///{tmp_path / 'pas.db'}"
-        text = text.replace("url:\n      env: ENCOUNTERS_NORTH", north)
-        served = serve(EDGES, tmp_path, redis_server.url, mapping=text)
-        page = served.search("Encounter", {"_count": "30"})
-        assert page["total"] == 2 * sum(
-            row.state not in ("A", "X") for row in EDGES.stays
-        )
-        assert relations(page) == ["self"]
-        assert {id[:2] for id in ids(page)} == {"n-", "s-"}
-        assert len(ids(page)) + len(issues(page)) >= 30
-        for entry in page["entry"][:-1]:
-            read = served.get(f"Encounter/{entry['resource']['id']}")
-            assert entry["resource"] == read.get_json(force=True)
+        text = both_text().replace("url:\n      env: API_URL", f"url: {url}")
+        database = f"url: sqlite:///{tmp_path / 'pas.db'}"
+        text = text.replace("url:\n      env: PAS_URL", database)
+        served = serve(HOSPITAL, tmp_path, redis_server.url, mapping=text)
+        assert ids(served.search("Organization", {}))
         api.strange = lambda _: answer({"erreur": "Jeanne"}, 500)
         caplog.set_level(logging.WARNING)
-        refused = served.post("Encounter/_search", {"patient": "Patient/s-1"})
+        refused = served.post("Organization/_search", {})
         assert refused.status_code == 503
-        assert "south" not in refused.text
+        assert "api" not in refused.text
         lines = [json.loads(RedactingFormatter().format(r)) for r in caplog.records]
-        assert [line["source"] for line in lines if "source" in line] == ["south"]
+        assert [line["source"] for line in lines if "source" in line] == ["api"]
         assert "Jeanne" not in caplog.text
-        assert ids(served.search("Encounter", {"patient": "Patient/n-1"}))
+        page = served.search("Encounter", {"_count": "5"})
+        assert (len(page["entry"]), relations(page)) == (5, ["self", "next"])

@@ -24,12 +24,12 @@ Capture = pytest.CaptureFixture[str]
 BEYOND_JSON_SCHEMA = {
     "is wrong in another file, or against it": """
         base-in-a-circle base-not-there faulty-profile-beside
-        http-list-cannot-page http-search-of-a-profile profile-file-not-there
-        without-what-is-not-there without-what-is-required""",
+        http-list-cannot-page http-search-of-a-profile profile-file-not-there""",
     "two places of the file speak of each other": """
         code-table-not-there
         code-that-fhir-lacks format-that-does-not-sort
-        format-without-time-of-day hidden-class http-bound-without-a-zone
+        format-without-time-of-day hidden-class http-among-several-sources-by-rows
+        http-bound-without-a-zone
         http-bounds-in-one-parameter
         http-nulls-first-without-a-bound http-parameter-twice http-path-into-a-value
         patient-always-the-same reference-without-source searched-and-not-mapped

@@ -35,6 +35,34 @@ from toolkit.contract.hospital import EDGES
 GUNICORN = ("-m", "gunicorn")
 """With gunicorn.conf.py of the directory."""
 
+WRITES_MODULES = """
+import atexit, os, pathlib, sys
+
+def write_modules():
+    pathlib.Path({directory!r}, f"{{os.getpid()}}.modules").write_text("\\n".join(sys.modules))
+
+atexit.register(write_modules)
+"""
+"""A sitecustomize.py: each process that ends names the modules that it has loaded."""
+
+
+def test_workers_load_no_tools_no_pages_and_no_demo(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    code = WRITES_MODULES.format(directory=str(tmp_path))
+    (tmp_path / "sitecustomize.py").write_text(code, "utf-8")
+    environ = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    settings = {"REDIS_URL": redis_server.url}
+    with running(tmp_path, edges(tmp_path), environ, **settings) as service:
+        assert service.page("Encounter?_count=1").status == 200
+        assert service.get(READ).status == 200
+        workers = [worker.pid for worker in service.workers()]
+    for pid in workers:
+        modules = (tmp_path / f"{pid}.modules").read_text("utf-8").split()
+        assert {"app.views", "adapters.sql.adapter"} <= {*modules}
+        packages = {name.partition(".")[0] for name in modules}
+        assert not packages & {"toolkit", "explorer", "demo", "tests", "pytest"}
+
 
 @pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
 def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(

@@ -16,7 +16,6 @@ from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import stay
 from tests.plain_api import (
-    BOUNDS,
     LINKED,
     OFFSET,
     Plain,
@@ -192,7 +191,6 @@ def test_rows_without_the_key_where_the_file_does_not_say(
     nulls: str,
     paging: str,
 ) -> None:
-    """Merged with other sources, such an order would be a wrong page or a 502."""
     if paging == LINKED and nulls == "high":
         pytest.skip("only numbered pages can be put into another order")
     stays = list(SOUND.stays)
@@ -206,54 +204,6 @@ def test_rows_without_the_key_where_the_file_does_not_say(
     expected = set() if first == nulls else {"Encounter.sort"}
     assert {one["element"] for one in errors} == expected
     assert all("'-date'" in one["text"] for one in errors)
-
-
-@pytest.mark.parametrize("prefix", ["", "s-"])
-@pytest.mark.parametrize(("lacking", "bounds"), [(1, ""), (0, ""), (1, BOUNDS)])
-def test_an_order_that_nothing_shows_beside_other_sources(
-    tmp_path: Path,
-    capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
-    prefix: str,
-    lacking: int,
-    bounds: str,
-) -> None:
-    """Where a first page has no key, there is no later one and no bound to look further."""
-    stays = [s._replace(began=s.began if s.id > lacking else None) for s in SOUND.stays]
-    (tmp_path / "stays.yaml").write_text(UNPAGED_STAYS)
-    text = plain_mapping_text(
-        paging="", nulls="last", bounds=bounds, profile="stays.yaml"
-    )
-    if prefix:
-        text = as_one_of_several(text, prefix)
-    with serving(Plain(plain_rows(stays), {"asc": False, "desc": False})) as url:
-        monkeypatch.setenv("PAS_URL", url)
-        findings = checked(written(tmp_path, text=text), capsys)
-    orders = [one for one in findings if one["element"] == "Encounter.sort"]
-    expected = {"error" if lacking else "note"} if prefix and not bounds else set()
-    assert {one["severity"] for one in orders} == expected
-
-
-UNPAGED_STAYS = """\
-profile: stays
-paging: false
-encounter: {patient: {}, _sort: {}, _id: {}, _count: {}}
-"""
-
-
-def as_one_of_several(text: str, prefix: str) -> str:
-    """Return a mapping file with its sections as entries of `sources`."""
-    whole = yaml.load(text, yaml.BaseLoader)
-    whole["sources"] = {"south": whole.pop("source")}
-    section = whole["encounter"]
-    del section["fields"]["organization_id"]
-    section["fields"]["patient_id"]["source"] = "south"
-    people = {"read": {"path": "/people/{id}"}, "fields": {"id": {"from": "id"}}}
-    whole["patient"] = {"sources": [{"source": "south", "prefix": prefix, **people}]}
-    listed = {"search": [*section["search"]], "sort": ["date"]}
-    entry = {"source": "south", "prefix": prefix, **section}
-    whole["encounter"] = {"sources": [entry], **listed}
-    return yaml.safe_dump(whole, sort_keys=False)
 
 
 def test_a_filter_that_fails_on_a_later_page_is_found(api: Api, check: Check) -> None:

@@ -1,15 +1,21 @@
 """`encounters mapping explain`: what is offered and why, and what a search would send."""
 
 import json
+import lzma
 from pathlib import Path
 
 import pytest
 
 from app.cli import main
+from tests.hospital_http import SECRETS, Api, serving
+from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
+from tests.toolkit.live_hospital import run, written
 from tests.toolkit.places import DEMO, MAPPINGS
 from toolkit.contract.hospital import EDGES
 
+GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
+SAMPLE = Path(__file__).parents[1] / "gnuhealth" / "sample.sqlite.xz"
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
 SEARCH = "Encounter?patient=42&date=ge2024-03-30"
 
@@ -104,3 +110,111 @@ def test_a_source_that_cannot_be_reached_cannot_run(
     monkeypatch.setenv("PAS_URL", "postgresql://nobody@127.0.0.1:1/none")
     status, text = explained(capsys, DEMO, "Encounter?patient=1")
     assert (status, "nobody" in text) == (2, False)
+
+
+# One resource
+
+LEFT_OUT = """SELECT s.stay_id, s.patient_id, state, kind, began, ended, visit, unit,
+      s.changed -- those of patients, without trials (unit = 'U0')
+    FROM stays s
+    JOIN patients p ON p.patient_id = s.patient_id AND p.family <> 'WHERE x'
+    LEFT JOIN patients q ON q.patient_id = 0
+    WHERE s.unit <> 'U0' AND s.began > '2020-05-02 00:00:00'"""
+
+
+def whereabouts(capsys: Capture, file: Path, name: str, *options: str) -> list[str]:
+    """Return the state and the text of a resource, which its status goes with."""
+    command = "explain", str(file), name, "--live", "--json", *options
+    status = main(["mapping", *command])
+    out = capsys.readouterr().out
+    told = json.loads(out)
+    assert status == (0 if told["state"] == "served" else 1)
+    assert options or "jungqvist" not in out
+    return [told["state"], told["text"]]
+
+
+def test_a_stay_is_followed_from_its_table_to_clients(
+    url: str, tmp_path: Path, capsys: Capture
+) -> None:
+    run(
+        url,
+        "UPDATE stays SET state = 'Q' WHERE stay_id = 11",
+        "DELETE FROM patients WHERE patient_id = 8",
+        "UPDATE patients SET family = 'WHERE x' WHERE patient_id = 7",
+    )
+    file = written(tmp_path, ("SELECT * FROM stays", f"|\n    {LEFT_OUT}"))
+    states = {
+        12: ("served", "clients get it"),
+        80: ("filtered", "WHERE s.unit <> 'U0'"),
+        1: ("filtered", "WHERE s.began > '2020-05-02 00:00:00'"),
+        8: ("filtered", "JOIN patients p ON p.patient_id = s.patient_id AND"),
+        7: ("filtered", "JOIN patients p ON"),
+        11: ("invalid", "rule"),
+        9999: ("absent", "stays has no row with this id"),
+        "x": ("absent", "stays has no row with this id"),
+        "x_y": ("absent", "no client can ask for it"),
+    }
+    for id, (state, words) in states.items():
+        found, text = whereabouts(capsys, file, f"Encounter/{id}")
+        assert (found, words in text) == (state, True), (id, found, text)
+    assert whereabouts(capsys, file, "https://us/fhir/v3/Patient/9")[0] == "served"
+    assert whereabouts(capsys, file, "Organization/1")[0] == "absent"
+
+
+def test_an_explained_stay_shows_its_faults_and_masks_who_it_is_of(
+    sqlite: str, tmp_path: Path, capsys: Capture
+) -> None:
+    run(sqlite, "UPDATE stays SET state = 'Q', visit = 'V-4711' WHERE stay_id = 11")
+    file = written(tmp_path)
+    hidden = ["hidden", f"by codes.states: A → hidden ({file}:10:49)"]
+    assert whereabouts(capsys, file, "Encounter/80") == hidden
+    status, text = explained(capsys, file, "Encounter/11", "--live")
+    assert (status, text.startswith("Encounter/***: invalid")) == (1, True)
+    assert "Encounter.status ← state" in text
+    assert "4711" not in text
+    status, text = explained(capsys, file, "Encounter/11", "--live", "--no-redact")
+    assert text.startswith("Encounter/11: invalid")
+    assert "visit = 'V-4711'" in text
+    for search in ("Encounter?patient=1", "Practitioner/1", "Encounter"):
+        assert explained(capsys, file, search, "--live")[0] == 2
+    assert explained(capsys, file, "Encounter/11")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "state", "words"),
+    [
+        ("SELECT stay_id || '' AS stay_id, {} FROM stays", "absent", "stays has no"),
+        ("SELECT * FROM (SELECT * FROM stays WHERE unit = 'U9') x", "filtered", "not known"),
+        ("SELECT stay_id, {} FROM stays UNION SELECT stay_id, {} FROM stays", "unknown", ""),
+    ],
+)  # fmt: skip
+def test_what_a_select_does_not_show_is_not_guessed(
+    rows: str, state: str, words: str, sqlite: str, tmp_path: Path, capsys: Capture
+) -> None:
+    columns = "patient_id, state, kind, began, ended, visit, unit, changed"
+    rows = rows.format(columns, columns)
+    file = written(tmp_path, ("rows: SELECT * FROM stays", f'rows: "{rows}"'))
+    id = 1 if state == "filtered" else 9999
+    found, text = whereabouts(capsys, file, f"Encounter/{id}")
+    assert (found, words in text) == (state, True), text
+
+
+def test_a_resource_of_an_api_and_of_several_sources_is_explained(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mapping.yaml"
+    file.write_text(http_mapping_text(EDGES, source=", timeout_seconds: 60"), "utf-8")
+    with serving(Api(EDGES)) as url:
+        for name, value in {"PAS_URL": url, **SECRETS}.items():
+            monkeypatch.setenv(name, value)
+        stay = next(stay for stay in EDGES.stays if stay.state == "S")
+        assert whereabouts(capsys, file, f"Encounter/{stay.id}")[0] == "served"
+        found = whereabouts(capsys, file, "Encounter/999999")
+        assert found[0] == "absent"
+    database = tmp_path / "gh.sqlite"
+    database.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
+    assert whereabouts(capsys, GNU_HEALTH, "Encounter/inp-1")[0] == "served"
+    assert "inp-" in whereabouts(capsys, GNU_HEALTH, "Encounter/1")[1]
+    state = whereabouts(capsys, GNU_HEALTH, "Encounter/app-999999")[0]
+    assert state in ("absent", "unknown")

@@ -37,7 +37,6 @@ TEXTS = {
     EXTENDING + "encounter: {search: [_id, patient]}": True,
     EXTENDING + "encounter: {fields: {end: {from: left}}}": True,
     EXTENDING + "source: {url: {env: URL}}": True,
-    EXTENDING + "without: [encounter.fields.end]": True,
     EXTENDING + "encounter: {sources: [{prefix: a-, rows: SELECT 1}]}": True,
     EXTENDING + "encounter: {list: {fixed: {a: b}}}": True,
     EXTENDING + "encounter: {sources: [{rows: SELECT 1}]}": False,

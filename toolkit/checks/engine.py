@@ -15,7 +15,7 @@ import time as clock
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import (
@@ -26,17 +26,9 @@ from typing import (
 )
 
 from adapters.contract import (
-    Criterion,
-    DateCriterion,
-    DateValue,
-    Prefix,
     Record,
-    ReferenceCriterion,
     ResourceType,
     RowFault,
-    StringCriterion,
-    Token,
-    TokenCriterion,
 )
 from adapters.folding import fold
 from adapters.mapping.model import (
@@ -60,8 +52,6 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import LISTS, Kind, ListSlot, Place, own_places, places_of
 from adapters.mapping.times import presence, read_day, to_instant
 from adapters.mapping.values import LONGEST_CODE, as_text
-from adapters.matching import resource_type_of, tokens_of, values_of
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType
 from toolkit.checks.labels import CANCELLED, OPEN, Labels, contradicts, says
 
 SAMPLE = 1000
@@ -618,29 +608,6 @@ def _of_item(
     finding = Finding.at(item.mark, "", f"{kind}.{listed.element}")
     cells = [positions[name] for name in content if name in positions]
     return _Filled(finding, item_reader(item, listed, positions), rows, cells, doubt)
-
-
-def criterion_of(parameter: str, record: Record) -> Criterion | None:
-    """Return a criterion that the record meets, None when it lacks what is compared."""
-    row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
-    if row is None:
-        return None
-    if row.type is ParameterType.TOKEN:
-        tokens = [Token(t.system or None, t.code) for t in tokens_of(record, row)]
-        return TokenCriterion(parameter, tuple(tokens[:1])) if tokens else None
-    value = next(values_of(record, row), None)
-    text = value[0] if isinstance(value, tuple) else value
-    if not text:
-        return None
-    if row.type is ParameterType.REFERENCE:
-        return ReferenceCriterion(parameter, (text,))
-    if row.type is ParameterType.STRING:
-        return StringCriterion(parameter, (text,))
-    zone = text.tzinfo if isinstance(text, datetime) else UTC
-    low = datetime(text.year, text.month, text.day, tzinfo=zone)
-    return DateCriterion(
-        parameter, (DateValue(Prefix.EQ, low, low + timedelta(days=1)),)
-    )
 
 
 def hidden_zone(

@@ -48,12 +48,12 @@ from adapters.contract import (
 )
 from adapters.http.adapter import HttpAdapter, Section
 from adapters.http.paging import Row
-from adapters.http.query import has_lower_bound
 from adapters.mapping.model import BoundParameter, PagingKind, Several, SourceConfig
 from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place, places_of
+from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.checks.engine import (
     RULES_OF_CODES,
@@ -66,7 +66,6 @@ from toolkit.checks.engine import (
     broken_rules,
     contradicted,
     counted,
-    criterion_of,
     far_days,
     has_far_days,
     hidden_zone,
@@ -388,7 +387,8 @@ def _check_filter(
         yield Finding.of_field(place, column, text, Severity.WARNING)
         return
     for trial in _trials(sample, criterion):
-        records, error = _walk(sample, trial.criterion)
+        query = sample.query(trial.criterion, count=SMALL_SAMPLE)
+        records, error = _walk(sample, query)
         brought = {criterion_of(name, record) for record in records}
         text = f"does not filter{trial.text}: {error}" if error else ""
         if not error and len(records) < _PAGE and not {*trial.finds} <= brought:
@@ -450,13 +450,13 @@ def _measured(
     return page, error
 
 
-def _walk(sample: Sample, criterion: Criterion) -> tuple[list[Record], str]:
-    """Return what a filter brings, up to the limit, and why one of its pages is unusable."""
-    query, records = sample.query(criterion, count=SMALL_SAMPLE), list[Record]()
+def _walk(sample: Sample, query: SearchQuery) -> tuple[list[Record], str]:
+    """Return the rows of a search, up to the limit, and why one of its pages is unusable."""
+    records = list[Record]()
     for number in range(1, MAX_ROWS // SMALL_SAMPLE + 1):
         page, error = sample.search(query)
         if page is None:
-            return records, f"page {number} of {SMALL_SAMPLE} rows: {error}"
+            return records, f"page {number} of {query.count} rows: {error}"
         records += _records(page.rows)
         if not (page.more and page.last and sample.has_pages):
             break
@@ -484,50 +484,28 @@ def _check_orders(sample: Sample) -> Iterator[Result]:
     for word, value in sort.by.items():
         key, descending = SortKey(word.removeprefix("-")), word.startswith("-")
         query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
-        # Without a way to the last rows, the adapter reads on until it sees the order.
-        first = replace(query, placed=not goes_back)
-        page, error = yield from _measured(sample, f"_sort={word}", first)
-        rows = page.rows if page else ()
+        page, error = yield from _measured(sample, f"_sort={word}", query)
+        records = list(_records(page.rows)) if page else []
+        slot = SORTS[sample.kind].get(key, "")
+        has_key = any(getattr(record, slot, None) for record in records)
         if page and goes_back:
             page, error = sample.search(replace(query, from_end=True))
-            rows += page.rows if page else ()
-        slot = SORTS[sample.kind].get(key, "")
+            records += _records(page.rows) if page else ()
+        elif page and page.more and page.last and slot and not has_key:
+            # Only a later page shows where the rows with the key are.
+            later, error = _walk(sample, replace(query, after=page.last))
+            records += later
         text = f"is not answered: {error}" if error else ""
-        text = text or _order_fault(slot, rows, query.sort)
-        severity: Severity | None = Severity.ERROR
-        if not text:
-            text, severity = _HIDDEN_KEYS, _severity_of_hidden(sample, key)
-        if severity:
+        text = text or _order_fault(slot, records, query.sort)
+        if text:
             sent = value if isinstance(value, str) else ", ".join(value)
             element, text = f"{sample.kind}.sort", f"'{word}' {text}"
-            yield Finding.at(sort.mark, text, element, sent, severity=severity)
+            yield Finding.at(sort.mark, text, element, sent)
 
 
-_HIDDEN_KEYS = (
-    "fails (502) beside other sources where no row of a page has the key, and others follow:"
-    " nothing shows that those with it come first. Say how the list pages (list.paging) or"
-    " how the time is bounded (search: from or after), or remove sort"
-)
-
-
-def _severity_of_hidden(sample: Sample, key: SortKey) -> Severity | None:
-    """Return how much it matters that nothing shows where rows with the key are.
-
-    A merged list has to know; None where something shows it.
-    """
-    section = sample.section.mapping
-    is_one_of_several = bool(section.fields["id"].prefix)
-    is_shown = sample.has_pages or key is SortKey.ID or has_lower_bound(section, key)
-    if is_shown or not is_one_of_several:
-        return None
-    slot = SORTS[sample.kind].get(key, "")
-    lacking = any(getattr(record, slot) is None for record in sample.records)
-    return Severity.ERROR if lacking else Severity.NOTE
-
-
-def _order_fault(slot: str, rows: Sequence[Record | RowFault], sort: Sort) -> str:
+def _order_fault(slot: str, records: Sequence[Record], sort: Sort) -> str:
     """Return what is wrong with an order, by its first rows and its last."""
-    keys = [getattr(record, slot, None) for record in dict.fromkeys(_records(rows))]
+    keys = [getattr(record, slot, None) for record in dict.fromkeys(records)]
     times = [key for key in keys if isinstance(key, datetime)]
     first_without = keys.index(None) if None in keys else len(keys)
     if times and any(isinstance(key, datetime) for key in keys[first_without:]):

@@ -32,6 +32,7 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.mapping.slots import Place
+from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
@@ -43,7 +44,6 @@ from toolkit.checks.engine import (
     Measurement,
     Result,
     Severity,
-    criterion_of,
     timed,
 )
 from toolkit.checks.joins import Comparison, between, comparisons, names_compared
@@ -145,9 +145,7 @@ class Measuring:
             # What was measured before an error stays.
             costs.extend(self._costs(name, query))
         except TooCostlyError:
-            text = (
-                "without a total where more than one page matches: counting takes longer"
-            )
+            text = "without a total where more than one page matches: counting takes longer"
             self._keep(word, places[0], f"{text} than source.count_timeout_seconds")
         except SourceTimedOutError:
             text = "answered with an error: it takes longer than source.timeout_seconds"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Event
@@ -23,6 +22,7 @@ from adapters.contract import (
     SourceDataError,
     SourceTimedOutError,
     SourceUnavailableError,
+    TooCostlyError,
 )
 from adapters.http import client
 from adapters.http.adapter import HttpAdapter
@@ -38,7 +38,7 @@ from tests.adapters.http_cases import (
     opened_at,
 )
 from tests.hospital_http import Api, answer, serving
-from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.hospital_http_mapping import http_mapping_text
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token
 from toolkit.contract.hospital import EDGES
 
@@ -272,20 +272,28 @@ def test_a_source_that_is_down_is_told_from_one_that_refuses(
         assert {problem.outage for problem in adapter.check()} == {outage}
 
 
-@pytest.mark.parametrize(
-    "paging", [OFFSET, "{next: suite.lien}"], ids=["offset", "next"]
-)
 def test_all_requests_of_a_page_share_one_deadline(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paging: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = count(step=0.6)
-    with api_and_adapter(tmp_path, paging=paging) as (api, adapter):
+    with api_and_adapter(tmp_path) as (api, adapter):
         api.most = 1
         fake = SimpleNamespace(monotonic=lambda: next(clock), sleep=None)
         monkeypatch.setattr(client, "time", fake)
         with pytest.raises(SourceTimedOutError):
-            adapter.search(replace(ask(count=50), placed=True))
+            adapter.search(ask(count=50))
         assert len(api.requests) > 1
+
+
+def test_a_slow_count_is_too_costly(tmp_path: Path) -> None:
+    limit = (("count_timeout_seconds: 30", "count_timeout_seconds: 0.2"),)
+    ended = Event()
+    with api_and_adapter(tmp_path, changes=limit) as (api, adapter):
+        api.strange = lambda _: ended.wait(10) and None
+        try:
+            fails(TooCostlyError, lambda: adapter.count(ask()))
+        finally:
+            ended.set()
 
 
 def test_calls_beyond_the_connections_find_the_source_busy(tmp_path: Path) -> None:

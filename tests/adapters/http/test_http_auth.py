@@ -2,9 +2,12 @@
 
 import base64
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,6 +135,21 @@ def test_life_of_a_token(tmp_path: Path, source: responses.RequestsMock) -> None
         assert tokens.call_count == logins, life
 
 
+def test_a_token_is_renewed_before_it_expires(
+    tmp_path: Path, source: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=None)
+    monkeypatch.setattr(client, "time", clock)
+    source.get(ONE, json=STAY_1)
+    body = {"access_token": "a", "expires_in": 3600}
+    tokens = source.post(TOKEN_URL, json=body)
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    for now[0], logins in ((0, 1), (3560, 1), (3580, 2)):
+        adapter.read(STAY, "1")
+        assert tokens.call_count == logins
+
+
 TOKENS = (
     # A sign that no header holds, an end of line, no sign, a life without an end.
     {"access_token": "\u20ac"},
@@ -156,6 +174,17 @@ def test_a_token_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any]) -> 
         if "expires_in" not in fields:
             adapter = opened_at(url, tmp_path, source=session)
             fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+def test_headers_that_another_request_has_fetched_meanwhile_stay() -> None:
+    logins, deadline = count(1), client.Deadline(PATIENCE)
+    credentials = Credentials(fetch=lambda _: ({"X": str(next(logins))}, math.inf))
+    refused = credentials.headers(deadline)
+    assert credentials.renew(refused)
+    renewed = credentials.headers(deadline)
+    assert credentials.renew(refused)
+    assert [refused, renewed] == [{"X": "1"}, {"X": "2"}]
+    assert credentials.headers(deadline) is renewed
 
 
 def test_who_is_refused_does_not_wait_for_the_login_of_another() -> None:

@@ -7,14 +7,16 @@ import pytest
 import responses
 from werkzeug import Response
 
-from adapters.contract import Limit, NotAskableError
+from adapters.contract import Limit, NotAskableError, Token, TokenCriterion
 from tests.adapters.http_cases import URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import answer
 from toolkit.contract.harness import (
+    PATIENT,
     ask,
     dates,
     ids_of,
     patient,
+    text,
     token,
 )
 from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
@@ -33,6 +35,12 @@ PREFIXED = (
 )
 AFTER = "{after: entreeDu, step: day}"
 ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
+JOINED = (
+    (
+        "several: comma, system: {send: etabs, codes: systems}",
+        "system: {join: '|'}",
+    ),
+)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
 UNTIL = "{from: entreeDu, until: entreeAvant, step: minute}"
 AUTUMN, WINTER = "2024-10-27T02:30:00+0100", "2024-10-27T02:30:00+01:00"
@@ -95,6 +103,7 @@ REFUSED: tuple[tuple[Any, Any, Limit], ...] = (
     ((), token("class", "UNK"), Limit.CODE),
     ((), token("identifier", "|1"), Limit.SYSTEM),
     ((), token("identifier", "a,b"), Limit.SIGN),
+    (JOINED, TokenCriterion("identifier", (Token("urn:x", "a|b"),)), Limit.SIGN),
 )
 """Changes of a mapping file, what is searched for, and why it is refused."""
 
@@ -140,6 +149,14 @@ def test_one_system_of_all_visit_numbers_is_never_sent(tmp_path: Path) -> None:
         sent = [set(request.args) & {"venues", "etabs"} for request in api.requests]
         assert sent == [{"venues"}, {"venues"}]
         assert [request.args["venues"] for request in api.requests] == ["V1", "V1"]
+
+
+def test_of_several_codes_of_a_system_the_first_is_sent(tmp_path: Path) -> None:
+    codes = ("systems: {table: {", f"systems: {{table: {{'H0': '{SYSTEMS[0]}', ")
+    with api_and_adapter(tmp_path, changes=(codes,)) as (api, adapter):
+        api.strange = no_rows
+        adapter.search(ask(token("identifier", f"{SYSTEMS[0]}|V1")))
+        assert api.requests[0].args["etabs"] == "H0"
 
 
 def test_fixed_values_and_orders_of_several_parameters(tmp_path: Path) -> None:
@@ -195,4 +212,6 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
         ):
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0
+        for name in ("-", "\u2019 "):
+            assert adapter.count(ask(text("family", name), of=PATIENT)) == 0
         assert api.requests == []

@@ -16,7 +16,6 @@ from adapters.contract import (
     Page,
     Sort,
     SortKey,
-    SourceDataError,
 )
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
@@ -27,7 +26,6 @@ from tests.plain_api import (
     LINKED,
     OFFSET,
     PLAIN,
-    UNPAGED,
     Plain,
     plain_mapping_text,
     plain_rows,
@@ -46,7 +44,6 @@ from toolkit.contract.harness import (
 
 MODEL = PLAIN.model()
 OLDEST_FIRST = Sort(SortKey.DATE)
-WITHOUT_PAGING = {"nulls": "last", "paging": UNPAGED, "profile": "group-a"}
 FIRST = {
     "last": {"asc": False, "desc": False},
     "first": {"asc": True, "desc": True},
@@ -97,54 +94,6 @@ def test_rows_without_the_key_come_last_wherever_the_api_puts_them(
             assert [shown(p) for p in backwards] == [shown(p) for p in forwards[-2::-1]]
             last = adapter.search(replace(query, from_end=True))
             assert shown(last) == rows[-size:]
-
-
-@pytest.mark.parametrize("paging", [OFFSET, LINKED])
-def test_an_order_that_the_file_does_not_say_is_no_wrong_page(
-    tmp_path: Path, paging: str
-) -> None:
-    """Merged by such an order, a page would lack the newest stays of this source."""
-    with plain(tmp_path, paging=paging, nulls="last") as (_, adapter):
-        for count in (1, 100):
-            query = replace(ask(count=count), placed=True)
-            with pytest.raises(SourceDataError, match="not in the order") as caught:
-                adapter.search(query)
-            assert caught.value.reason
-            oldest = adapter.search(replace(query, sort=OLDEST_FIRST))
-            assert shown(oldest) == expected(sort=OLDEST_FIRST)[:count]
-
-
-def test_a_page_of_rows_without_the_key_alone_is_one(tmp_path: Path) -> None:
-    with plain(tmp_path, first="last", nulls="last") as (api, adapter):
-        for row in api.rows:
-            row["start"] = None
-        page = adapter.search(replace(ask(count=3), placed=True))
-        assert (len(page.rows), page.more) == (3, True)
-        assert {position.group for position in page.positions} == {"unkeyed"}
-
-
-@pytest.mark.parametrize("first", ["last", "first"])
-def test_without_paging_rows_with_the_key_are_searched(
-    tmp_path: Path, first: str
-) -> None:
-    """A first page without the key shows nothing: are there rows with it behind it?"""
-    with plain(tmp_path, first=first, **WITHOUT_PAGING) as (api, adapter):
-        query = replace(ask(count=2), placed=True)
-        for with_key in (2, 0):
-            for row in api.rows[with_key:]:
-                row["start"] = None
-            if with_key and first == "first":
-                with pytest.raises(SourceDataError, match="not in the order"):
-                    adapter.search(query)
-            else:
-                page = adapter.search(query)
-                group = "keyed" if with_key else "unkeyed"
-                assert [position.group for position in page.positions] == [group] * 2
-    with plain(tmp_path, first="last", bounds="", **WITHOUT_PAGING) as (api, adapter):
-        for row in api.rows:
-            row["start"] = None
-        with pytest.raises(SourceDataError, match="without paging or a lower bound"):
-            adapter.search(query)
 
 
 @pytest.mark.parametrize("paging", [OFFSET, LINKED])

@@ -73,16 +73,8 @@ def test_what_it_says_replaces_what_the_base_says(tmp_path: Path) -> None:
     table = {"P": "in-progress", "S": "finished", "A": "hidden", "C": "finished"}
     assert own.codes["status"].table == table
     fields = "encounter: {fields: {status: finished}}"
-    status = stays(layered(tmp_path, MINIMAL, "without: [codes]", fields)).fields[
-        "status"
-    ]
+    status = stays(layered(tmp_path, MINIMAL, fields)).fields["status"]
     assert (status.columns, status.constant, status.codes) == ((), "finished", None)
-
-
-def test_without_takes_away(tmp_path: Path) -> None:
-    own = layered(tmp_path, MINIMAL, "without: [encounter.sort, codes.status.table.A]")
-    assert stays(own).sorts == ()
-    assert set(own.codes["status"].table) == {"P", "S"}
 
 
 def test_entries_are_told_apart_by_their_prefix(tmp_path: Path) -> None:
@@ -98,8 +90,6 @@ def test_entries_are_told_apart_by_their_prefix(tmp_path: Path) -> None:
     )
     rows = [part.section.rows.rpartition(" ")[2] for part in own.parts]
     assert rows == ["a", "other", "c"]
-    fewer = layered(tmp_path, SEVERAL, "without: [encounter.sources.a-]")
-    assert [part.name for part in fewer.parts] == ["b-"]
 
 
 def test_one_source_may_become_several_and_back(tmp_path: Path) -> None:
@@ -148,10 +138,10 @@ def test_the_example_of_the_guide(tmp_path: Path) -> None:
     assert dict(mapping.codes["status"].table) == {
         "P": "planned",
         "S": "finished",
+        "A": "hidden",
         "CL": "finished",
     }
     assert stays(mapping).parameters == ("_id", "patient", "date")
-    assert "functional_unit" not in stays(mapping).fields
     assert mapping.constants.visit_number_system == "urn:oid:1.2.250.1.999.2.1"
 
 

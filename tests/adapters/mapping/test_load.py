@@ -38,6 +38,10 @@ def test_the_fingerprint_changes_with_what_a_walk_depends_on(
     assert fingerprint("date: period", "date: start") != whole.fingerprint
     assert fingerprint("from: changed,", "from: modified,") != whole.fingerprint
     assert fingerprint("from: ipp}", "from: ipp2}") != whole.fingerprint
+    assert fingerprint('absent: ["999912312359"]', "absent: ['0']") != whole.fingerprint
+    assert (
+        fingerprint("twice: first, never", "twice: refuse, never") != whole.fingerprint
+    )
     assert fingerprint("X: removed", "X: hidden") != whole.fingerprint
     assert fingerprint('in: [VALI, "0"]', "in: [VALI]") != whole.fingerprint
 

@@ -23,7 +23,7 @@ from adapters.contract import (
 )
 from adapters.mapping.problems import MappingError
 from adapters.mapping.row_mapper import RowMapper, item_columns
-from tests.adapters.mapping.good import MINIMAL, WHOLE, changed, load
+from tests.adapters.mapping.good import HTTP, MINIMAL, WHOLE, changed, load
 
 MapRow = Callable[..., Any]
 
@@ -118,6 +118,7 @@ CELLS: tuple[tuple[str, object, str, object], ...] = (
     ("kind", "", "class_code", "UNK"),
     # a date without its time of day has the `at` of the file, read in the source's zone
     ("hour", None, "start", datetime(2024, 3, 30, 8, 0, tzinfo=UTC)),
+    ("hour", " ", "start", datetime(2024, 3, 30, 8, 0, tzinfo=UTC)),
     ("hour", timedelta(hours=9), "start", datetime(2024, 3, 30, 9, 0, tzinfo=UTC)),
     # a day that is a column of times has its time of day in the other column, too
     ("day", datetime(2024, 3, 30), "start", datetime(2024, 3, 30, 8, 15, tzinfo=UTC)),
@@ -173,10 +174,42 @@ def test_a_required_class_is_named_by_the_word_of_the_file(tmp_path: Path) -> No
     assert stay(kind=None) == RowFault("class", "kind", EMPTY)
 
 
+def test_what_stands_before_an_id_is_stripped_and_must_be_there(tmp_path: Path) -> None:
+    text = changed(HTTP, "{from: patient.id}", "{from: patient.id, strip: Patient/}")
+    row = {"id": 1, "patient.id": "Patient/7", "state": "S", "began": None}
+    stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, row)
+    assert stay().patient_id == "7"
+    for cell in ("7", "Group/7", "Patient"):
+        fault = RowFault("patient_id", "patient.id", "does not begin with Patient/")
+        assert stay(**{"patient.id": cell}) == fault
+
+
 def test_a_row_that_is_not_served_is_no_fault(stay: MapRow) -> None:
     for state, status in (("A", "hidden"), ("X", "removed")):
         for cells in ({"patient": None}, {"ended": "x"}, {"id": "a_b"}):
             assert stay(**cells, state=state).status == status
+
+
+def test_a_row_whose_code_is_one_of_all_others_is_hidden(tmp_path: Path) -> None:
+    text = changed(MINIMAL, "A: hidden}", "F: finished}, otherwise: hidden")
+    stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, SMALL)
+    for cells in ({"b": None}, {"d": "x"}, {"a": "a_b"}):
+        assert stay(**cells, c="?").status == "hidden"
+        assert isinstance(stay(**cells), RowFault)
+
+
+def test_the_clock_changes_of_a_field_count_more_than_those_of_the_file(
+    tmp_path: Path,
+) -> None:
+    text = changed(
+        MINIMAL,
+        *("source:", "local_times: {twice: second, never: shift}\nsource:"),
+        *("{from: d}", "{from: d, twice: first}"),
+    )
+    stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, SMALL)
+    twice, never = datetime(2024, 10, 27, 2, 30), datetime(2024, 3, 31, 2, 30)
+    assert stay(d=twice).start == datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
+    assert stay(d=never).start == datetime(2024, 3, 31, 1, 0, tzinfo=UTC)
 
 
 def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path) -> None:
@@ -203,12 +236,14 @@ def test_absent_values_in_whatever_type(tmp_path: Path) -> None:
         MINIMAL,
         *("{from: d}", '{from: d, absent: ["9999-12-31"]}'),
         *("codes: status}", 'codes: status, absent: ["P", "-"]}'),
+        *("id: {from: a}", 'id: {from: a, absent: ["0"]}'),
     )
     stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, SMALL)
     day = datetime(9999, 12, 31)
     for value in (day, day.date(), "9999-12-31", "9999-12-31 "):
         assert stay(d=value).start is None
     assert [stay(c="-"), stay(c="P")] == [RowFault("status", "c", EMPTY)] * 2
+    assert [stay(a="0"), stay(a=0)] == [RowFault("id", "a", EMPTY)] * 2
 
 
 def test_a_visit_number_system_from_a_column_wins_over_the_constant(
@@ -240,6 +275,22 @@ def test_a_patient(patient: MapRow) -> None:
     nothing = dict.fromkeys(PATIENT, None)
     made = patient(**nothing | {"id": 42})
     assert made == PatientRecord("42", organization_id="hospital-1")
+
+
+def test_what_is_known_of_an_identifier_is_replaced_by_the_file(tmp_path: Path) -> None:
+    own = "type: INS-NIR\n        system: urn:oid:1.2.3\n        use: temp\n"
+    text = changed(WHOLE, "type: INS-NIR\n", own)
+    made = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)()
+    ins = IdentifierRecord("190027512345678", "urn:oid:1.2.3", "INS-NIR", "temp")
+    assert made.identifiers[1] == ins
+
+
+def test_a_required_list_holds_an_item(tmp_path: Path) -> None:
+    search = "  search: [_id, name, family,"
+    text = changed(WHOLE, search, f"  requires: [telecoms]\n{search}")
+    patient = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)
+    assert isinstance(patient(), PatientRecord)
+    assert patient(phone=None) == RowFault("telecoms", "", EMPTY)
 
 
 ITEMS: tuple[tuple[dict[str, object], str, object], ...] = (

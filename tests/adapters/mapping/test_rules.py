@@ -20,12 +20,6 @@ from tests.adapters.mapping.good import (
 )
 from tests.adapters.mapping.test_several import TWO
 
-TWO_KINDS = (
-    *("23 encounter list", "25 encounter.rows HTTP"),
-    *("36 patient list", "36 patient.rows HTTP"),
-)
-"""The problems of sections with SELECTs whose source is an HTTP API."""
-
 NUMBERS = """\
 patient:
   read: {path: '/p/{id}'}
@@ -81,13 +75,13 @@ CASES = (
     (TWO, ("organization_id: h-1", "organization_id: {value: h, source: north}"), ("22 Encounter.serviceProvider",)),
     (TWO, ("search: [_id, date, class]", "search: [_id, date, identifier]"), ("11 encounter.search identifier",)),
     (TWO, ("id: {from: a}\n        patient_id: {from: b, source: north}", "id: {from: a, source: x}\n        patient_id: {from: b, source: north}"), ("18 Encounter.id source",)),
-    (TWO, ("south: {kind: sql", "south: {kind: http"), TWO_KINDS),
+    (TWO, ("south: {kind: sql", "south: {kind: http"), ("23 encounter HTTP", "36 patient HTTP")),
     (HTTP, ("{offset: from}", "{next: n}", "by: {date: d", "nulls: high, by: {date: d"), ("29 encounter.sort.nulls offset",)),
     (HTTP, (HTTP[HTTP.index("  list:"):HTTP.index("  fields:")], ""), ("18 encounter.search list",)),
     (HTTP, ("  sort: {send: by, by: {date: d, -date: -d}}\n", NUMBERS), ("29 patient searches", "32 Patient.identifier databases")),
     (MINIMAL, ("{from: b}", "{from: b, codes: people}", "codes:\n", "codes:\n  people: {table: {A: p-1}}\n", "[_id, date]", "[_id, date, patient]"), ("13 Encounter.subject patient",)),
     (MINIMAL, ("{from: b}", "{from: b, merges: follow}"), ("12 Encounter.subject replaced_by",)),
-    (TWO, ("rows: SELECT a, b, d FROM v", "read: {path: '/v/{id}'}"), ("25 encounter.read database",)),
+    (TWO, ("rows: SELECT a, b, d FROM v", "read: {path: '/v/{id}'}"), ("23 encounter HTTP",)),
     (TWO, ("patient_id: {from: b, source: north}", f"patient_id: {{value: {'x' * 63}, source: north}}"), ("19 Encounter.subject 64",)),
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.sql.dialects.base import execute
-from adapters.sql.engine import Database
+from adapters.sql.engine import Database, open_databases
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
@@ -106,7 +106,7 @@ def test_a_search_that_names_its_rows_is_one_statement(
             assert rows == adapter.search(apart).rows
             times = [row.last_updated for row in rows if not isinstance(row, RowFault)]
             assert 2 < times.count(None) < len(times) - 2
-            for count in (1, 2, 7):
+            for count in (1, 2, 7, len(rows) - 2):
                 pages = walk(adapter, replace(first, count=count))
                 assert tuple(row for page in pages for row in page.rows) == rows
         # What may find many rows is two.
@@ -166,6 +166,38 @@ def test_postgresql_is_given_time_limits(url: str) -> None:
         connection: Any = database.run(lambda c: c.connection.driver_connection)
         parameters = connection.info.get_parameters()
         assert [parameters[name] for name in options] == ["3", "3500", "20"]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_a_value_that_an_expression_fails_on_is_no_outage(url: str) -> None:
+    with closing(Database(url, 30, 1)) as database:
+        for fails in ("SELECT 1 / 0", "SELECT CAST('x' AS INTEGER)"):
+            with pytest.raises(SourceDataError):
+                run(database, fails)
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_counts_have_their_own_time_limit(url: str, tmp_path: Path) -> None:
+    limits = {"timeout_seconds": "30", "count_timeout_seconds": "2"}
+    with closing(opened(url, tmp_path, **limits)):
+        mapping = load_mapping(tmp_path / "hospital.yaml", {"PAS_URL": url})
+    told = []
+    for database in open_databases(mapping.source):
+        with closing(database):
+            told += run(database, "SHOW statement_timeout")
+    assert told == [("30s",), ("2s",)]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_a_connection_that_the_server_has_closed_is_replaced(url: str) -> None:
+    with (
+        closing(Database(url, 30, 1)) as database,
+        closing(Database(url, 30, 1)) as end,
+    ):
+        ((first,),) = run(database, "SELECT pg_backend_pid()")
+        assert run(end, f"SELECT pg_terminate_backend({first}, 30000)") == [(True,)]
+        ((second,),) = run(database, "SELECT pg_backend_pid()")
+        assert first != second
 
 
 def test_a_source_whose_connections_are_all_in_use_is_busy(url: str) -> None:

@@ -99,6 +99,20 @@ SYSTEMS_ROWS = (
     "INSERT INTO stays VALUES (1, '5', NULL), (2, '5', 'X')",
 )
 
+OTHERS = """\
+codes: {states: {table: {S: finished, X: removed}, otherwise: hidden}}
+encounter:
+  rows: SELECT id, state FROM stays
+  fields: {id: {from: id}, patient_id: P, status: {from: state, codes: states}}
+  search: [_id, status]
+"""
+
+
+OTHERS_ROWS = (
+    "CREATE TABLE stays (id INTEGER, state VARCHAR(9))",
+    "INSERT INTO stays VALUES (1, 'S'), (2, 'X'), (3, 'NEW'), (4, NULL)",
+)
+
 TYPED = """\
 encounter:
   rows: SELECT id, person FROM stays
@@ -150,11 +164,26 @@ NAMES_ROWS = (
     " (3, 'OLD', 'Dubois', 'Marie'), (3, 'MAIDEN', 'Lefoulon', 'Marie')",
 )
 
+FRACTIONS = """\
+encounter:
+  rows: SELECT id, began FROM stays
+  fields: {id: {from: id}, patient_id: P, status: finished, start: {from: began}}
+  search: [_id, date]
+"""
+
+FRACTIONS_ROWS = (
+    "CREATE TABLE stays (id INTEGER, began VARCHAR(30))",
+    "INSERT INTO stays VALUES (1, '2024-03-14 10:00:00'),"
+    " (2, '2024-03-14 10:00:00.5'), (3, '2024-03-14 10:00:00.500001')",
+)
+
 TABLES = {
     "absent": (ABSENT, ABSENT_ROWS),
     "systems": (SYSTEMS, SYSTEMS_ROWS),
+    "others": (OTHERS, OTHERS_ROWS),
     "typed": (TYPED, TYPED_ROWS),
     "names": (NAMES, NAMES_ROWS),
+    "fractions": (FRACTIONS, FRACTIONS_ROWS),
 }
 EXTENSION = "service-provider._extension"
 CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
@@ -185,6 +214,11 @@ FOUND: dict[str, tuple[tuple[ResourceType, Criterion, list[str]], ...]] = {
         (STAY, token("identifier", "urn:oid:1.2|5"), ["1"]),
         (STAY, token("identifier", "urn:oid:1.1|5"), ["2"]),
     ),
+    # Where all other codes are hidden, the removed ones are not served either.
+    "others": (
+        (STAY, token("_id", "1", "2", "3", "4"), ["1"]),
+        (STAY, token("status", "finished", "hidden", "removed"), ["1"]),
+    ),
     # A patient that is no id of patients is found beside one that is.
     "typed": (
         (STAY, patient("P1"), ["1"]),
@@ -197,6 +231,14 @@ FOUND: dict[str, tuple[tuple[ResourceType, Criterion, list[str]], ...]] = {
         (PATIENT, text("given", "anne"), ["1"]),
         (PATIENT, text("name", "lefort"), []),
         (PATIENT, text("given", "lef"), []),
+    ),
+    # Texts with fewer digits of a second compare as the times that they mean.
+    "fractions": (
+        (STAY, dates("ge2024-03-14T10:00:00.5+01:00"), ["2", "3"]),
+        (STAY, dates("2024-03-14T10:00:00.500+01:00"), ["2", "3"]),
+        (STAY, dates("2024-03-14T10:00:00.500000+01:00"), ["2"]),
+        (STAY, dates("lt2024-03-14T10:00:00.500000+01:00"), ["1"]),
+        (STAY, dates("gt2024-03-14T10:00:00+01:00"), []),
     ),
 }
 
