@@ -65,6 +65,26 @@ def install_npm(directory: Path, *packages: str) -> None:
         pytest.skip(f"npm fails: {done.stderr[-300:]}")
 
 
+def javascript_program(folder: Path) -> Path:
+    """Return a folder in which the package for TypeScript is installed, packed as a release is.
+
+    The compiler is in `sources`. Skips the test without node, npm or a registry.
+    """
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    sources, target = folder / "sources", folder / "program"
+    ignored = shutil.ignore_patterns("node_modules", "dist")
+    shutil.copytree(CLIENTS / "typescript", sources, ignore=ignored)
+    install_npm(sources)
+    target.mkdir()
+    output(["npm", "pack", f"--pack-destination={target}"], sources)
+    (packed,) = target.glob("*.tgz")
+    (target / "package.json").write_text('{"type": "module"}')
+    install_npm(target, str(packed))
+    return target
+
+
 def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> Done:
     """Run a client to its end, with these settings and no others."""
     rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}

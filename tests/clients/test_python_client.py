@@ -22,10 +22,11 @@ from encounters_client import (
     Unavailable,
 )
 
-from tests.clients.cases import COMPLETE, INCOMPLETE, Case, each_case
+from tests.clients.cases import CASES, COMPLETE, INCOMPLETE, Case, each_case
 from tests.clients.fault_server import Answer, FaultServer, Gone, Page, serving
 from tests.clients.hospital import State, filled
-from tests.clients.running import copied
+from tests.clients.running import CLIENTS, copied
+from tests.docs.pages import table
 
 QUICK = Retry(first_wait_seconds=0.01)
 NAME = "Martin"
@@ -42,6 +43,13 @@ def error_of(error: EncountersError) -> str:
 
 
 # ---- behaviour.yaml
+
+
+def test_the_table_of_the_page_has_the_rules_of_the_cases() -> None:
+    rules = [
+        row[0] for row in table((CLIENTS / "README.md").read_text("utf-8"), "Rule")
+    ]
+    assert sorted(rules) == sorted({case.rule for case in CASES})
 
 
 def test_an_iterator_behaves_as_the_table_says() -> None:

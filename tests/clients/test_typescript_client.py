@@ -1,7 +1,6 @@
 """The package for TypeScript, packed and installed, against the fault server: behaviour.yaml."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -12,7 +11,7 @@ from tests.clients.cases import CASES, COMPLETE
 from tests.clients.fault_server import Answer, FaultServer, Page, serving
 from tests.clients.hospital import filled
 from tests.clients.programs import TYPESCRIPT_DRIVER
-from tests.clients.running import CLIENTS, install_npm, output
+from tests.clients.running import javascript_program, output
 
 Search = Mapping[str, Any]
 Run = Callable[[list[Search]], list[dict[str, Any]]]
@@ -21,19 +20,8 @@ Run = Callable[[list[Search]], list[dict[str, Any]]]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return what runs searches in a program that has installed the package."""
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    sources = tmp_path_factory.mktemp("sources") / "typescript"
-    ignored = shutil.ignore_patterns("node_modules", "dist")
-    shutil.copytree(CLIENTS / "typescript", sources, ignore=ignored)
-    install_npm(sources)
-    folder = tmp_path_factory.mktemp("program")
-    output(["npm", "pack", f"--pack-destination={folder}"], sources)
-    (packed,) = folder.glob("*.tgz")
-    (folder / "package.json").write_text('{"type": "module"}')
-    # Its compiler is that of the package.
-    install_npm(folder, str(packed))
+    folder = javascript_program(tmp_path_factory.mktemp("typescript"))
+    sources = folder.parent / "sources"
     (folder / "main.ts").write_text(TYPESCRIPT_DRIVER, "utf-8")
     types = sources / "node_modules" / "@types"
     compiler = sources / "node_modules" / ".bin" / "tsc"

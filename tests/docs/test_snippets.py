@@ -1,52 +1,41 @@
 """The programs of docs/clients.md, and the packages for clients, run against the demo."""
 
-import os
-import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from encounters_client import Encounters
 
 from tests.clients.cases import COMPLETE
-from tests.clients.running import COMMAND, run
+from tests.clients.running import COMMAND, javascript_program, output, run
 from tests.docs.pages import CLIENTS, blocks
 from tests.docs.running import Demo
 
 
-@pytest.mark.parametrize(
-    ("language", "interpreter", "suffix", "absent"),
-    [("python", sys.executable, "py", "None"), ("javascript", "node", "mjs", "null")],
-)
-def test_programs(
-    language: str,
-    interpreter: str,
-    suffix: str,
-    absent: str,
-    demo: Demo,
-    tmp_path: Path,
-) -> None:
-    """The blocks of a language are one program: token, first search, error."""
-    if shutil.which(interpreter) is None:
-        pytest.skip(f"{interpreter} is not installed")
-    program = tmp_path / f"program.{suffix}"
+def test_the_program_in_python(demo: Demo, tmp_path: Path) -> None:
+    """Its blocks are one program: first search, error."""
     page = CLIENTS.read_text("utf-8")
-    program.write_text("".join(b.text for b in blocks(page, language)), "utf-8")
-    printed = subprocess.run(
-        [interpreter, str(program)],
-        env={**os.environ, **demo.client()},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout.splitlines()
-    assert printed[0] == "10 stays"
-    assert printed[-1] == f"410 not-found {absent}"
-    assert len(printed) == 12
-    assert {line.split()[1] for line in printed[1:-1]} <= {"finished", "planned"}
+    program = tmp_path / "program.py"
+    program.write_text("".join(b.text for b in blocks(page, "python")), "utf-8")
+    done = run((sys.executable, str(program)), demo.client())
+    assert done.returncode == 0, done.stderr
+    assert_is_shown(done.stdout)
+
+
+def test_the_program_in_javascript(demo: Demo, tmp_path: Path) -> None:
+    folder = javascript_program(tmp_path)
+    page = CLIENTS.read_text("utf-8")
+    text = "".join(block.text for block in blocks(page, "javascript"))
+    (folder / "program.mjs").write_text(text, "utf-8")
+    assert_is_shown(output(["node", "program.mjs"], folder, **demo.client()))
+
+
+def assert_is_shown(printed: str) -> None:
+    """Check what a program prints: ten stays, their number, an error."""
+    *stays, total, error = printed.splitlines()
+    assert (len(stays), total, error) == (10, "10 stays", "410 not-found")
+    assert {line.split()[1] for line in stays} <= {"finished", "planned"}
 
 
 def test_copy_copies_the_demo(demo: Demo, tmp_path: Path) -> None:
