@@ -96,6 +96,7 @@ EXTENDED = (
     # They break a whole deployment, build an image, or measure.
     "attacks/test_storms.py",
     "bench/test_compared.py",
+    "clients/test_frames.py",
     "clients/test_generated.py",
     "clients/test_libraries.py",
     "deploy/test_image.py",

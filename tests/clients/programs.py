@@ -1,7 +1,28 @@
-"""Programs for `test_generated`, `test_libraries` and `test_typescript_client`.
+"""Programs for `test_generated`, `test_libraries`, `test_frames` and `test_typescript_client`.
 
 The generated clients print all pages of a search as JSON: they follow `next` by `readPage`.
 The driver runs searches, or reads the stays of patients, all at once, and prints the results.
+"""
+
+FRAMES = """
+import json
+from pathlib import Path
+from encounters_client import Encounters
+from pyarrow import parquet
+
+with Encounters.from_environment() as hospital:
+    polars = hospital.search().to_polars()
+    pandas = hospital.search().to_pandas()
+    arrow = hospital.search().to_arrow()
+    hospital.search().copy_to("stays.parquet")
+file = parquet.read_table("stays.parquet")
+assert file.num_rows == 0 or json.loads(file["body"][0].as_py())["id"] == "1"
+print(json.dumps({
+    "polars": {"rows": polars.height, "start": str(polars.schema["start"])},
+    "pandas": {"rows": len(pandas), "start": str(pandas["start"].dtype)},
+    "arrow": {"rows": arrow.num_rows, "start": str(arrow.schema.field("start").type)},
+    "parquet": {"rows": file.num_rows, "start": str(file.schema.field("start").type)},
+}))
 """
 
 TYPESCRIPT_DRIVER = """

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -106,12 +105,14 @@ def copied(file: Path, state: str = "current") -> Mapping[tuple[str, str], Any]:
     return {(kind, id): body and json.loads(body) for kind, id, body in rows}
 
 
-def install_pip(environment: Path, *packages: str) -> Path:
+def install_pip(
+    environment: Path, *packages: str, interpreter: str = sys.executable
+) -> Path:
     """Return the interpreter of a new environment with packages.
 
     Skips the test where the registry cannot be reached.
     """
-    venv.create(environment, with_pip=True)
+    subprocess.run([interpreter, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
     done = subprocess.run(
         [str(python), "-m", "pip", "install", "--quiet", *packages],
