@@ -134,6 +134,15 @@ CASES = tuple(
 )
 
 
+SERVED_CASES = tuple(
+    case
+    for case in CASES
+    if not case.server
+    and all(isinstance(f, Answer | Expiry | Gone) for f in case.faults.values())
+)
+"""The cases that need no answer but those of the service itself, and errors in between."""
+
+
 def each_case(run_case: Callable[[Case], None]) -> None:
     """Run all cases, a few at a time; fail with the first that fails."""
     with ThreadPoolExecutor(8) as threads:

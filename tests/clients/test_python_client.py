@@ -22,10 +22,19 @@ from encounters_client import (
     Unavailable,
 )
 
-from tests.clients.cases import CASES, COMPLETE, INCOMPLETE, Case, each_case
+from tests.clients.cases import (
+    CASES,
+    COMPLETE,
+    INCOMPLETE,
+    PAGE_SIZE,
+    SERVED_CASES,
+    Case,
+    each_case,
+)
 from tests.clients.fault_server import Answer, FaultServer, Gone, Page, serving
 from tests.clients.hospital import State, filled
 from tests.clients.running import CLIENTS, copied
+from tests.clients.sql_service import SqlService
 from tests.docs.pages import table
 
 QUICK = Retry(first_wait_seconds=0.01)
@@ -138,6 +147,26 @@ def test_sync_behaves_as_the_table_says(full: bool, tmp_path: Path) -> None:
             assert report.is_complete == (case.exit == COMPLETE), case.name
 
     each_case(synchronize)
+
+
+@pytest.mark.parametrize("case", SERVED_CASES, ids=lambda case: case.name)
+def test_the_service_itself_is_read_as_the_table_says(
+    case: Case, service: SqlService
+) -> None:
+    service.open_case(case)
+    ids, error = [], None
+    with Encounters.from_environment(service.environ(), retry=QUICK) as hospital:
+        search = hospital.search(_count=PAGE_SIZE, _sort="date")
+        try:
+            ids += [stay.id for stay in search]
+        except EncountersError as raised:
+            error = error_of(raised)
+    assert error == case.error
+    assert case.iterator_requests in (None, len(service.requests))
+    if error is None:
+        assert sorted(ids) == case.ids
+        assert search.is_complete(len(ids))
+        assert search.invalid_rows == len(case.invalid)
 
 
 # ---- objects

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.clients.cases import CASES, COMPLETE
+from tests.clients.cases import CASES, COMPLETE, PAGE_SIZE, SERVED_CASES, Case
 from tests.clients.fault_server import Answer, FaultServer, Page, serving
 from tests.clients.hospital import filled
 from tests.clients.programs import TYPESCRIPT_DRIVER
 from tests.clients.running import javascript_program, output
+from tests.clients.sql_service import SqlService
 
 Search = Mapping[str, Any]
 Run = Callable[[list[Search]], list[dict[str, Any]]]
@@ -37,15 +38,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run_searches
 
 
-def options(served: FaultServer, *, timeout: float = 60, **changes: str) -> Search:
+def options(served: FaultServer | SqlService, *, timeout: float = 60) -> Search:
     """Return the options of a client that hardly waits."""
-    environ = served.environ(**changes)
+    environ = served.environ()
     return {
         "base": environ["BASE"],
         "tokenUrl": environ["TOKEN_URL"],
         "clientId": environ["CLIENT_ID"],
         "clientSecret": environ["CLIENT_SECRET"],
-        "audience": environ["AUDIENCE"],
         "timeoutSeconds": timeout,
         "retry": {"firstWaitSeconds": 0.01},
     }
@@ -75,6 +75,20 @@ def test_an_iterator_behaves_as_the_table_says(run: Run) -> None:
             assert result["invalidRows"] == len(case.invalid), case.name
             assert result["total"] == (25 if served.counting else None), case.name
             assert result["isComplete"] == (case.exit == COMPLETE), case.name
+
+
+@pytest.mark.parametrize("case", SERVED_CASES, ids=lambda case: case.name)
+def test_the_service_itself_is_read_as_the_table_says(
+    case: Case, run: Run, service: SqlService
+) -> None:
+    service.open_case(case)
+    parameters = {"_count": PAGE_SIZE, "_sort": "date"}
+    (result,) = run([{"options": options(service), "parameters": parameters}])
+    assert result["error"] == case.error
+    assert case.iterator_requests in (None, len(service.requests))
+    if case.error is None:
+        assert sorted(result["ids"]) == case.ids
+        assert result["isComplete"]
 
 
 def test_parameters_are_posted_as_they_are(run: Run, served: FaultServer) -> None:
