@@ -15,6 +15,7 @@ from encounters_client import (
     EncountersError,
     NotFound,
     Patient,
+    Progress,
     Refused,
     ResultExpired,
     Retry,
@@ -332,7 +333,10 @@ def test_sync_reads_patients_ten_at_a_time(tmp_path: Path) -> None:
         hospital.sync(store, types=["Encounter"])
         served.hospital.change("Patient", "103", state=State.REMOVED)
         served.requests.clear()
-        hospital.sync(store, types=["Patient"])
+        steps: list[Progress] = []
+        hospital.sync(store, types=["Patient"], on_progress=steps.append)
+    assert [step.rows for step in steps] == [10, 20, 30, 31]
+    assert {step.total for step in steps} == {31}
     # 31 patients: the CapabilityStatement, four searches, and why one is missing.
     assert len(served.requests) == 6
     assert served.requests[-1] != served.requests[0]

@@ -153,7 +153,7 @@ def _sync(hospital: Encounters, options: argparse.Namespace, display: Display) -
             on_progress=display.show,
         )
     for kind in options.type or TYPES:
-        display.say(f"{kind}: {report.rows.get(kind, 0)} rows read")
+        display.say(f"{kind}: {report.rows.get(kind, 0)} rows stored")
     for kind in report.incomplete:
         display.say(f"{kind}: fewer rows than the service counted")
     return COMPLETE if report.is_complete else INCOMPLETE

@@ -53,8 +53,10 @@ class PartFile:
 
     def __init__(self, path: Path, search: str) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
-        # Of a crash of the machine nothing need remain: the copy begins again.
-        self._db.executescript("PRAGMA synchronous = OFF;" + _TABLES)
+        # A page is stored without waiting for the disk, and a crash corrupts nothing.
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.executescript(_TABLES)
         self._search = search
         row = self._db.execute("SELECT search, next_link FROM state").fetchone()
         if row is None or row[0] != search or row[1] is None:

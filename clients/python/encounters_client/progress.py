@@ -7,7 +7,10 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Progress:
-    """So many rows of a type so far; `total` is None where the service did not count."""
+    """So many rows of a type so far in this search, or of the patients that are read by id.
+
+    `total` is None where the service did not count.
+    """
 
     kind: str
     rows: int

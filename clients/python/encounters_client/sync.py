@@ -30,7 +30,7 @@ _STATES = {404: CANCELLED, 410: REMOVED, 500: INVALID}
 
 @dataclass(frozen=True)
 class SyncReport:
-    """Rows that each type's searches returned, and the types whose search was not complete."""
+    """Rows of each type that were stored, and the types whose search was not complete."""
 
     rows: Mapping[str, int]
     incomplete: tuple[str, ...]
@@ -108,11 +108,14 @@ class Sync:
         for _ in range(RESTARTS + 1):
             search = Search(self._transport, kind, form)
             ids = _DistinctIds()
+            rows = 0
             try:
                 for page in search.pages():
                     ids.add(page.resources)
                     with self._store.transaction():
                         self._store_page(kind, page, run)
+                    rows += len(page.resources)
+                    self._show(kind.__name__, rows, total=page.total)
             except ResultExpired:
                 continue
             return search.is_complete(ids.count())
@@ -127,7 +130,7 @@ class Sync:
             known = self._store.known(name, [row.id for row in rows])
             rows = [row for row in rows if row.id in known]
         self._store.put(name, rows, run=run)
-        self._report(name, len(rows), total=page.total)
+        self._rows[name] = self._rows.get(name, 0) + len(rows)
         changes = [row.last_updated for row in page.resources if row.last_updated]
         if changes and self._is_dated(kind):
             newest = max(changes)
@@ -141,17 +144,20 @@ class Sync:
                 self._read(Patient, id, run)
             return
         remaining = iter(ids)
+        read = 0
         while batch := list(islice(remaining, _IDS_OF_A_SEARCH)):
             form = [("_id", ",".join(batch)), ("_count", str(_IDS_OF_A_SEARCH))]
             page = next(Search(self._transport, Patient, form).pages())
             with self._store.transaction():
                 self._store.put("Patient", page.resources, run=run)
-            self._report("Patient", len(page.resources), total=len(ids))
+            self._rows["Patient"] = self._rows.get("Patient", 0) + len(page.resources)
             returned = {patient.id for patient in page.resources}
             for id in batch:
                 # Why a patient is missing, only a read says.
                 if id not in returned:
                     self._read(Patient, id, run)
+            read += len(batch)
+            self._show("Patient", read, total=len(ids))
 
     def _read(self, kind: type[Resource], id: str, run: int) -> None:
         """Read one resource again: it is current, or its status says what it is."""
@@ -172,10 +178,9 @@ class Sync:
     def _is_dated(self, kind: type[Resource]) -> bool:
         return "_lastUpdated" in self._parameters.get(kind.__name__, ())
 
-    def _report(self, kind: str, rows: int, *, total: int | None) -> None:
-        self._rows[kind] = self._rows.get(kind, 0) + rows
+    def _show(self, kind: str, rows: int, *, total: int | None) -> None:
         if self._on_progress is not None:
-            self._on_progress(Progress(kind, self._rows[kind], total=total))
+            self._on_progress(Progress(kind, rows, total=total))
 
 
 class _DistinctIds:
