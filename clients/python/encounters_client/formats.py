@@ -72,7 +72,9 @@ FORMATS: Mapping[str, Writer] = {
 
 
 def writer_for(path: Path) -> Writer:
-    """Return what writes a file. Raises ValueError if its format is unknown or not installed."""
+    """Return what writes a file. Raises ValueError if it cannot be written."""
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent}: there is no such directory")
     if path.suffix not in FORMATS:
         raise ValueError(f"{path.name}: use one of the suffixes {', '.join(FORMATS)}")
     if path.suffix == ".parquet":
