@@ -259,6 +259,7 @@ def metadata(call: Call) -> Response:
         service.settings.base_url,
         service.title,
         service.offered_since,
+        zone=str(service.context.zone),
         unit_extension=service.context.functional_unit_extension,
     )
     return Response(_json(statement, single), content_type=CONTENT_TYPE)

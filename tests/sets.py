@@ -49,7 +49,9 @@ SYSTEM = (
     "server/test_rotation.py",
     "server/test_start.py",
     "test_release.py",
-    "clients/test_walkers.py",
+    "clients/test_command.py::test_a_terminal_shows_progress_and_problems",
+    "clients/test_command.py::test_ctrl_c_leaves_what_the_next_run_continues",
+    "clients/test_typescript_client.py",
     "docs/test_guide.py",
     "docs/test_security_pages.py::test_the_commands_find_who_saw_whom",
     "docs/test_snippets.py",
@@ -93,6 +95,7 @@ EXTENDED = (
     # They break a whole deployment, build an image, or measure.
     "attacks/test_storms.py",
     "bench/test_compared.py",
+    "clients/test_frames.py",
     "clients/test_generated.py",
     "clients/test_libraries.py",
     "deploy/test_image.py",

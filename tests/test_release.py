@@ -22,6 +22,8 @@ GENERATE = runpy.run_path(str(ROOT / "deploy" / "kubernetes" / "generate.py"))
 VERSION: str = GENERATE["version"]()
 HELM: str | None = GENERATE["helm"]()
 WHEEL = f"encounters-{VERSION}-py3-none-any.whl"
+CLIENT_WHEEL = f"encounters_client-{VERSION}-py3-none-any.whl"
+CLIENT_TGZ = f"encounters-client-{VERSION}.tgz"
 IMAGE = "LEFT OUT: the image"
 
 pytestmark = pytest.mark.skipif(
@@ -87,14 +89,18 @@ def dist(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     assert IMAGE in done.stdout
     assert ("LEFT OUT: the chart" in done.stdout) is (HELM is None)
+    packed = (clone / "dist" / CLIENT_TGZ).exists()
+    assert ("LEFT OUT: the client for TypeScript" in done.stdout) is not packed
     return clone / "dist"
 
 
 def test_a_release_holds_all_that_an_operator_downloads(dist: Path) -> None:
     chart = {f"encounters-{VERSION}.tgz"} if HELM else set()
     files = {file.name: file for file in dist.iterdir()}
-    assert files.keys() == chart | {
+    assert files.keys() - {CLIENT_TGZ} == chart | {
         WHEEL,
+        CLIENT_WHEEL,
+        f"encounters_client-{VERSION}.tar.gz",
         f"encounters-{VERSION}.tar.gz",
         f"encounters-{VERSION}-wheel.cdx.json",
         f"encounters-deploy-{VERSION}.tar.gz",
@@ -162,7 +168,8 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     pip += ["--python", str(bin_ / "python"), "install", "--no-index", "--no-deps"]
     # Without PYTHONPATH, by which pip would see the source tree as installed.
     environ = {"PATH": os.environ["PATH"]}
-    subprocess.run([*pip, str(dist / WHEEL)], env=environ, check=True)
+    wheels = [str(dist / WHEEL), str(dist / CLIENT_WHEEL)]
+    subprocess.run([*pip, *wheels], env=environ, check=True)
     (site,) = folder.glob("venv/lib/python3.*/site-packages")
     # A line of a .pth file adds a folder alone: no .pth in it is read, ours neither.
     shared = [each for each in sys.path if each.endswith("site-packages")]
@@ -207,6 +214,34 @@ def test_its_tools_find_their_files(installed: Run, tmp_path: Path) -> None:
         done = installed("encounters", "mapping", *arguments)
         assert (done.returncode, done.stderr) == (0, ""), arguments
     assert "the IANA name" in done.stdout
+
+
+def test_the_client_for_python_is_whole(dist: Path, installed: Run) -> None:
+    with tarfile.open(dist / f"encounters_client-{VERSION}.tar.gz") as sdist:
+        sources = {member.name.partition("/")[2] for member in sdist.getmembers()}
+    with zipfile.ZipFile(dist / CLIENT_WHEEL) as wheel:
+        files = wheel.namelist()
+    for name in ("encounters_client/py.typed", "encounters_client/cli.py"):
+        assert name in files
+        assert name in sources
+    assert [name for name in files if name.endswith("licenses/LICENSE")]
+    helped = installed("encounters-client", "--help")
+    assert (helped.returncode, helped.stderr) == (0, "")
+    printed = installed(
+        "python", "-c", "import encounters_client as c; print(c.__file__)"
+    )
+    assert "venv/lib" in printed.stdout
+
+
+def test_the_client_for_typescript_is_whole(dist: Path) -> None:
+    file = dist / CLIENT_TGZ
+    if not file.exists():
+        pytest.skip("npm or its registry")
+    with tarfile.open(file) as packed:
+        names = set(packed.getnames())
+    for name in ("LICENSE", "dist/index.js", "dist/index.d.ts", "package.json"):
+        assert f"package/{name}" in names
+    assert not [name for name in names if name.startswith("package/src/")]
 
 
 # ---- refused

@@ -38,12 +38,14 @@ def capability_statement(
     title: str,
     offered_since: date,
     *,
+    zone: str,
     unit_extension: str | None = None,
 ) -> Element:
     """Return the STU3 CapabilityStatement of a deployment, in the order of its definition.
 
-    `offered_since` is the day on which the offer last changed, `unit_extension` the url of
-    the extension for functional units. Resource types that are not served are not in it.
+    `offered_since` is the day on which the offer last changed, `zone` the time zone of times
+    without an offset, `unit_extension` the url of the extension for functional units.
+    Resource types that are not served are not in it.
     """
     resources = [
         _resource(each, offer.paging, unit_extension)
@@ -60,7 +62,7 @@ def capability_statement(
     security = {"cors": False, "service": [_SECURITY_SERVICE], "description": _SCOPES}
     rest = {
         "mode": "server",
-        "documentation": SEARCHING,
+        "documentation": f"{SEARCHING} A time without an offset is in {zone}.",
         "security": security,
         "resource": resources,
     }

@@ -198,6 +198,8 @@ def test_the_statement_is_that_of_a_read_only_stu3_service(served: Served) -> No
     assert statement["fhirVersion"] in ("3.0.1", "3.0.2")
     assert statement["acceptUnknown"] == "no"
     assert _interactions(_resources(served)["Encounter"]) == {"read", "search-type"}
+    (documentation,) = [rest["documentation"] for rest in statement["rest"]]
+    assert "Europe/Paris" in documentation
     (security,) = [rest["security"] for rest in statement["rest"]]
     assert security["service"][0]["coding"] == [
         {"system": "http://hl7.org/fhir/restful-security-service", "code": "OAuth"}

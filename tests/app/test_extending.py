@@ -70,7 +70,9 @@ def test_a_reference_to_no_patient_reaches_every_source_of_a_group() -> None:
 
 
 def test_metadata_and_openapi_describe_a_new_parameter(offer: Offer) -> None:
-    statement: Any = capability_statement(offer, BASE_URL, "Test", date(2024, 1, 1))
+    statement: Any = capability_statement(
+        offer, BASE_URL, "Test", date(2024, 1, 1), zone="Europe/Paris"
+    )
     resources = statement["rest"][0]["resource"]
     (listed,) = (each for each in resources if each["type"] == ENCOUNTER)
     assert {

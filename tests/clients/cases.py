@@ -1,8 +1,13 @@
-"""The behaviour table of clients/README.md, as faults and what every client does then."""
+"""The cases of behaviour.yaml, as faults and what a client does then."""
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import yaml
 
 from tests.clients.fault_server import (
     Answer,
@@ -13,29 +18,45 @@ from tests.clients.fault_server import (
     Lost,
     Page,
 )
+from tests.clients.hospital import State, filled
 
 COMPLETE, REFUSED, USAGE, INCOMPLETE, UNAVAILABLE = range(5)
+ERRORS: Mapping[int, str] = MappingProxyType(
+    {REFUSED: "Refused", UNAVAILABLE: "Unavailable"}
+)
 STAYS, PAGE_SIZE = 25, 10
+_MANY = 40
+"""Requests that no client sends."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A row of the table: the faults, the exit code, and the ids that are missing then.
-
-    `behaviour` is the row's first cell. The hospital has stays 1 to 25, on three pages: an
-    undisturbed client sends three requests.
-    """
+    """A case: its faults, and what `copy` and an iterator do."""
 
     name: str
-    behaviour: str
+    rule: str
     faults: Mapping[int, Fault]
-    code: int = COMPLETE
-    missing: Set[str] = frozenset()
-    invalid: Set[str] = frozenset()
-    requests: int | None = None
-    tokens: int = 1
-    server: Mapping[str, Any] = field(default_factory=dict)
-    environ: Mapping[str, str] = field(default_factory=dict)
+    exit: int
+    error: str | None
+    missing: Set[str]
+    invalid: Set[str]
+    requests: int | None
+    iterator_requests: int | None
+    tokens: int
+    server: Mapping[str, Any]
+    timeout: float
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids that a client has in the end."""
+        return sorted({str(id) for id in range(1, STAYS + 1)} - self.missing)
+
+    def service(self) -> FaultServer:
+        """Return the service of the case."""
+        hospital = filled(STAYS)
+        for id in self.invalid:
+            hospital.change("Encounter", id, state=State.INVALID)
+        return FaultServer(hospital, self.faults, PAGE_SIZE, **self.server)
 
 
 def _lead_away(page: dict[str, Any], service: FaultServer) -> None:
@@ -60,58 +81,70 @@ def _empty(page: dict[str, Any], service: FaultServer) -> None:
     page["resourceType"] = "Patient"
 
 
-def _always(fault: Fault, begin: int = 2) -> Mapping[int, Fault]:
-    return dict.fromkeys(range(begin, begin + 40), fault)
-
-
-RETRY = "408, 429, 503, 504"
-WAIT = "Retry-After"
-LOST = "no answer, or half of one"
-TOKEN = "401"
-RENEW = "token ends soon"
-REFUSAL = "any other status"
-GONE = "410 on next"
-AWAY = "next leads to another host"
-TOTAL = "rows and total"
-INVALID = "outcome entries"
-
-CASES = (
-    Case("undisturbed", TOTAL, {}, requests=3),
-    Case("429", RETRY, {2: Answer(429, "1", "throttled")}, requests=4),
-    Case("503", RETRY, {1: Answer(503, "0"), 3: Answer(503, "0")}, requests=5),
-    Case("504", RETRY, {2: Answer(504)}, requests=4),
-    Case("408", RETRY, {1: Answer(408)}, requests=4),
-    Case("503-always", RETRY, _always(Answer(503, "0")), UNAVAILABLE, requests=6),
-    Case("too-long-a-wait", WAIT, {2: Answer(503, "3600")}, UNAVAILABLE, requests=2),
-    Case(
-        "retry-after-is-a-date", WAIT, {2: Answer(503, "Sat, 30 Mar 2024 08:00:00 GMT")}
-    ),
-    Case("dropped", LOST, {2: Lost("before")}, requests=4),
-    Case("half-a-page", LOST, {2: Lost("within")}, requests=4),
-    Case("slow", LOST, {2: Lost("slow")}, requests=4, environ={"TIMEOUT_SECONDS": "2"}),
-    Case("token-expires", TOKEN, {2: Expiry()}, requests=4, tokens=2),
-    Case("401-twice", TOKEN, _always(Answer(401)), REFUSED, requests=3, tokens=2),
-    Case("token-ends-soon", RENEW, {}, requests=3, tokens=3, server={"expires_in": 0}),
-    Case("403", REFUSAL, {1: Answer(403)}, REFUSED, requests=1),
-    Case("404-on-next", REFUSAL, {2: Answer(404)}, REFUSED, requests=2),
-    Case("302", REFUSAL, {2: Answer(302)}, REFUSED, requests=2),
-    Case("500", REFUSAL, {2: Answer(500)}, REFUSED, requests=2),
-    Case("502", REFUSAL, {2: Answer(502)}, REFUSED, requests=2),
-    Case("no-bundle", REFUSAL, {2: Page(_empty)}, REFUSED, requests=2),
-    Case("410", GONE, {3: Gone()}, requests=6),
-    Case("410-always", GONE, _always(Gone()), UNAVAILABLE, requests=8),
-    Case("another-host", AWAY, {1: Page(_lead_away)}, REFUSED, requests=1),
-    Case("duplicate", TOTAL, {2: Page(_repeat_row)}),
-    Case("duplicate-for-another", TOTAL, {1: Page(_replace_row)}, INCOMPLETE, {"2"}),
-    Case("missing", TOTAL, {1: Page(_drop_row)}, INCOMPLETE, {"2"}),
-    Case("no-total", TOTAL, {}, server={"counting": False}),
-    Case(
-        "no-further-pages",
-        TOTAL,
-        {},
-        INCOMPLETE,
-        frozenset(str(id) for id in range(PAGE_SIZE + 1, STAYS + 1)),
-        server={"paging": False},
-    ),
-    Case("invalid-row", INVALID, {}, COMPLETE, {"7"}, {"7"}),
+_PAGES: Mapping[str, Page] = MappingProxyType(
+    {
+        "next-leads-away": Page(_lead_away),
+        "repeats-a-row": Page(_repeat_row),
+        "replaces-a-row": Page(_replace_row),
+        "drops-a-row": Page(_drop_row),
+        "is-a-patient": Page(_empty),
+    }
 )
+
+
+def _fault(row: Mapping[str, Any]) -> Fault:
+    if "status" in row:
+        return Answer(row["status"], row.get("retry_after"))
+    if "lost" in row:
+        return Lost(row["lost"])
+    if "page" in row:
+        return _PAGES[row["page"]]
+    return Expiry() if "token" in row else Gone()
+
+
+def _case(row: Mapping[str, Any]) -> Case:
+    faults: dict[int, Fault] = {}
+    for fault in row.get("faults", ()):
+        begin = fault.get("from") or fault["at"]
+        end = begin + _MANY if "from" in fault else begin + 1
+        faults |= dict.fromkeys(range(begin, end), _fault(fault))
+    code, iterator = row.get("exit", COMPLETE), row.get("iterator", {})
+    requests = row.get("requests")
+    return Case(
+        name=row["name"],
+        rule=row["rule"],
+        faults=faults,
+        exit=code,
+        error=iterator.get("error", ERRORS.get(code)),
+        missing=frozenset(row.get("missing", ())),
+        invalid=frozenset(row.get("invalid", ())),
+        requests=requests,
+        iterator_requests=iterator.get("requests", requests),
+        tokens=row.get("tokens", 1),
+        server=row.get("server", {}),
+        timeout=row.get("timeout", 60),
+    )
+
+
+CASES = tuple(
+    _case(row)
+    for row in yaml.safe_load(
+        (Path(__file__).parent / "behaviour.yaml").read_text("utf-8")
+    )
+)
+
+
+SERVED_CASES = tuple(
+    case
+    for case in CASES
+    if not case.server
+    and all(isinstance(f, Answer | Expiry | Gone) for f in case.faults.values())
+)
+"""The cases that need no answer but those of the service itself, and errors in between."""
+
+
+def each_case(run_case: Callable[[Case], None]) -> None:
+    """Run all cases, a few at a time; fail with the first that fails."""
+    with ThreadPoolExecutor(8) as threads:
+        for _ in threads.map(run_case, CASES):
+            pass

@@ -6,7 +6,9 @@ import pytest
 
 from demo.issuer import issue_token
 from demo.state import DemoDirectory
+from tests.clients.sql_service import SqlService, sql_service
 from tests.docs.running import Demo, running_demo
+from tests.redis_server import RedisServer
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +16,15 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     """Run the demo for the session."""
     with running_demo(tmp_path_factory.mktemp("demo")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def service(
+    redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SqlService]:
+    """Return the service itself, over SQLite."""
+    with sql_service(tmp_path_factory.mktemp("service"), redis_server) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")

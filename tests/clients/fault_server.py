@@ -135,9 +135,10 @@ class FaultServer:
         search = self.searches.get(id)
         if search is None:
             return None
-        since = search.get("_lastUpdated", "").removeprefix("ge")
-        matches = self.hospital.matches(search["type"], _time(since))
-        cursors = {_cursor(r.sort_key(search.get("_sort", ""))): r for r in matches}
+        cursors = {
+            _cursor(record.sort_key(search.get("_sort", ""))): record
+            for record in self._matches(search)
+        }
         size = min(int(search.get("_count", self.page_size)), self.page_size)
         rest = sorted(each for each in cursors if after is None or each > after)
         page, more = rest[:size], rest[size:]
@@ -151,11 +152,26 @@ class FaultServer:
         bundle["entry"] = [_entry(cursors[each]) for each in page]
         return bundle
 
+    def _matches(self, search: Mapping[str, str]) -> Iterator[Record]:
+        """Yield the matches by time of change, by id and by patient."""
+        since = search.get("_lastUpdated", "").removeprefix("ge")
+        ids = search["_id"].split(",") if "_id" in search else None
+        patient = search.get("patient", "").removeprefix("Patient/")
+        for record in self.hospital.matches(search["type"], _time(since)):
+            if ids is not None and record.id not in ids:
+                continue
+            if patient and record.patient != patient:
+                continue
+            yield record
+
     def capabilities(self) -> Any:
-        """Return which types have `_lastUpdated`."""
-        parameter = {"name": "_lastUpdated", "type": "date"}
+        """Return which types have `_lastUpdated` and `_id`."""
+        parameters = [
+            {"name": "_lastUpdated", "type": "date"},
+            {"name": "_id", "type": "token"},
+        ]
         kinds = ("Encounter", "Patient", "Organization")
-        resources = [{"type": each, "searchParam": [parameter]} for each in kinds]
+        resources = [{"type": each, "searchParam": parameters} for each in kinds]
         rest = [{"mode": "server", "resource": resources}]
         return {"resourceType": "CapabilityStatement", "rest": rest}
 

@@ -1,6 +1,65 @@
-"""Programs for `test_generated` and `test_libraries`.
+"""Programs for `test_generated`, `test_libraries`, `test_frames` and `test_typescript_client`.
 
 The generated clients print all pages of a search as JSON: they follow `next` by `readPage`.
+The driver runs searches, or reads the stays of patients, all at once, and prints the results.
+"""
+
+FRAMES = """
+import json
+from pathlib import Path
+from encounters_client import Encounters
+from pyarrow import parquet
+
+with Encounters.from_environment() as hospital:
+    polars = hospital.search().to_polars()
+    pandas = hospital.search().to_pandas()
+    arrow = hospital.search().to_arrow()
+    hospital.search().copy_to("stays.parquet")
+file = parquet.read_table("stays.parquet")
+assert file.num_rows == 0 or json.loads(file["body"][0].as_py())["id"] == "1"
+print(json.dumps({
+    "polars": {"rows": polars.height, "start": str(polars.schema["start"])},
+    "pandas": {"rows": len(pandas), "start": str(pandas["start"].dtype)},
+    "arrow": {"rows": arrow.num_rows, "start": str(arrow.schema.field("start").type)},
+    "parquet": {"rows": file.num_rows, "start": str(file.schema.field("start").type)},
+}))
+"""
+
+TYPESCRIPT_DRIVER = """
+import { readFileSync } from "node:fs";
+import { Encounters, EncountersError } from "@encounters/client";
+import type { Encounter, Options, Parameters } from "@encounters/client";
+
+interface Wanted {
+  options: Options;
+  parameters?: Parameters;
+  patient?: string | { identifier: string };
+}
+
+async function result({ options, parameters = {}, patient }: Wanted) {
+  const retries: string[] = [];
+  const hospital = new Encounters({ ...options, onRetry: (line) => retries.push(line) });
+  const ids: string[] = [];
+  try {
+    const search = patient === undefined
+      ? hospital.search(parameters)
+      : hospital.staysOf(await hospital.patient(patient));
+    for await (const stay of search) {
+      const typed: Encounter = stay;
+      const status: "planned" | "in-progress" | "finished" = typed.status;
+      if (status) ids.push(typed.id);
+    }
+    const { total = null, invalidRows } = search;
+    const isComplete = search.isComplete(new Set(ids).size);
+    return { ids, error: null, total, invalidRows, isComplete, retries };
+  } catch (error) {
+    if (!(error instanceof EncountersError)) throw error;
+    return { ids, error: error.name, message: `${error.stack} ${error.message}`, retries };
+  }
+}
+
+const wanted: Wanted[] = JSON.parse(readFileSync("searches.json", "utf-8"));
+console.log(JSON.stringify(await Promise.all(wanted.map(result))));
 """
 
 PYTHON_GENERATED = """

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -18,41 +17,13 @@ import pytest
 from tests.live import ROOT
 
 CLIENTS = ROOT / "clients"
-PYTHON = (sys.executable, str(CLIENTS / "python" / "walk.py"))
-SYNC = (sys.executable, str(CLIENTS / "python" / "sync.py"))
-SHELL = ("sh", str(CLIENTS / "shell" / "walk.sh"))
-NEEDED: Mapping[str, Sequence[str]] = {
-    "python": (),
-    "typescript": ("node", "npm"),
-    "shell": ("curl", "jq"),
-}
+COMMAND = (sys.executable, "-m", "encounters_client")
 SETTINGS = (
     *("BASE", "TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET", "AUDIENCE", "SCOPE"),
     "TIMEOUT_SECONDS",
 )
 
 Done = subprocess.CompletedProcess[str]
-
-
-def walker(language: str, directory: Path) -> Sequence[str]:
-    """Return the command of a walker, built in a directory if its language needs that.
-
-    Skips the test if a program of the language is missing.
-    """
-    for program in NEEDED[language]:
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    if language == "typescript":
-        return _built(directory / "typescript")
-    return PYTHON if language == "python" else SHELL
-
-
-def _built(directory: Path) -> Sequence[str]:
-    ignored = shutil.ignore_patterns("node_modules", "build")
-    shutil.copytree(CLIENTS / "typescript", directory, ignore=ignored)
-    install_npm(directory)
-    output(["npm", "run", "build"], directory)
-    return ("node", str(directory / "build" / "walk.js"))
 
 
 def output(command: Sequence[str | Path], directory: Path, **environ: str) -> str:
@@ -93,12 +64,32 @@ def install_npm(directory: Path, *packages: str) -> None:
         pytest.skip(f"npm fails: {done.stderr[-300:]}")
 
 
+def javascript_program(folder: Path) -> Path:
+    """Return a folder in which the package for TypeScript is installed, packed as a release is.
+
+    The compiler is in `sources`. Skips the test without node, npm or a registry.
+    """
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    sources, target = folder / "sources", folder / "program"
+    ignored = shutil.ignore_patterns("node_modules", "dist")
+    shutil.copytree(CLIENTS / "typescript", sources, ignore=ignored)
+    install_npm(sources)
+    target.mkdir()
+    output(["npm", "pack", f"--pack-destination={target}"], sources)
+    (packed,) = target.glob("*.tgz")
+    (target / "package.json").write_text('{"type": "module"}')
+    install_npm(target, str(packed))
+    return target
+
+
 def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> Done:
     """Run a client to its end, with these settings and no others."""
     rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
     return subprocess.run(
         [*command, *arguments],
-        env={**rest, **environ},
+        env={**rest, "PYTHONPATH": str(CLIENTS / "python"), **environ},
         capture_output=True,
         text=True,
         timeout=120,
@@ -106,25 +97,22 @@ def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> 
     )
 
 
-def ids(file: Path) -> list[str]:
-    """Return the ids of a file of JSON lines."""
-    return [json.loads(line)["id"] for line in file.read_text("utf-8").splitlines()]
-
-
 def copied(file: Path, state: str = "current") -> Mapping[tuple[str, str], Any]:
-    """Return what a copy of the sync client holds in a state, by type and id."""
+    """Return what a copy of `sync` holds in a state, by type and id."""
     with closing(sqlite3.connect(file)) as db:
         query = "SELECT type, id, body FROM resource WHERE state = ?"
         rows = db.execute(query, (state,)).fetchall()
     return {(kind, id): body and json.loads(body) for kind, id, body in rows}
 
 
-def install_pip(environment: Path, *packages: str) -> Path:
+def install_pip(
+    environment: Path, *packages: str, interpreter: str = sys.executable
+) -> Path:
     """Return the interpreter of a new environment with packages.
 
     Skips the test where the registry cannot be reached.
     """
-    venv.create(environment, with_pip=True)
+    subprocess.run([interpreter, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
     done = subprocess.run(
         [str(python), "-m", "pip", "install", "--quiet", *packages],

@@ -19,6 +19,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
+from tests.clients.cases import STAYS, Case
 from tests.clients.fault_server import PATH, Answer, Expiry, Fault, Gone
 from tests.clients.hospital import Hospital, Record, State
 from tests.hospital_sql import Tables, covering_changes, mapping_text
@@ -119,6 +120,13 @@ class SqlService:
         self.hospital.fill(stays)
         self.faults, self.after = {}, lambda: None
         self.requests.clear()
+
+    def open_case(self, case: Case) -> None:
+        """Begin anew, with the stays and the faults of a case."""
+        self.open(STAYS)
+        for id in case.invalid:
+            self.hospital.change("Encounter", id, state=State.INVALID)
+        self.faults = case.faults
 
     def read(self, kind: str, id: str) -> tuple[int, Any]:
         """Return status and body of a read."""

@@ -1,27 +1,25 @@
-"""The sync client and a hospital that never stands still: in the end both are the same.
+"""`sync` and a hospital that never stands still: in the end both are the same.
 
 The service is the real one, over SQLite.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pytest
+from encounters_client import Encounters, EncountersError, Retry, SqliteStore
+from encounters_client.sync import OVERLAP_SECONDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sync import OVERLAP_SECONDS, TYPES, Copy, Sync
-from walk import Service, WalkError
 
 from tests.clients.fault_server import Answer, Expiry, Fault, Gone
 from tests.clients.hospital import Hospital, State
 from tests.clients.running import copied
-from tests.clients.sql_service import ORGANIZATIONS, SqlService, sql_service
-from tests.redis_server import RedisServer
+from tests.clients.sql_service import ORGANIZATIONS, SqlService
 
 Change = Callable[[Hospital], object]
 
@@ -95,16 +93,6 @@ def runs(changes: st.SearchStrategy[Change], full: st.SearchStrategy[bool]) -> A
     )
 
 
-@pytest.fixture(scope="module")
-def served(
-    redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SqlService]:
-    """Return the service."""
-    directory = tmp_path_factory.mktemp("service")
-    with sql_service(directory, redis_server) as service:
-        yield service
-
-
 def synchronize(served: SqlService, file: Path, run: Run) -> None:
     """Run the client once; faults may end it early."""
     for each in run.before:
@@ -117,12 +105,14 @@ def synchronize(served: SqlService, file: Path, run: Run) -> None:
 
     served.requests.clear()
     served.faults, served.after = run.faults, change
-    ends_early = suppress(WalkError) if run.faults else nullcontext()
-    with closing(Copy(str(file))) as copy, ends_early:
-        service = Service(served.environ())
-        sync = Sync(service, copy, is_full=run.is_full, page_size=PAGE_SIZE)
-        for kind in TYPES:
-            sync.run(kind)
+    ends_early = suppress(EncountersError) if run.faults else nullcontext()
+    retry = Retry(first_wait_seconds=0)
+    with (
+        SqliteStore(file) as store,
+        Encounters.from_environment(served.environ(), retry=retry) as hospital,
+        ends_early,
+    ):
+        hospital.sync(store, full=run.is_full, page_size=PAGE_SIZE)
 
 
 def assert_identical(served: SqlService, file: Path) -> None:
@@ -148,22 +138,22 @@ def assert_identical(served: SqlService, file: Path) -> None:
 @settings(max_examples=25)
 @given(runs(EVERY, st.booleans()))
 def test_a_full_walk_ends_with_an_identical_copy(
-    served: SqlService, steps: tuple[Sequence[Run], Run]
+    service: SqlService, steps: tuple[Sequence[Run], Run]
 ) -> None:
     between, last = steps
-    assert_converges(served, [*between, replace(last, is_full=True)])
+    assert_converges(service, [*between, replace(last, is_full=True)])
 
 
 @settings(max_examples=25)
 @given(runs(HONEST, st.just(False)))
 def test_times_of_change_are_enough_where_they_are_right(
-    served: SqlService, steps: tuple[Sequence[Run], Run]
+    service: SqlService, steps: tuple[Sequence[Run], Run]
 ) -> None:
     between, last = steps
-    assert_converges(served, [*between, last])
+    assert_converges(service, [*between, last])
 
 
-def test_what_changes_during_the_first_walk_is_not_lost(served: SqlService) -> None:
+def test_what_changes_during_the_first_walk_is_not_lost(service: SqlService) -> None:
     """Whichever end a walk without a sort begins at."""
 
     def change_early(hospital: Hospital) -> None:
@@ -177,10 +167,10 @@ def test_what_changes_during_the_first_walk_is_not_lost(served: SqlService) -> N
 
     # After the CapabilityStatement, the first page, and the second one of three.
     during = [stay_as_it_is, change_early, change_later]
-    assert_converges(served, [Run(is_full=False, during=during), Run(is_full=False)])
+    assert_converges(service, [Run(is_full=False, during=during), Run(is_full=False)])
 
 
-def test_a_row_from_the_future_hides_no_change(served: SqlService) -> None:
+def test_a_row_from_the_future_hides_no_change(service: SqlService) -> None:
     def admit_tomorrow(hospital: Hospital) -> None:
         hospital.admit("9", "100", late=timedelta(days=-1))
 
@@ -189,7 +179,7 @@ def test_a_row_from_the_future_hides_no_change(served: SqlService) -> None:
         hospital.change("Encounter", "1", content="changed")
 
     assert_converges(
-        served,
+        service,
         [
             Run(is_full=False, before=[admit_tomorrow]),
             Run(is_full=False, before=[change_today]),
@@ -198,24 +188,24 @@ def test_a_row_from_the_future_hides_no_change(served: SqlService) -> None:
 
 
 def test_what_is_deleted_is_told_from_what_cannot_be_shown(
-    served: SqlService, tmp_path: Path
+    service: SqlService, tmp_path: Path
 ) -> None:
     """Three stays are gone from the search; only one of them is still there."""
     file = tmp_path / "copy.sqlite"
     states = {"1": State.INVALID, "2": State.REMOVED, "3": State.CANCELLED}
-    served.open(5)
-    synchronize(served, file, Run(is_full=False))
+    service.open(5)
+    synchronize(service, file, Run(is_full=False))
     before = copied(file)
     change = [_changed(("Encounter", id), state) for id, state in states.items()]
-    synchronize(served, file, Run(is_full=True, before=change))
+    synchronize(service, file, Run(is_full=True, before=change))
     for id, state in states.items():
         key = ("Encounter", id)
         kept = before[key] if state is State.INVALID else None
         assert copied(file, state) == {key: kept}
     # What is mended is shown again.
     mend = [_changed(("Encounter", id), State.CURRENT) for id in states]
-    synchronize(served, file, Run(is_full=False, before=mend))
-    assert_identical(served, file)
+    synchronize(service, file, Run(is_full=False, before=mend))
+    assert_identical(service, file)
     assert copied(file, State.INVALID) == {}
 
 

@@ -70,7 +70,11 @@ def _run(
     return subprocess.run(
         ["bash", "-c", demo.here(script)],
         cwd=ROOT,
-        env={**os.environ, "ANSWERS": str(directory)},
+        env={
+            **os.environ,
+            "ANSWERS": str(directory),
+            "PYTHONPATH": str(ROOT / "clients" / "python"),
+        },
         capture_output=True,
         text=True,
         timeout=300,

@@ -30,7 +30,8 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """Return every page for people."""
-    folders = (ROOT, ROOT / "clients", ROOT / "mappings", ROOT / "deploy")
+    clients = (ROOT / "clients", ROOT / "clients/python", ROOT / "clients/typescript")
+    folders = (ROOT, *clients, ROOT / "mappings", ROOT / "deploy")
     beside = [page for folder in folders for page in sorted(folder.glob("*.md"))]
     return [*beside, *sorted(DOCS.rglob("*.md"))]
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from demo.issuer import AUDIENCE, DEFAULT_CLIENT
 from tests.live import HOST, ROOT, free_ports, wait_until
 
-OUTPUTS = ("stays.ndjson", "hospitals.ndjson", "copy.sqlite")
+OUTPUTS = (
+    *("stays.csv", "stays.ndjson", "stays.sqlite", "hospitals.ndjson", "copy.sqlite"),
+)
 """Files that the commands of a page write."""
 
 
@@ -40,11 +42,13 @@ class Demo:
 
     def here(self, text: str) -> str:
         """Return commands of a page as they are for this demo."""
-        script = f"{shlex.quote(sys.executable)} -m app.cli token"
+        python = shlex.quote(sys.executable)
+        script = f"{python} -m app.cli token"
         directory = shlex.quote(str(self.directory))
         for written, meant in (
             # The interpreter first: its own path may hold what is written here.
-            (".venv/bin/python", shlex.quote(sys.executable)),
+            (".venv/bin/python", python),
+            ("\nencounters-client ", f"\n{python} -m encounters_client "),
             (".venv/bin/encounters token", f"{script} --directory {directory}"),
             (".demo/", f"{directory}/"),
             ("127.0.0.1:8000", f"{HOST}:{self.port}"),
@@ -55,7 +59,7 @@ class Demo:
         return text
 
     def client(self) -> Mapping[str, str]:
-        """Return the settings of the reference clients."""
+        """Return the settings of clients."""
         return {
             "BASE": self.base_url,
             "TOKEN_URL": f"{self.issuer}/oauth/token",

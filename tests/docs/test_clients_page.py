@@ -16,7 +16,7 @@ from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
 from tests.app import provider
 from tests.docs.commands import Answered, run_page
 from tests.docs.pages import CLIENTS, DECISIONS, blocks, section, table, words
-from tests.docs.running import Demo
+from tests.docs.running import OUTPUTS, Demo
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve
@@ -56,6 +56,14 @@ def test_each_command_is_answered_as_the_page_says(answered: list[Answered]) -> 
     (shown,) = blocks(ERRORS, "json")
     bodies = [json.loads(each.body) for each in answered if each.body]
     assert json.loads(shown.text) in bodies
+
+
+def test_each_copy_of_the_page_is_written(answered: list[Answered], demo: Demo) -> None:
+    assert answered
+    written = {file.name for file in demo.directory.iterdir() if file.stat().st_size}
+    assert set(OUTPUTS) <= written
+    stays = (demo.directory / "stays.ndjson").read_text("utf-8").splitlines()
+    assert len({json.loads(line)["id"] for line in stays}) == len(stays) > 100
 
 
 def test_each_parameter_of_the_page_has_an_example() -> None:

@@ -1,0 +1,243 @@
+"""The command `encounters-client`: its files, exit codes and what it prints."""
+
+import csv
+import io
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from encounters_client import Progress
+from encounters_client.cli import main
+from encounters_client.display import BarDisplay, LineDisplay
+from rich.console import Console
+
+from tests.clients.cases import COMPLETE, INCOMPLETE, REFUSED, USAGE
+from tests.clients.fault_server import Answer, FaultServer, Lost, serving
+from tests.clients.hospital import State, filled
+from tests.clients.running import CLIENTS, COMMAND, SETTINGS, copied
+from tests.live import wait_until
+
+Capture = pytest.CaptureFixture[str]
+INTERRUPTED = 130
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    """Serve 25 stays, one of them invalid; the environment has the settings."""
+    hospital = filled(25)
+    hospital.change("Encounter", "7", state=State.INVALID)
+    with serving(FaultServer(hospital)) as server:
+        for name in SETTINGS:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in server.environ().items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+def rows(file: Path) -> list[str]:
+    """Return the ids in a copy."""
+    if file.suffix == ".ndjson":
+        return [json.loads(line)["id"] for line in file.read_text().splitlines()]
+    if file.suffix == ".csv":
+        with file.open(newline="") as opened:
+            return [row["id"] for row in csv.DictReader(opened)]
+    with closing(sqlite3.connect(file)) as db:
+        return [id for (id,) in db.execute("SELECT id FROM encounter ORDER BY rowid")]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson", "sqlite"])
+def test_copy_writes_a_row_for_each_id(
+    suffix: str, served: FaultServer, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / f"stays.{suffix}"
+    assert main(["copy", "--to", str(file), "class=IMP"]) == COMPLETE
+    assert rows(file) == [str(id) for id in range(1, 26) if id != 7]
+    assert [*tmp_path.iterdir()] == [file]
+    *outcomes, last = capsys.readouterr().err.splitlines()
+    assert last == "24 rows, 1 invalid, total 25"
+    assert ["Encounter/7" in line for line in outcomes] == [True]
+    # A copy replaces the earlier one.
+    served.hospital = filled(3)
+    assert main(["copy", "--to", str(file)]) == COMPLETE
+    assert rows(file) == ["1", "2", "3"]
+
+
+def test_a_copy_in_sqlite_has_columns_and_json(
+    served: FaultServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "stays.sqlite"
+    assert main(["copy", "--to", str(file)]) == COMPLETE
+    with closing(sqlite3.connect(file)) as db:
+        query = "SELECT patient_id, last_updated, body FROM encounter WHERE id = '1'"
+        (patient, changed, body) = db.execute(query).fetchone()
+    assert (patient, changed) == ("100", "2024-03-30T08:00:00+00:00")
+    assert json.loads(body)["subject"] == {"reference": "Patient/100"}
+
+
+def test_copy_sends_type_since_and_parameters(
+    served: FaultServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "patients.ndjson"
+    since = ["--since", "2024-03-30T08:00:10+00:00"]
+    parameters = ["name:exact=A=B", "_count=5"]
+    command = ["copy", "--to", str(file), "--type", "Patient"]
+    assert main([*command, *since, *parameters]) == COMPLETE
+    (search,) = served.searches.values()
+    assert search == {
+        "type": "Patient",
+        "name:exact": "A=B",
+        "_count": "5",
+        "_lastUpdated": "ge2024-03-30T08:00:10+00:00",
+    }
+
+
+def test_an_interrupted_copy_continues(
+    served: FaultServer, tmp_path: Path, capsys: Capture
+) -> None:
+    """Where the links still live; else it begins again. Another search always does."""
+    file = tmp_path / "stays.ndjson"
+    command = ["copy", "--to", str(file)]
+    for continues in (True, False):
+        served.requests.clear()
+        served.faults = {3: Answer(503, "3600")}
+        assert main(command) == 4
+        assert f"127.0.0.1:{served.port}" in capsys.readouterr().err
+        assert not file.exists()
+        served.faults = {}
+        if not continues:
+            served.searches.clear()
+        served.requests.clear()
+        assert main(command) == COMPLETE
+        assert len(served.requests) == (1 if continues else 4)
+        assert rows(file) == [str(id) for id in range(1, 26) if id != 7]
+        file.unlink()
+    served.requests.clear()
+    served.faults = {3: Answer(503, "3600")}
+    assert main(command) == 4
+    assert main([*command, "class=IMP"]) == COMPLETE
+    assert len(served.requests) == 6
+
+
+def test_exit_codes(served: FaultServer, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "stays.csv"
+    served.faults = {1: Answer(403)}
+    assert main(["copy", "--to", str(file)]) == REFUSED
+    served.paging = False
+    assert main(["copy", "--to", str(file)]) == INCOMPLETE
+    assert len(rows(file)) == 9
+    assert main(["copy", "--to", str(tmp_path / "no" / "stays.csv")]) == USAGE
+    assert main(["copy", "--to", "stays.xlsx"]) == USAGE
+    assert "stays.xlsx" in capsys.readouterr().err
+    assert main(["patient"]) == USAGE
+    for arguments in (["copy"], ["copy", "--to", "a.csv", "nothing"], []):
+        with pytest.raises(SystemExit) as raised:
+            main(arguments)
+        assert raised.value.code == USAGE
+
+
+def test_missing_settings_are_named(
+    served: FaultServer, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("BASE", "")
+    monkeypatch.delenv("CLIENT_ID")
+    assert main(["patient", "--id", "100"]) == USAGE
+    assert capsys.readouterr().err.split()[-2:] == ["BASE", "CLIENT_ID"]
+
+
+def test_sync_and_patient(served: FaultServer, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "copy.sqlite"
+    assert main(["sync", str(file)]) == COMPLETE
+    assert len([key for key in copied(file) if key[0] == "Encounter"]) == 24
+    assert main(["sync", str(file), "--full", "--type", "Encounter"]) == COMPLETE
+    capsys.readouterr()
+    assert main(["patient", "--id", "100"]) == COMPLETE
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["resourceType"] == "Patient"
+    assert main(["patient", "--stays", "_id=100"]) == COMPLETE
+    stays = capsys.readouterr().out.splitlines()
+    assert [json.loads(stay)["id"] for stay in stays] == ["1", "2"]
+    assert main(["patient", "--id", "99"]) == REFUSED
+
+
+# ---- what is shown
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
+    stream = io.StringIO()
+    with LineDisplay(stream, seconds_between=0) as display:
+        display.show(Progress("Encounter", 100, total=250))
+        display.show(Progress("Encounter", 200, total=None))
+    lines = stream.getvalue().splitlines()
+    assert ["100 of 250" in lines[0], "of" in lines[1]] == [True, False]
+    with LineDisplay(quiet := io.StringIO(), seconds_between=60) as display:
+        display.show(Progress("Encounter", 100, total=250))
+    assert quiet.getvalue() == ""
+
+
+def test_a_terminal_shows_a_bar_with_and_without_a_total() -> None:
+    for total, shown in ((250, "100/250"), (None, "100/?")):
+        stream = io.StringIO()
+        console = Console(file=stream, force_terminal=True, width=120)
+        with BarDisplay(console) as display:
+            display.show(Progress("Encounter", 100, total=total))
+            display.say("127.0.0.1: status 503 [/]")
+        assert shown in stream.getvalue()
+        assert "status 503 [/]" in stream.getvalue()
+
+
+# ---- as a process
+
+
+def environ(served: FaultServer) -> dict[str, str]:
+    """Return the environment of a process."""
+    rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
+    return {**rest, "PYTHONPATH": str(CLIENTS / "python"), **served.environ()}
+
+
+def test_ctrl_c_leaves_what_the_next_run_continues(
+    served: FaultServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "stays.ndjson"
+    served.faults = {3: Lost("slow")}
+    log = tmp_path / "log"
+    with (
+        log.open("w") as stderr,
+        subprocess.Popen(
+            [*COMMAND, "copy", "--to", str(file)], env=environ(served), stderr=stderr
+        ) as process,
+    ):
+        wait_until(lambda: len(served.requests) == 3, log)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == INTERRUPTED
+    printed = log.read_text()
+    assert "Traceback" not in printed
+    served.faults = {}
+    served.requests.clear()
+    assert main(["copy", "--to", str(file)]) == COMPLETE
+    assert len(served.requests) == 1
+    assert len(rows(file)) == 24
+
+
+def test_a_terminal_shows_progress_and_problems(
+    served: FaultServer, tmp_path: Path
+) -> None:
+    served.faults = {2: Answer(503, "0")}
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "copy", "--to", str(tmp_path / "stays.csv")],
+        env={**environ(served), "TERM": "xterm", "COLUMNS": "120"},
+        stderr=terminal,
+    )
+    assert process.wait(30) == COMPLETE
+    printed = os.read(controller, 65536).decode()
+    os.close(controller)
+    os.close(terminal)
+    assert f"127.0.0.1:{served.port}: status 503" in printed
+    assert "24/25" in printed
