@@ -8,15 +8,16 @@ code table names them; ids are printed on request only.
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
 
 from adapters.contract import EncounterRecord, ResourceType, RowFault
+from adapters.mapping.model import Constants
 from adapters.mapping.slots import SLOTS, Place, places_of
 from app.console import FINDINGS, FINE, print_json
 from toolkit.checks.rows import code_of, without_code
@@ -92,12 +93,16 @@ def summary_of(row: FoundRow, group: Group) -> Summary:
 
 
 class Stays:
-    """The stays of a file, read section by section; `valid` and `invalid` count their rows."""
+    """The stays of a file, read section by section; `valid` and `invalid` count their rows.
 
-    def __init__(self, reader: SourceReader) -> None:
+    `named` has the codes of each element that may be quoted: what no table names may be a
+    text about somebody.
+    """
+
+    def __init__(self, reader: SourceReader, named: Mapping[str, Set[str]]) -> None:
         self.file = reader.file
         self.valid = self.invalid = 0
-        self._reader = reader
+        self._reader, self._named = reader, named
 
     def __iter__(self) -> Iterator[tuple[FoundRow, Mapping[str, Group]]]:
         """Yield each row, and the groups that it counts in, by the element with the code.
@@ -117,18 +122,30 @@ class Stays:
                     year = f"{row.stay.start:%Y}" if row.stay and row.stay.start else ""
                     groups = {"": Group("", "", year or _NONE)}
                     for place in coded:
-                        column, code = place.field.columns[0], _named_code(place, row)
+                        column, code = place.field.columns[0], self._code(place, row)
                         group = Group(name + column, code, year or _NONE)
                         groups[place.element.partition(".")[2]] = group
                     yield row, groups
 
+    def _code(self, place: Place, row: FoundRow) -> str:
+        """Return the code that a row has for an element."""
+        code = code_of(place, row.cell(place.field))
+        if not code:
+            return _NONE
+        return code if code in self._named[place.element] else _UNNAMED
 
-def _named_code(place: Place, row: FoundRow) -> str:
-    """Return the code in a row; what no table names may be a text about somebody."""
-    code, codes = code_of(place, row.cell(place.field)), place.field.codes
-    if not code:
-        return _NONE
-    return code if codes and code in codes.table else _UNNAMED
+
+def _named_codes(files: Iterable[MappingFile]) -> Mapping[str, Set[str]]:
+    """Return the codes that a table of one of the files names, by element."""
+    named: dict[str, set[str]] = {}
+    for file in files:
+        for section in file.sections(ResourceType.ENCOUNTER):
+            for place in places_of(section):
+                if place.field.codes:
+                    named.setdefault(place.element, set()).update(
+                        place.field.codes.table
+                    )
+    return named
 
 
 class Comparison:
@@ -142,9 +159,13 @@ class Comparison:
     @property
     def constants(self) -> Mapping[str, tuple[object, object]]:
         """The constants that differ and that no row has: stays show them."""
-        old, new = (asdict(s.file.mapping.constants) for s in (self.old, self.new))
-        names = old.keys() - {"visit_number_system"}
-        return {n: (old[n], new[n]) for n in sorted(names) if old[n] != new[n]}
+        old, new = (stays.file.mapping.constants for stays in (self.old, self.new))
+        pairs = {
+            field.name: (getattr(old, field.name), getattr(new, field.name))
+            for field in fields(Constants)
+            if field.name != "visit_number_system"
+        }
+        return {n: pair for n, pair in sorted(pairs.items()) if pair[0] != pair[1]}
 
     def run(self) -> Iterator[tuple[str, Sequence[Change]]]:
         """Count the changes of all stays; yield the id and the changes of each that differs."""
@@ -209,12 +230,13 @@ def run(*, old: Path, new: Path, ids: bool, as_json: bool) -> int:
     with ExitStack() as stack:
         files = [MappingFile.open(path, os.environ) for path in (old, new)]
         readers = [stack.enter_context(SourceReader(file)) for file in files]
-        comparison = Comparison(*map(Stays, readers))
+        named = _named_codes(files)
+        comparison = Comparison(*(Stays(reader, named) for reader in readers))
         stays = []
         for id, changes in comparison.run():
             if ids and as_json:
-                named = [change._asdict() for change in changes]
-                stays.append({"id": id, "changes": named})
+                told = [change._asdict() for change in changes]
+                stays.append({"id": id, "changes": told})
             elif ids:
                 print(id, "; ".join(map(str, changes)), sep="\t")
     if as_json:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 
 import psycopg
 from sqlalchemy.engine import make_url
@@ -47,12 +48,8 @@ class Planned:
         }
 
     def _plan(self, statement: str) -> str:
-        numbers: dict[str, int] = {}
-
-        def placed(found: re.Match[str]) -> str:
-            return f"${numbers.setdefault(found[1], len(numbers) + 1)}"
-
-        text = re.sub(r"%\((\w+)\)s", placed, statement)
+        numbers = count(1)
+        text = re.sub("%s", lambda _: f"${next(numbers)}", statement)
         rows = self.connection.execute(f"EXPLAIN (GENERIC_PLAN) {text}".encode())
         return "\n".join(row[0] for row in rows)
 
