@@ -26,7 +26,8 @@ LOCALES = {
 }
 """What a database knows of letters: upper-case accents, or only those of ASCII."""
 
-_QUICK = ("fsync", "synchronous_commit", "full_page_writes")
+_OFF = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")
+"""What makes a server slow, or gives a table statistics at a moment of its own."""
 
 NewDatabase = Callable[[str], str]
 """Makes an empty database; takes a locale of LOCALES, returns its SQLAlchemy URL."""
@@ -61,7 +62,7 @@ def postgresql() -> Iterator["PostgresServer"]:
     server = get_server(directory, cleanup_mode="delete")
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            for setting in _QUICK:
+            for setting in _OFF:
                 connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
             connection.execute("SELECT pg_reload_conf()")
         yield server
