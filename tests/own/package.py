@@ -11,8 +11,8 @@ from tests.live import ROOT
 
 SOURCE = ROOT / "tests" / "own" / "kestrel"
 PROJECT = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "wsgi.py")
-WINGS = ("adapters", "mappings")
-"""What an adapter stands on; the web is not needed to test one."""
+WINGS = ("adapters", "mappings", "toolkit")
+"""What an adapter stands on, and the suite; the web is not needed to test one."""
 
 
 @dataclass(frozen=True, slots=True)
