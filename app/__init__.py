@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from adapters.mapping.model import SourceMapping
     from app.config import Settings
 
-PATH = "/fhir/v3"
-"""The version of the interface is in the path (spec 9)."""
-
 
 def create_app(
     settings: "Settings | None" = None,

@@ -25,7 +25,6 @@ from werkzeug.routing import BaseConverter
 from werkzeug.sansio.http import is_resource_modified
 
 from adapters.contract import ResourceType, RowFault, SourceDataError
-from app import PATH
 from app.auth import Scope, require
 from app.call import CALL, Call, Stage
 from app.crypto import is_well_formed
@@ -38,6 +37,7 @@ from app.errors import (
     UnknownResourceError,
     UnsupportedMediaTypeError,
 )
+from app.fhir import PATH
 from app.fhir.bundle import BUNDLE, SearchSet, entry
 from app.fhir.capability import capability_statement
 from app.fhir.outcome import OUTCOME, Issue

@@ -16,8 +16,8 @@ import orjson
 from flask import request
 from werkzeug.test import Client
 
-from app import PATH
 from app.call import request_id
+from app.fhir import PATH
 from app.in_process import PERSON, REASON
 from app.middleware import REQUEST_ID_HEADER
 from explorer.failures import RefusedError

@@ -1,16 +1,19 @@
 """What tools find in mapping files, and how it is printed."""
 
 import textwrap
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeVar
 
 from adapters.mapping.model import Mark
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.slots import Place
 from app.console import aligned
+
+Answer = TypeVar("Answer")
 
 WIDTH = 120
 """How many characters a printed line has at most."""
@@ -123,6 +126,24 @@ class Measurement:
 
 
 Result: TypeAlias = Finding | Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check; `run` reads what it examines, within the time limits of that.
+
+    It raises SourceUnavailableError when a source is away.
+    """
+
+    subject: str
+    run: Callable[[], Iterable[Result]]
+
+
+def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
+    """Return what a call returns, and how many milliseconds it took."""
+    began = time.perf_counter()
+    answer = call()
+    return answer, round((time.perf_counter() - began) * 1000, 1)
 
 
 def findings_of(error: MappingError) -> list[Finding]:

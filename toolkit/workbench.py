@@ -61,9 +61,8 @@ from adapters.mapping.values import text_or_none
 from app.console import FINE, CannotRunError
 from app.pages import POLICY, create_pages
 from toolkit.check import check_file
-from toolkit.checks.runner import timed
 from toolkit.console import MappingFile, marked_lines
-from toolkit.findings import Finding, Measurement, Severity
+from toolkit.findings import Finding, Measurement, Severity, timed
 from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
 from toolkit.new import run as write_first

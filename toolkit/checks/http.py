@@ -67,8 +67,7 @@ from toolkit.checks.rows import (
     plain_text,
     unknown_zone,
 )
-from toolkit.checks.runner import Check, timed
-from toolkit.findings import Finding, Measurement, Result, Severity
+from toolkit.findings import Check, Finding, Measurement, Result, Severity, timed
 
 MAX_ROWS = 2000
 """How many rows are requested at once, of the list as it comes."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 from adapters.contract import (
     Adapter,
@@ -20,20 +19,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import Mark, SourceMapping, is_own
 from adapters.registry import open_source
-from toolkit.findings import Finding, Result, Severity
-
-Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check; `run` reads what it examines, within the time limits of that.
-
-    It raises SourceUnavailableError when a source is away.
-    """
-
-    subject: str
-    run: Callable[[], Iterable[Result]]
+from toolkit.findings import Check, Finding, Result, Severity
 
 
 def run_in_turn(
@@ -53,13 +39,6 @@ def run_in_turn(
     finally:
         show("")
     return results, True
-
-
-def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
-    """Return what a call returns, and how many milliseconds it took."""
-    began = time.perf_counter()
-    answer = call()
-    return answer, round((time.perf_counter() - began) * 1000, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,9 @@ from toolkit.checks.rows import (
     selects,
     unknown_zone,
 )
-from toolkit.checks.runner import Check
 from toolkit.checks.sql_searches import Searches
 from toolkit.checks.sql_section import Inspection
-from toolkit.findings import Finding, Result, Severity
+from toolkit.findings import Check, Finding, Result, Severity
 
 _GROUPS = 1000
 """How many values are counted at most."""

@@ -38,9 +38,8 @@ from adapters.sql.dialects.base import Origin
 from adapters.sql.query import ALWAYS, NEVER, are_comparable
 from toolkit.checks.joins import Comparison, between, comparisons, names_compared
 from toolkit.checks.rows import SAMPLE, Findings
-from toolkit.checks.runner import timed
 from toolkit.checks.sql_section import Inspection
-from toolkit.findings import INDEX, Finding, Measurement, Result, Severity
+from toolkit.findings import INDEX, Finding, Measurement, Result, Severity, timed
 
 PAGE = 20
 """How many rows a measured page has."""
