@@ -35,6 +35,8 @@ from app.redis_client import SentinelAddress, is_exposed, is_sentinel
 
 PREFIX = "ENCOUNTERS_"
 BASE_PATH = "/fhir/v3"
+"""The version of the interface is in the path (spec 9)."""
+
 AUDIT_OFF, AUDIT_STDOUT = "off", "stdout"
 DEFAULT_SCOPES = (
     "PATIENT_GAM_SEARCH=ORGANIZATION_READ PATIENT_READ PATIENT_SEARCH "

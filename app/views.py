@@ -27,6 +27,7 @@ from werkzeug.sansio.http import is_resource_modified
 from adapters.contract import ResourceType, RowFault, SourceDataError
 from app.auth import Scope, require
 from app.call import CALL, Call, Stage
+from app.config import BASE_PATH
 from app.crypto import is_well_formed
 from app.error_responses import CONTENT_TYPE
 from app.errors import (
@@ -37,7 +38,6 @@ from app.errors import (
     UnknownResourceError,
     UnsupportedMediaTypeError,
 )
-from app.fhir import PATH
 from app.fhir.bundle import BUNDLE, SearchSet, entry
 from app.fhir.capability import capability_statement
 from app.fhir.outcome import OUTCOME, Issue
@@ -116,7 +116,7 @@ class Segment(BaseConverter):
     part_isolating = True
 
 
-fhir = Blueprint("fhir", __name__, url_prefix=PATH)
+fhir = Blueprint("fhir", __name__, url_prefix=BASE_PATH)
 
 
 def register_views(app: Flask) -> None:

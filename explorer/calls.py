@@ -17,7 +17,7 @@ from flask import request
 from werkzeug.test import Client
 
 from app.call import request_id
-from app.fhir import PATH
+from app.config import BASE_PATH
 from app.in_process import PERSON, REASON
 from app.middleware import REQUEST_ID_HEADER
 from explorer.failures import RefusedError
@@ -70,7 +70,7 @@ def call(
     # In a context of its own: the service has a request of its own.
     response = copy_context().run(
         Client(service).open,
-        f"{PATH}/{path}",
+        f"{BASE_PATH}/{path}",
         headers=[
             ("Authorization", f"Bearer {session.token}"),
             (REQUEST_ID_HEADER, request_id() or ""),

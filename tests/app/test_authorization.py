@@ -181,3 +181,18 @@ def test_scopes_are_checked_before_a_page_is_looked_up(served: Served) -> None:
     searcher = served.as_client("c", "PATIENT_SEARCH")
     for path in (next_page, made_up):
         assert searcher.get(path).status_code == 404
+
+
+def test_a_page_requires_the_scope_of_its_search(served: Served) -> None:
+    """Decision 32; decision 9 for Organization."""
+    scopes = {*NEEDS.values()}
+    for type, id, needed in (
+        ("Encounter", "1", "ENCOUNTER_SEARCH"),
+        ("Patient", "1", "PATIENT_SEARCH"),
+        ("Organization", "H1", "ORGANIZATION_READ"),
+    ):
+        client = served.as_client("c", needed)
+        page = link(client.search(type, {"_id": id}), "self")
+        for scope in scopes:
+            answer = served.as_client("c", scope).get(page)
+            assert answer.status_code == (200 if scope == needed else 403)
