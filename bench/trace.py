@@ -4,7 +4,8 @@ Sends searches, a next page and a read in this process, on the demo-sized hospit
 `tests/replay`, and prints which file calls which. Then it counts for each request: files of
 `app/` and `adapters/` that it enters, calls from one of these files to another ("jumps"), lines of
 these files, and calls of functions, Python's and C's, by the stage that makes them. These numbers
-do not depend on the load of the machine; `bench/stages.md` has those of the last change.
+do not depend on the load of the machine; `bench/stages.md` has those of the last change. The
+last line names modules that import each other in a circle, imports in functions included.
 """
 
 import json
@@ -15,11 +16,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import grimp
 from werkzeug.test import Client
 
 from tests.live import ROOT
@@ -28,6 +31,7 @@ from tests.replay.deployments import BASE_PATH, HOST, running
 from tests.replay.servers import own_servers
 
 PACKAGES = ("app/", "adapters/")
+OURS = ("app", "adapters", "toolkit", "explorer", "demo")
 OUTLINE_DEPTH = 5
 """How many calls from file to file, one within the other, the outline shows."""
 
@@ -157,6 +161,21 @@ def _row(name: str, numbers: Sequence[int]) -> str:
     return f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |"
 
 
+def circle_of_imports() -> Sequence[str]:
+    """Return modules that import each other in a circle; imports for types do not count."""
+    graph = grimp.build_graph(*OURS, exclude_type_checking_imports=True)
+    imported = {
+        module: graph.find_modules_directly_imported_by(module)
+        for module in graph.modules
+    }
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        circle: Sequence[str] = error.args[1]
+        return circle
+    return ()
+
+
 def main() -> None:
     """Print the report."""
     logging.disable()
@@ -167,6 +186,7 @@ def main() -> None:
     ):
         client = Client(deployments.application("sqlite"))
         print("\n".join(report([*traces(client)])))
+    print("\nCircle of imports:", " → ".join(circle_of_imports()) or "none")
 
 
 if __name__ == "__main__":
