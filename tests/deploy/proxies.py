@@ -81,6 +81,8 @@ def nginx_conf(
     upstreams: Sequence[int | str],
     *changes: tuple[str, str],
     explorer: tuple[int, int] | None = None,
+    user: str = "root",
+    connections: int = 512,
 ) -> str:
     """Return the shipped configuration, on loopback ports and with files in a directory.
 
@@ -101,21 +103,24 @@ def nginx_conf(
     for number, upstream in enumerate(upstreams, 1):
         place = f"{HOST}:{upstream}" if isinstance(upstream, int) else upstream
         text = text.replace(f"{FRONT}.{10 + number}:8000", place)
-    return around(directory, text)
+    return around(directory, text, user, connections)
 
 
-def around(directory: Path, text: str) -> str:
+def around(
+    directory: Path, text: str, user: str = "root", connections: int = 512
+) -> str:
     """Return a file of conf.d with what the package of nginx says around it."""
     temporary = "".join(
         f"{name}_temp_path {directory}/{name};\n"
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     # Else its workers are those of another user, whom a unix socket does not let in.
-    user = "user root;\n" if os.geteuid() == 0 else ""
+    account = f"user {user};\n" if os.geteuid() == 0 else ""
     # As in the image, which has one for each core: they share what the configuration shares.
     main = f"worker_processes 2;\ndaemon off;\npid {directory}/pid;\n"
-    main += f"error_log {directory}/error.log crit;\n"
-    return f"{user}{main}events {{}}\nhttp {{\n{temporary}{text}}}\n"
+    main += f"error_log {directory}/error.log notice;\n"
+    events = f"events {{ worker_connections {connections}; }}\n"
+    return f"{account}{main}{events}http {{\n{temporary}{text}}}\n"
 
 
 @contextmanager
@@ -124,15 +129,14 @@ def nginx(
     upstreams: Sequence[int | str],
     *changes: tuple[str, str],
     port: int = 0,
-    explorer: tuple[int, int] | None = None,
+    **options: Any,
 ) -> Iterator[Proxy]:
-    """Run the nginx of the compose file, its files and ports moved."""
+    """Run the nginx of the compose file; `options` are those of `nginx_conf`."""
     port = port or free_ports()
     for name in ("encounters", "clients", "explorer"):
         certify(directory, name)
     file = directory / "nginx.conf"
-    text = nginx_conf(directory, port, upstreams, *changes, explorer=explorer)
-    file.write_text(text)
+    file.write_text(nginx_conf(directory, port, upstreams, *changes, **options))
     command = [str(NGINX), "-c", str(file), "-e", str(directory / "error.log")]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr

@@ -1,13 +1,14 @@
 """The nginx of deploy/compose, with real instances and with stand-ins behind it."""
 
 import json
+import re
 import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -310,6 +311,58 @@ def test_instances_go_and_come_back(tmp_path: Path) -> None:
         assert int(answer.headers["Retry-After"]) > 0
     logs = (tmp_path / "access.log").read_text() + (tmp_path / "error.log").read_text()
     assert CANARY not in logs
+
+
+@contextmanager
+def upstream(kind: str, directory: Path) -> Iterator[int | str]:
+    """Yield an upstream that fails in one way."""
+    place = str(directory / "encounters.sock")
+    with socket.socket(socket.AF_UNIX) as local, socket.socket() as remote:
+        if kind in {"socket refused", "socket without rights"}:
+            local.bind(place)
+        if kind == "socket without rights":
+            local.listen()
+        if kind == "silent":
+            remote.bind((HOST, 0))
+            remote.listen()
+            yield remote.getsockname()[1]
+        elif kind in {"port refused", "too many connections"}:
+            yield free_ports()
+        else:
+            yield f"unix:{place}"
+
+
+FAILING: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("port refused", {}),
+    ("silent", {}),
+    ("too many connections", {"connections": 3}),
+    ("socket absent", {}),
+    ("socket refused", {}),
+    ("socket without rights", {"user": "www-data"}),
+)
+"""What an upstream does, and options of nginx that bring it about."""
+
+
+@pytest.mark.parametrize(("kind", "options"), FAILING, ids=[k for k, _ in FAILING])
+def test_no_log_holds_a_request_that_an_upstream_failed(
+    tmp_path: Path, kind: str, options: dict[str, Any]
+) -> None:
+    soon = "proxy_read_timeout 60s", "proxy_read_timeout 1s"
+    with (
+        upstream(kind, tmp_path) as place,
+        nginx(tmp_path, [place] * 2, soon, **options) as proxy,
+    ):
+        answers = {*both(proxy)}
+    access = (tmp_path / "access.log").read_text()
+    errors = (tmp_path / "error.log").read_text()
+    assert errors, "what nginx says of itself is read"
+    assert not re.search(f"{CANARY}|/fhir/v3", access + errors)
+    if kind == "too many connections":
+        assert answers == {500}
+    else:
+        assert answers == {503}
+        # The operator sees it all the same: which upstream, and that it failed.
+        assert re.search(rf"{place}\b.* 50[24]\b", access)
 
 
 def test_an_instance_whose_machine_is_silent_is_covered(tmp_path: Path) -> None:
