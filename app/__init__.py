@@ -39,7 +39,8 @@ def create_app(
 
     settings = settings or Settings.from_environ(os.environ)
     mapping = mapping or load_mapping(settings.mapping, os.environ)
-    adapter = adapter or open_adapter(mapping)
+    lifetime = settings.connection_lifetime_seconds
+    adapter = adapter or open_adapter(mapping.with_lifetime(lifetime))
     require_verified_tls(settings, mapping)
     if settings.tracing:
         open_tracing()

@@ -31,6 +31,7 @@ from urllib.parse import parse_qsl, urlsplit
 from cryptography.fernet import Fernet
 
 from adapters.encryption import is_loopback, is_plain
+from adapters.lifetime import LIFETIME_SECONDS
 from app.redis_client import SentinelAddress, is_exposed, is_sentinel
 
 PREFIX = "ENCOUNTERS_"
@@ -427,6 +428,12 @@ class Settings:
     explorer_reason: bool = _setting(
         "Whether a person must give a reason before the first search, for the audit.",
         "false",
+    )
+    connection_lifetime_seconds: Annotated[int, _whole(5, 3600)] = _setting(
+        "How long a connection lives at most, to a source, Redis or the identity provider. "
+        "Each ends up to a fifth earlier, so that not all end at once. A host that moved by "
+        "name is followed after that time.",
+        str(LIFETIME_SECONDS),
     )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
         "How often everything that `/ready` reports is checked.", "60"

@@ -7,7 +7,7 @@ defines the paths into the answers of an HTTP source.
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
 from enum import StrEnum
 from pathlib import Path as PathlibPath
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
+from adapters.lifetime import LIFETIME_SECONDS
 from adapters.mapping.paths import Path, Place
 from adapters.parameters import SEARCH_PARAMETERS
 
@@ -528,7 +529,8 @@ def _values_of(field: FieldMapping | None) -> frozenset[str] | None:
 class SourceConfig:
     """Where the system is, its time limits, a class's own `options`; secrets are resolved.
 
-    `zone` is that of `:now` and `:today` in its SELECTs.
+    `zone` is that of `:now` and `:today` in its SELECTs. Its connections live for
+    `lifetime_seconds` at most.
     """
 
     kind: str
@@ -540,6 +542,7 @@ class SourceConfig:
     connections: int = CONNECTIONS
     wait_seconds: float = WAIT_SECONDS
     may_write: bool = False
+    lifetime_seconds: float = LIFETIME_SECONDS
     http: HttpSource | None = None
     options: Mapping[str, Secret] = field(default_factory=dict, hash=False, repr=False)
 
@@ -608,6 +611,15 @@ class SourceMapping:
         """Every source by the name that logs and counts have for it."""
         named = {part.name: part.mapping.source for part in self.parts}
         return named or {self.name: self.source}
+
+    def with_lifetime(self, seconds: float) -> "SourceMapping":
+        """Return it with another lifetime of the connections to each source."""
+        parts = (
+            replace(part, mapping=part.mapping.with_lifetime(seconds))
+            for part in self.parts
+        )
+        source = replace(self.source, lifetime_seconds=seconds)
+        return replace(self, source=source, parts=tuple(parts))
 
     @property
     def fingerprint(self) -> str:

@@ -17,6 +17,7 @@ from adapters.contract import (
     SourceTimedOutError,
     SourceUnavailableError,
 )
+from adapters.lifetime import LIFETIME_SECONDS, end_of_life
 from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
@@ -70,9 +71,10 @@ class Database:
         seconds: float,
         connections: int,
         wait: float = WAIT_SECONDS,
+        lifetime: float = LIFETIME_SECONDS,
     ) -> None:
         address = read_address(url)
-        self._seconds = seconds
+        self._seconds, self._lifetime = seconds, lifetime
         self.dialect = dialect_of(address)
         try:
             self._engine = self.dialect.engine(
@@ -214,6 +216,7 @@ class Database:
 
     def _opened(self, connection: Any, entry: ConnectionPoolEntry) -> None:
         entry.info["generation"] = self._generation
+        entry.info["ends"] = end_of_life(self._lifetime)
         entry.info["is_lenient"] = self._is_lenient
         if self._is_lenient:
             self.dialect.lenient(connection)
@@ -224,11 +227,12 @@ class Database:
                 cursor.close()
 
     def _connected(self, connect: Callable[[], Connection]) -> Connection:
-        """Return a connection that is not older than the last fault of all of them."""
+        """Return a connection that lives, and is younger than the last fault of all."""
         with self._connecting():
             while True:
                 connection = connect()
-                if connection.info["generation"] == self._generation:
+                is_young = time.monotonic() < connection.info["ends"]
+                if is_young and connection.info["generation"] == self._generation:
                     return connection
                 connection.invalidate()
                 connection.close()
@@ -311,12 +315,17 @@ def open_databases(source: SourceConfig) -> tuple[Database, Database]:
     Raises SourceDataError, with the place of the source in its file, for an address that
     cannot be read, of an unknown kind, or whose driver is not installed.
     """
-    wait = source.wait_seconds
+    wait, lifetime = source.wait_seconds, source.lifetime_seconds
+    limits = (
+        (source.timeout_seconds, source.connections),
+        (source.count_timeout_seconds, COUNTS),
+    )
     try:
-        return (
-            Database(source.url, source.timeout_seconds, source.connections, wait),
-            Database(source.url, source.count_timeout_seconds, COUNTS, wait),
+        pages, counts = (
+            Database(source.url, seconds, connections, wait, lifetime)
+            for seconds, connections in limits
         )
+        return pages, counts
     except AdapterError as error:
         raise SourceDataError(f"{source.mark}: {error}") from error
 

@@ -150,6 +150,7 @@ BAD = [
     ("EXPLORER_IDLE_MINUTES", "0"),
     ("EXPLORER_REASON", "always"),
     ("WATCH_SECONDS", "4"),
+    ("CONNECTION_LIFETIME_SECONDS", "4"),
     ("WORKERS", "65"),
     ("THREADS", "x"),
     ("LOG_LEVEL", "loud"),

@@ -118,6 +118,7 @@ def test_time_outs_are_those_of_the_code() -> None:
         source.timeout_seconds,
         source.count_timeout_seconds,
         CONNECT_SECONDS,
+        source.lifetime_seconds,
         _CONNECT_SECONDS,
         source.wait_seconds,
         PAUSE_SECONDS,

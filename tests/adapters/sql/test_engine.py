@@ -254,6 +254,19 @@ def test_after_a_lost_connection_none_is_used_that_is_as_old(
         until(lambda: not connected())
 
 
+def test_a_connection_ends_with_its_lifetime(url: str) -> None:
+    def connection_of(database: Database) -> object:
+        return database.run(lambda connection: connection.connection.driver_connection)
+
+    with (
+        closing(Database(url, 30, 1, lifetime=0.2)) as short,
+        closing(Database(url, 30, 1)) as long,
+    ):
+        first, kept = connection_of(short), connection_of(long)
+        until(lambda: connection_of(short) is not first)
+        assert connection_of(long) is kept
+
+
 def test_a_database_that_is_not_there_is_away_each_time() -> None:
     with closing(Database("sqlite:////nowhere/at/all", 30, 1, wait=0)) as database:
         for _ in range(2):
