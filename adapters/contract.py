@@ -417,13 +417,15 @@ class ParameterCapability:
     """What one search parameter can do on this source.
 
     `finest` is set for a source that compares whole days, minutes or seconds. With
-    `period`, dates are compared with the whole stay, from its start to its end.
+    `period`, dates are compared with the whole stay, from its start to its end. `most` is
+    how many values one search may name, None without a limit.
     """
 
     prefixes: frozenset[Prefix] = frozenset(Prefix)
     matches: frozenset[StringMatch] = frozenset({StringMatch.STARTS_WITH})
     finest: Limit | None = None
     period: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

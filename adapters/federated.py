@@ -279,6 +279,7 @@ def _narrowest(name: str, parts: Sequence[Part]) -> ParameterCapability:
             one.matches & other.matches,
             max(one.finest, other.finest, key=_FINEST_FIRST.index),
             one.period or other.period,
+            min((m for m in (one.most, other.most) if m), default=None),
         ),
         (
             part.capabilities.parameters[name]

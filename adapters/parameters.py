@@ -232,8 +232,35 @@ SEARCH_PARAMETERS: Mapping[ResourceType, Mapping[str, SearchParameter]] = {
 }
 """The search parameters by resource type and name."""
 
-RESULT_PARAMETERS = ("_count", "_sort", "_total")
+RESULT_PARAMETERS = ("_count", "_sort", "_total", "_include")
 """Parameters of a search that filter nothing, and that a profile may offer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """A value of `_include`; `field` of a record has the id of the resource to add."""
+
+    name: str
+    field: str
+    target: ResourceType
+
+
+INCLUDES: Mapping[ResourceType, tuple[Include, ...]] = {
+    ResourceType.ENCOUNTER: (
+        Include("Encounter:patient", "patient_id", ResourceType.PATIENT),
+        Include("Encounter:subject", "patient_id", ResourceType.PATIENT),
+        Include(
+            "Encounter:service-provider", "organization_id", ResourceType.ORGANIZATION
+        ),
+    ),
+}
+"""The references that `_include` follows, by the resource type searched (decision 36)."""
+
+
+def result_parameters(kind: ResourceType) -> tuple[str, ...]:
+    """Return the result parameters of a search of this type."""
+    return tuple(n for n in RESULT_PARAMETERS if n != "_include" or kind in INCLUDES)
+
 
 SORTS: Mapping[ResourceType, Mapping[str, str]] = {
     ResourceType.ENCOUNTER: {

@@ -30,7 +30,7 @@ from pathlib import Path
 import orjson
 
 from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
-from adapters.parameters import SEARCH_PARAMETERS
+from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
 from app.call import Call, Stage
 from app.config import (
     AUDIT_OFF,
@@ -62,7 +62,7 @@ _MODIFIERS = frozenset({"", "exact", "contains"})
 _NAMES = frozenset(
     {
         *(name for table in SEARCH_PARAMETERS.values() for name in table),
-        *("_id", "_count", "_sort", "_total"),
+        *("_id", *RESULT_PARAMETERS),
         *("_index", "_searchAfter", "_searchBefore"),
         *PRESENTATION,
     }
@@ -145,11 +145,13 @@ class Trail:
         settings = self._settings
         interaction, kind = _VIEWS.get(call.view, (None, None))
         is_returned = status < HTTPStatus.BAD_REQUEST
-        patients, others = _references(call.rows if is_returned else ())
-        type_ = "Encounter" if any(patients.values()) else "Patient"
+        patients, shown, others = _references(call.rows if is_returned else ())
+        is_of_stays = any(patients.values())
+        included = shown if is_of_stays else []
         if settings.audit_patients == "digest":
             digest = self._digests.remembered
             patients = {digest(name): ids for name, ids in patients.items()}
+            included = [digest(name) for name in included]
         address = None
         if settings.audit_addresses:
             address = requesting_address(call.environ, settings.trusted_proxies)
@@ -164,8 +166,9 @@ class Trail:
             key=self._digests.fingerprint,
             parameters=tuple(self._parameters(kind or "", call)),
             reason=call.environ.get(REASON),
-            returned=type_ if patients else None,
+            returned=("Encounter" if is_of_stays else "Patient") if patients else None,
             patients={name: ",".join(ids) for name, ids in patients.items()},
+            included=included,
             others=others,
             bundle=call.bundle if is_returned else None,
         )
@@ -198,19 +201,21 @@ def _meaning(kind: str, name: str, value: str) -> str:
 
 def _references(
     rows: Iterable[Record | RowFault],
-) -> tuple[dict[str, list[str]], list[str]]:
-    """Return each patient with the ids of its encounters, and other references."""
+) -> tuple[dict[str, list[str]], list[str], list[str]]:
+    """Return each patient with the ids of its encounters; references of patients and others."""
     patients: dict[str, list[str]] = {}
+    shown: list[str] = []
     others: list[str] = []
     for record in rows:
         if isinstance(record, PatientRecord):
-            patients[f"Patient/{record.id}"] = []
+            shown.append(f"Patient/{record.id}")
+            patients.setdefault(shown[-1], [])
         elif isinstance(record, EncounterRecord):
             ids = patients.setdefault(f"Patient/{record.patient_id}", [])
             ids.append(record.id)
         elif not isinstance(record, RowFault):
             others.append(f"Organization/{record.id}")
-    return patients, others
+    return patients, shown, others
 
 
 class Digests:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from adapters.contract import (
     Capabilities,
     ParameterCapability,
-    ResourceCapabilities,
     ResourceType,
     Sort,
     SortKey,
 )
 from adapters.mapping.profile import Profile, ResourceProfile
-from adapters.parameters import SORTS
+from adapters.parameters import INCLUDES, SORTS, Include
 
 _NOT_OFFERED = {(ResourceType.ENCOUNTER, SortKey.ID)}
 """Orders that a source can have and `_sort` does not take (decision 8)."""
@@ -37,11 +36,12 @@ class ResourceOffer:
 
     `uncounted` means that a search may go without a total (`_total=none`), `backwards` that
     pages have a `previous` link; `order` describes the source's own order where it cannot
-    sort.
+    sort. `includes` are the values of `_include`, by their text.
     """
 
     resource_type: ResourceType
     parameters: Mapping[str, OfferedParameter]
+    includes: Mapping[str, Include]
     sorts: tuple[SortKey, ...]
     default_sort: Sort
     sortable: bool
@@ -66,17 +66,19 @@ class Offer:
 
 def compute_offer(profile: Profile, capabilities: Capabilities) -> Offer:
     """Return what profile, mapping and source have in common."""
+    served = {
+        kind: capabilities[kind] for kind in profile.resources if kind in capabilities
+    }
     resources = {
-        kind: _resource_offer(kind, limits, capabilities[kind])
-        for kind, limits in profile.resources.items()
-        if kind in capabilities
+        kind: _resource_offer(kind, profile.resources[kind], served) for kind in served
     }
     return Offer(resources, profile.paging)
 
 
 def _resource_offer(
-    kind: ResourceType, profile: ResourceProfile, source: ResourceCapabilities
+    kind: ResourceType, profile: ResourceProfile, served: Capabilities
 ) -> ResourceOffer:
+    source = served[kind]
     sorts = tuple(
         SortKey(key)
         for key in SORTS[kind]
@@ -88,9 +90,15 @@ def _resource_offer(
         for name, values in profile.parameters.items()
         if name in source.parameters
     }
+    includes = {
+        include.name: include
+        for include in INCLUDES.get(kind, ())
+        if "_include" in profile.parameters and finds_several(served, include.target)
+    }
     return ResourceOffer(
         resource_type=kind,
         parameters=parameters,
+        includes=includes,
         sorts=sorts,
         default_sort=Sort(default, descending=default is not SortKey.ID),
         sortable="_sort" in profile.parameters and bool(sorts),
@@ -104,3 +112,11 @@ def _resource_offer(
         backwards=source.backwards,
         order=source.order,
     )
+
+
+def finds_several(served: Capabilities, target: ResourceType) -> bool:
+    """Whether resources of a type are served, and several found by their ids at once."""
+    if target not in served or not served[target].listed:
+        return False
+    ids = served[target].parameters.get("_id")
+    return ids is not None and (ids.most is None or ids.most > 1)

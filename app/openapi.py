@@ -167,7 +167,7 @@ _ENTRY = {
         "oneOf": [_named(name) for name in _IN_BUNDLE],
         "discriminator": {"propertyName": "resourceType"},
     },
-    "search": _object(["mode"], {"mode": _text("match", "outcome")}),
+    "search": _object(["mode"], {"mode": _text("match", "include", "outcome")}),
 }
 _ISSUE = {
     "severity": _text("fatal", "error", "warning", "information"),
@@ -349,6 +349,10 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
         yield _parameter("_sort", _text(*keys))
     if offer.uncounted:
         yield _parameter("_total", _text("none", "accurate"))
+    if offer.includes:
+        most = len(offer.includes)
+        names = {**_list(_text(*offer.includes)), "maxItems": most}
+        yield _parameter("_include", names)
 
 
 def _presentation(kind: ResourceType | None) -> Iterator[Node]:

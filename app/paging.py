@@ -62,6 +62,7 @@ from app.errors import (
 from app.fhir.summary import Summary
 from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
+from app.search.includes import Included, included_in
 from app.search.parser import Parameters, Search, Total, parse_search
 from app.search.types import Context
 
@@ -281,14 +282,16 @@ class PageStore:
 class ResultPage:
     """One page of a search, ready to be written as a Bundle.
 
-    `total` is None for a search without a count, `is_uncounted` means that counting took too
-    long; `cut_short` that more matched than a deployment without paging returns.
+    `included` are the resources beside the matches. `total` is None for a search without a
+    count, `is_uncounted` means that counting took too long; `cut_short` that more matched
+    than a deployment without paging returns.
     """
 
     id: str
     total: int | None
     links: tuple[PageLink, ...]
     page: Page
+    included: Included
     search: Search
     cut_short: bool
     is_uncounted: bool
@@ -390,6 +393,7 @@ class SearchSessions:
         targets = (
             tuple(_targets(stored.start, page, offer)) if self.offer.paging else ()
         )
+        included = included_in(page.rows, search.includes, self.adapter)
         call.enter(Stage.REDIS)
         try:
             links = self.store.save(stored, targets)
@@ -408,6 +412,7 @@ class SearchSessions:
             total=total,
             links=links,
             page=page,
+            included=included,
             search=search,
             cut_short=cut_short,
             is_uncounted=total is None and search.total is Total.IN_TIME,

@@ -24,7 +24,7 @@ from werkzeug.http import parse_accept_header, parse_options_header
 from werkzeug.routing import BaseConverter
 from werkzeug.sansio.http import is_resource_modified
 
-from adapters.contract import ResourceType, RowFault, SourceDataError
+from adapters.contract import Record, ResourceType, RowFault, SourceDataError
 from app.auth import Scope, require
 from app.call import CALL, Call, Stage
 from app.config import BASE_PATH
@@ -51,6 +51,7 @@ from app.paging import Direction, PageLink, ResultPage
 from app.search.parser import (
     PRESENTATION,
     Parameters,
+    Search,
     decode_form,
     parse_search,
     read_presentation,
@@ -66,6 +67,13 @@ SEARCH_SCOPES: Mapping[ResourceType, Scope] = {
     ResourceType.ORGANIZATION: Scope.ORGANIZATION_READ,
 }
 """The scope that searching requires (spec 5.2; decision 9 for Organization)."""
+
+READ_SCOPES: Mapping[ResourceType, Scope] = {
+    ResourceType.ENCOUNTER: Scope.ENCOUNTER_READ,
+    ResourceType.PATIENT: Scope.PATIENT_READ,
+    ResourceType.ORGANIZATION: Scope.ORGANIZATION_READ,
+}
+"""The scope that a resource requires which is read, or included in a page (decision 36)."""
 
 _FORM = "application/x-www-form-urlencoded"
 _FHIR_JSON = "application/fhir+json"
@@ -206,21 +214,21 @@ def search_organizations(call: Call) -> Response:
 
 
 @fhir.get("/Encounter/<id>")
-@fhir_view(Scope.ENCOUNTER_READ)
+@fhir_view(READ_SCOPES[ResourceType.ENCOUNTER])
 def read_encounter(call: Call, id: str) -> Response:
     """Answer the read of an encounter (spec 4.2)."""
     return read(call, ResourceType.ENCOUNTER, id)
 
 
 @fhir.get("/Patient/<id>")
-@fhir_view(Scope.PATIENT_READ)
+@fhir_view(READ_SCOPES[ResourceType.PATIENT])
 def read_patient(call: Call, id: str) -> Response:
     """Answer the read of a patient (decision 9)."""
     return read(call, ResourceType.PATIENT, id)
 
 
 @fhir.get("/Organization/<id>")
-@fhir_view(Scope.ORGANIZATION_READ)
+@fhir_view(READ_SCOPES[ResourceType.ORGANIZATION])
 def read_organization(call: Call, id: str) -> Response:
     """Answer the read of an organization (decision 9)."""
     return read(call, ResourceType.ORGANIZATION, id)
@@ -241,6 +249,7 @@ def page(call: Call) -> Response:
     require(call.client, SEARCH_SCOPES[stored.search.resource_type])
     call.enter(Stage.PARSE)
     query = service.sessions.parse(stored.search)
+    _require_included(call, query)
     result = service.sessions.resume(call, stored, query)
     ignored = [name for name in dict(call.parameters) if name not in single]
     return _page_response(call, result, single, ignored)
@@ -297,6 +306,7 @@ def search(call: Call, kind: ResourceType) -> Response:
         raise UnknownResourceError(f"{kind} is not searched here.")
     parameters, lenient = _parameters(call), _is_lenient(call)
     query = parse_search(parameters, offer, service.context, lenient=lenient)
+    _require_included(call, query)
     single = dict(parameters)
     _check_format(call, single)
     result = service.sessions.begin(call, query, parameters, lenient=lenient)
@@ -337,6 +347,12 @@ def read(call: Call, kind: ResourceType, id: str) -> Response:
 
 
 # Parse
+
+
+def _require_included(call: Call, search: Search) -> None:
+    """Raise InsufficientScopeError unless the client may read what is included."""
+    for include in search.includes:
+        require(call.client, READ_SCOPES[include.target])
 
 
 def _parameters(call: Call) -> Parameters:
@@ -492,7 +508,8 @@ def _page_response(
     ignored: Sequence[str] = (),
 ) -> Response:
     """Return the response with a page; `single` are the parameters without filters."""
-    call.rows, call.bundle = result.page.rows, result.id
+    call.rows = (*result.page.rows, *result.included.records)
+    call.bundle = result.id
     call.enter(Stage.MAP)
     bundle = _searchset(call.service, result, ignored)
     call.enter(Stage.WRITE)
@@ -504,16 +521,13 @@ def _searchset(service: Service, result: ResultPage, ignored: Sequence[str]) -> 
 
     `ignored` names parameters of this request, besides those of the search.
     """
-    rows, base_url = result.page.rows, service.settings.base_url
-    kind = result.search.query.resource_type
-    records = [row for row in rows if not isinstance(row, RowFault)]
-    resources: list[Element] = service.schemas[kind].dump(records, many=True)
+    base_url = service.settings.base_url
+    resources = _resources(service, result.search.query.resource_type, result.page.rows)
     if (presentation := result.search.presentation) != WHOLE:
         resources = [cut(resource, presentation) for resource in resources]
-    entries = [
-        entry(f"{base_url}/{kind}/{resource['id']}", resource, "match")
-        for resource in resources
-    ]
+    entries = _entries(base_url, resources, "match")
+    for kind, rows in result.included.rows.items():
+        entries += _entries(base_url, _resources(service, kind, rows), "include")
     if issues := tuple(_issues(service, result, ignored)):
         # Named by the page's own id: its self link returns the same Bundle, and two entries
         # never share a name (bdl-7).
@@ -527,6 +541,21 @@ def _searchset(service: Service, result: ResultPage, ignored: Sequence[str]) -> 
         links.append((relation, url))
     bundle: Element = BUNDLE.dump(SearchSet(result.id, result.total, links, entries))
     return bundle
+
+
+def _resources(
+    service: Service, kind: ResourceType, rows: Sequence[Record | RowFault]
+) -> list[Element]:
+    records = [row for row in rows if not isinstance(row, RowFault)]
+    resources: list[Element] = service.schemas[kind].dump(records, many=True)
+    return resources
+
+
+def _entries(base_url: str, resources: Sequence[Element], mode: str) -> list[Element]:
+    return [
+        entry(f"{base_url}/{resource['resourceType']}/{resource['id']}", resource, mode)
+        for resource in resources
+    ]
 
 
 def _issues(
@@ -544,9 +573,15 @@ def _issues(
         size = result.search.query.count
         text = f"Parameter '_count' was lowered to {size}, the most there is."
         yield Issue("warning", IssueCode.VALUE, text, ("http._count",))
-    for row in result.page.rows:
-        if isinstance(row, RowFault):
-            yield _invalid_row(service, result.search.query.resource_type, row)
+    matches = {result.search.query.resource_type: result.page.rows}
+    for rows_by_type in (matches, result.included.rows):
+        for kind, rows in rows_by_type.items():
+            for row in rows:
+                if isinstance(row, RowFault):
+                    yield _invalid_row(service, kind, row)
+    for reference in result.included.missing:
+        text = f"{reference} is referred to, and there is no such resource."
+        yield Issue("warning", IssueCode.NOT_FOUND, text)
     if result.is_uncounted:
         text = "Counting the matches takes too long: this search has no total."
         if service.offer.resources[result.search.query.resource_type].uncounted:

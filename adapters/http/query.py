@@ -330,7 +330,10 @@ def capability_of(call: SearchCall, *, splits: bool) -> ParameterCapability:
             prefixes |= {Prefix.NE}
         return ParameterCapability(prefixes=prefixes, finest=limit)
     matches = _match_parameters(call).items()
-    return ParameterCapability(matches=frozenset(m for m, name in matches if name))
+    return ParameterCapability(
+        matches=frozenset(m for m, name in matches if name),
+        most=None if call.several else 1,
+    )
 
 
 def _prefixes(call: SearchCall) -> frozenset[Prefix]:

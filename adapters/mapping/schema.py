@@ -44,11 +44,11 @@ from adapters.mapping.slots import (
 from adapters.mapping.times import format_fault, zone_names
 from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place
 from adapters.parameters import (
-    RESULT_PARAMETERS,
     SEARCH_PARAMETERS,
     SORTS,
     ParameterType,
     SearchParameter,
+    result_parameters,
 )
 
 Node: TypeAlias = dict[str, Any]
@@ -157,7 +157,8 @@ def _of_type(kind: ResourceType, described: Node) -> Node:
     parameters = SEARCH_PARAMETERS[kind]
     searches = {name: _ref(_search(row)) for name, row in parameters.items()}
     limits = {
-        name: _ref("ProfileParameter") for name in (*parameters, *RESULT_PARAMETERS)
+        name: _ref("ProfileParameter")
+        for name in (*parameters, *result_parameters(kind))
     }
     for name, row in parameters.items():
         searches[name]["description"] = (

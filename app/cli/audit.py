@@ -73,8 +73,8 @@ class _Search:
         if shown or (is_named and event.status < HTTPStatus.BAD_REQUEST):
             ids = ",".join(event.patients[name] for name in shown)
             references = [f"{event.returned}/{id}" for id in ids.split(",") if id]
-            if shown and not references:
-                references = [self.patient]
+            if shown and (not references or self.names & {*event.included}):
+                references.append(self.patient)
             yield Disclosure(
                 time=event.recorded,
                 client=event.client or "",

@@ -36,8 +36,9 @@ class AuditedResponse:
     `resource_type` the requested type, `address` the IP address of the client.
     `parameters` holds their names with digests of their values. `patients` has the digest
     or the reference of each patient, with the ids of the returned resources about this
-    patient ("8,9"); they are of the type `returned`, and "" if that is Patient. `others`
-    are references of resources about no patient. `reason` is what a person gave. Digests
+    patient ("8,9"); they are of the type `returned`, and "" if that is Patient. `included`
+    names those of them whose own resource is returned besides. `others` are references of
+    resources about no patient. `reason` is what a person gave. Digests
     are base64 of DIGEST_CHARACTERS, `key` is the fingerprint of their key.
     """
 
@@ -54,6 +55,7 @@ class AuditedResponse:
     reason: str | None = None
     returned: str | None = None
     patients: Mapping[str, str] = field(default_factory=dict)
+    included: Sequence[str] = ()
     others: Sequence[str] = ()
 
     @property
@@ -115,19 +117,27 @@ def read_event(event: Mapping[str, Any]) -> AuditedResponse:
     request, *content = event["entity"]
     returned: str | None = None
     patients: dict[str, str] = {}
+    included: list[str] = []
     others: list[str] = []
     for entity in content:
         reference = entity.get("reference", {}).get("reference", "")
         if entity.get("role") == _PATIENT:
             (detail,) = entity["detail"]
-            returned, _, text = detail["type"].partition("/")
-            digests = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
-            lists = text.split(" ") if text else [""] * len(digests)
-            patients |= zip(digests, lists, strict=True)
+            kind, _, text = detail["type"].partition("/")
+            names = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
+            lists = text.split(" ") if text else [""] * len(names)
         elif _is_reference(reference):
-            returned, _, patients[reference] = entity["description"].partition("/")
-        elif reference:
-            others.append(reference)
+            kind, _, text = entity["description"].partition("/")
+            names, lists = [reference], [text]
+        else:
+            if reference:
+                others.append(reference)
+            continue
+        if returned in (None, kind):
+            returned = kind
+            patients |= zip(names, lists, strict=True)
+        else:
+            included += names
     bundles = [r for r in others if r.startswith("Bundle/")]
     return AuditedResponse(
         recorded=event["recorded"],
@@ -142,6 +152,7 @@ def read_event(event: Mapping[str, Any]) -> AuditedResponse:
         reason=event.get("purposeOfEvent", [{}])[0].get("text"),
         returned=returned,
         patients=patients,
+        included=tuple(included),
         others=tuple(others[len(bundles) :]),
         bundle=bundles[0].removeprefix("Bundle/") if bundles else None,
     )
@@ -151,18 +162,23 @@ def _content(response: AuditedResponse) -> Iterator[Element]:
     """Yield the entities of what was returned."""
     if response.bundle:
         yield _referenced(f"Bundle/{response.bundle}")
+    yield from _patients(response.returned, response.patients)
+    yield from _patients("Patient", dict.fromkeys(response.included, ""))
+    for each in response.others:
+        yield _referenced(each)
+
+
+def _patients(returned: str | None, patients: Mapping[str, str]) -> Iterator[Element]:
+    """Yield the entities of patients, with the ids of what was returned of each."""
     digests = {}
-    for name, ids in response.patients.items():
+    for name, ids in patients.items():
         if _is_reference(name):
-            text = _listed(response.returned, ids)
-            yield {**_referenced(name), "description": text}
+            yield {**_referenced(name), "description": _listed(returned, ids)}
         else:
             digests[name] = ids
     if digests:
-        text = _listed(response.returned, " ".join(digests.values()).strip())
+        text = _listed(returned, " ".join(digests.values()).strip())
         yield {"role": _PATIENT, "detail": [_detail(text, "".join(digests))]}
-    for each in response.others:
-        yield _referenced(each)
 
 
 def _is_reference(name: str) -> bool:

@@ -1,6 +1,6 @@
 """CapabilityStatement: what a deployment offers, derived from its `Offer`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from importlib.metadata import version
 
@@ -97,7 +97,10 @@ def _resource(
             text = f"{text} The extension url is {unit_extension}."
         parameters.append(filled({**element, "documentation": text}))
     conditional = "full-support" if offer.dated else "not-match"
-    return _element(offer.resource_type, interactions, conditional, parameters)
+    includes = [*offer.includes]
+    return _element(
+        offer.resource_type, interactions, conditional, parameters, includes
+    )
 
 
 def _element(
@@ -105,6 +108,7 @@ def _element(
     interactions: list[Element],
     conditional_read: str,
     parameters: list[Element],
+    includes: Sequence[str] = (),
 ) -> Element:
     profile = f"http://hl7.org/fhir/StructureDefinition/{kind}"
     return filled(
@@ -117,6 +121,7 @@ def _element(
             "updateCreate": False,
             "conditionalRead": conditional_read,
             "referencePolicy": ["literal", "local"],
+            "searchInclude": includes,
             "searchParam": parameters,
         }
     )

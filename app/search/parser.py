@@ -22,7 +22,7 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.model import Constants
-from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
+from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS, Include
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
 from app.fhir.summary import ELEMENTS, Presentation, Summary
 from app.offer import ResourceOffer
@@ -71,10 +71,14 @@ class Total(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`."""
+    """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`.
+
+    `includes` are references whose resources are added to the page.
+    """
 
     query: SearchQuery
     presentation: Presentation
+    includes: tuple[Include, ...] = ()
     total: Total = Total.IN_TIME
     ignored: tuple[str, ...] = ()
     capped: bool = False
@@ -113,13 +117,21 @@ def parse_search(
     and a `_count` that is too large is lowered. Raises BadRequestError, BadValueError,
     BusinessRuleError.
     """
-    is_offered = {"_sort": offer.sortable, "_total": offer.uncounted}
+    is_offered = {
+        "_sort": offer.sortable,
+        "_total": offer.uncounted,
+        "_include": bool(offer.includes),
+    }
     results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
     if not offer.uncounted:
         # It changes nothing where every page is counted (decision 38).
         parameters = [p for p in parameters if p != ("_total", Total.ACCURATE)]
     allowed = (*results, *PRESENTATION)
     offered = (*offer.parameters, *allowed)
+    includes: dict[str, Include] = {}
+    if offer.includes:
+        includes = _includes(parameters, offer)
+        parameters = [p for p in parameters if p[0] != "_include"]
     single, filters, ignored = _sort_out(parameters, allowed, offered, offer, lenient)
     criteria = tuple(_criteria(filters, offer, context))
     if not criteria and not offer.unfiltered:
@@ -135,8 +147,16 @@ def parse_search(
         _sort(single.get("_sort"), offer),
         min(size, offer.count_max),
     )
-    total = _total(single.get("_total"), presentation)
-    return Search(query, presentation, total, ignored, size > offer.count_max)
+    if presentation.summary is Summary.COUNT:
+        includes = {}
+    return Search(
+        query,
+        presentation,
+        includes=tuple(includes.values()),
+        total=_total(single.get("_total"), presentation),
+        ignored=ignored,
+        capped=size > offer.count_max,
+    )
 
 
 def read_single_values(
@@ -304,6 +324,16 @@ def _total(text: str | None, presentation: Presentation) -> Total:
     if is_count and text == Total.NONE:
         raise bad_value("_total", text, "_summary=count requests the total")
     return Total.ACCURATE if is_count else Total(text or "")
+
+
+def _includes(parameters: Parameters, offer: ResourceOffer) -> dict[str, Include]:
+    """Return the includes of a search by their text; it may repeat one."""
+    texts = dict.fromkeys(text for name, text in parameters if name == "_include")
+    for text in texts:
+        if text not in offer.includes:
+            allowed = f"use one of {', '.join(offer.includes)}, each as a parameter"
+            raise bad_value("_include", text, allowed)
+    return {text: offer.includes[text] for text in texts}
 
 
 def _sort(text: str | None, offer: ResourceOffer) -> Sort:

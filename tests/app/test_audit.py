@@ -144,6 +144,22 @@ def test_a_search(audited: Audited) -> None:
     assert event["source"]["identifier"]["value"].startswith("https://")
 
 
+def test_included_resources_are_named(audit: Audit) -> None:
+    """Decision 36."""
+    both = [
+        ("_include", f"Encounter:{name}") for name in ("patient", "service-provider")
+    ]
+    for form, named in (("digest", digest), ("clear", str)):
+        audited = audit(AUDIT_PATIENTS=form)
+        for includes, whole in (([], []), (both, ["Patient/1", "Patient/2"])):
+            audited.served.search("Encounter", [("_id", "1,42"), *includes])
+            response = read_event(audited.last())
+            assert set(response.patients) == {named("Patient/1"), named("Patient/2")}
+            assert sorted(response.included) == sorted(map(named, whole))
+            assert response.others == (("Organization/H1",) if includes else ())
+            assert shown(audited.last())[:2] == ["Encounter/42", "Encounter/1"]
+
+
 def test_a_page_tells_the_question_of_its_search(audited: Audited) -> None:
     first = audited.served.search("Encounter", {"patient": "Patient/5", "_count": "3"})
     second = audited.served.follow(first, "next")
@@ -285,6 +301,7 @@ RESPONSES = (
             reason="planned visit",
             returned="Encounter",
             patients=dict.fromkeys(named, "8,9"),
+            included=tuple(named[:1]),
             others=("Organization/H1",),
         )
         for named in (

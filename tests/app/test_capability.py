@@ -15,7 +15,7 @@ from adapters.contract import (
     StringMatch,
     TokenCriterion,
 )
-from adapters.parameters import SEARCH_PARAMETERS
+from adapters.parameters import INCLUDES, SEARCH_PARAMETERS
 from tests.app.answers import body, refused
 from tests.app.conftest import Mapped
 from tests.docs.pages import DOCS, section, table
@@ -112,6 +112,23 @@ def test_parameters_that_are_listed_work_and_others_are_refused(
             else:
                 refused(answer, 404, "not-found")
     assert works >= 5
+
+
+def test_includes_that_are_listed_work_and_others_are_refused(
+    deployment: Served,
+) -> None:
+    """Decision 36."""
+    listed = _resources(deployment)["Encounter"].get("searchInclude", [])
+    for name in (include.name for include in INCLUDES[ResourceType.ENCOUNTER]):
+        answer = deployment.post(
+            "Encounter/_search", {"_include": name, "_count": "100"}
+        )
+        if name in listed:
+            assert "include" in {e["search"]["mode"] for e in body(answer)["entry"]}
+        elif listed:
+            refused(answer, 412, "value", "_include")
+        else:
+            refused(answer, 400, "not-supported", "_include")
 
 
 def test_interactions_that_are_listed_work(deployment: Served) -> None:

@@ -120,18 +120,18 @@ def _entries(entries: list[Body], total: object) -> Iterator[str]:
         elif mode == "outcome":
             yield from _told(entry)
         else:
-            matches += 1
-            yield from _match(entry)
+            matches += mode == "match"
+            yield from _resource(entry)
     if isinstance(total, int) and total < matches:
         yield f"$.total: {total} is less than the {matches} matches of the page"
 
 
-def _match(entry: Body) -> Iterator[str]:
+def _resource(entry: Body) -> Iterator[str]:
     resource, url = entry.get("resource", {}), str(entry.get("fullUrl"))
     end = f"/fhir/v3/{resource.get('resourceType')}/{resource.get('id')}"
     if not re.match(r"https?://[^/]", url) or not url.endswith(end):
         yield f"$.entry.fullUrl: {url} is not the address of {end}"
-    if _in(entry, "search", "mode") != "match":
+    if _in(entry, "search", "mode") not in ("match", "include"):
         yield f"$.entry.search: {entry.get('search')}"
 
 

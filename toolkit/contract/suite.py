@@ -33,6 +33,9 @@ from adapters.contract import (
     StringCriterion,
 )
 from adapters.mapping.model import DateReading, Never, Twice
+from adapters.parameters import INCLUDES, Include
+from app.offer import finds_several
+from app.search.includes import included_in
 from toolkit.contract.harness import (
     EVERY_ROW,
     FOUND,
@@ -383,6 +386,26 @@ def test_criteria_hold_together(edges: Opened, size: int, each: int) -> None:
     assert len(askable) > len(SOME) / 2
     for some in tuple(combinations(askable, size))[::each]:
         assert_as_model(edges, ask(*some))
+
+
+@pytest.mark.parametrize("include", INCLUDES[STAY], ids=lambda include: include.name)
+def test_what_stays_refer_to_is_found_by_ids_at_once(
+    edges: Opened, include: Include
+) -> None:
+    if not finds_several(edges.adapter.capabilities, include.target):
+        pytest.skip("not found by several ids")
+    stays = edges.adapter.search(ask()).rows
+    included = included_in(stays, (include,), edges.adapter)
+    records = included.rows[include.target]
+    named = {f"{include.target}/{getattr(s, include.field, '')}" for s in stays}
+    found = {f"{include.target}/{record.id}" for record in records}
+    assert found
+    assert len(found) == len(records)
+    assert named - {f"{include.target}/", f"{include.target}/None"} == found | {
+        *included.missing
+    }
+    for record in records:
+        assert record == edges.adapter.read(include.target, record.id)
 
 
 def test_question_explained_shows_no_value(edges: Opened) -> None:

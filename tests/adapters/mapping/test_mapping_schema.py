@@ -11,10 +11,10 @@ from adapters.mapping.row_mapper import RowMapper
 from adapters.mapping.schema import profile_schema
 from adapters.mapping.slots import SLOTS, Kind, Slot
 from adapters.parameters import (
-    RESULT_PARAMETERS,
     SEARCH_PARAMETERS,
     ParameterType,
     SearchParameter,
+    result_parameters,
 )
 from tests.adapters.mapping.good import (
     HTTP,
@@ -28,7 +28,7 @@ from tests.adapters.mapping.good import (
 def test_what_a_profile_limits_is_what_can_be_searched() -> None:
     for kind in ResourceType:
         limits = profile_schema()["definitions"][f"Profile{kind}"]["properties"]
-        more = {*RESULT_PARAMETERS, "count", "unfiltered_search"}
+        more = {*result_parameters(kind), "count", "unfiltered_search"}
         assert set(limits) == {*SEARCH_PARAMETERS[kind], *more}
 
 

@@ -150,10 +150,12 @@ def test_who_saw_a_patient(
 
 def test_who_in_clear(audit: Audit, deployment: Callable[..., Any]) -> None:
     served = deployment(AUDIT_PATIENTS="clear")
-    for path in ("Patient/1", "Encounter/1", "Patient/12"):
+    included = "Encounter?_id=1,42&_include=Encounter:patient"
+    for path in ("Patient/1", "Encounter/1", "Patient/12", included):
         served.get(path)
     rows = audit("who", "Patient/1", "--json").told["disclosures"]
-    assert [row["resources"] for row in rows] == ["Patient/1", "Encounter/1"]
+    shown = [row["resources"] for row in rows]
+    assert shown == ["Patient/1", "Encounter/1", "Encounter/1 Patient/1"]
 
 
 def test_who_across_keys(

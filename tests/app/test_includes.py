@@ -1,0 +1,160 @@
+"""Decision 36: `_include` adds the patients and hospitals that a page refers to."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import responses
+
+from tests.adapters.emptied import traced
+from tests.app.answers import body, messages, pages, refused
+from tests.redis_server import RedisServer
+from tests.serving import BASE_URL, Served, ids, link, serve
+from toolkit.contract.hospital import (
+    EDGES,
+    Hospital,
+    OrganizationRow,
+    PatientRow,
+    StayRow,
+)
+
+PATIENT = ("_include", "Encounter:patient")
+SUBJECT = ("_include", "Encounter:subject")
+HOSPITAL = ("_include", "Encounter:service-provider")
+
+
+def included(bundle: Any) -> list[Any]:
+    """Return the resources beside the matches."""
+    return [e["resource"] for e in bundle["entry"] if e["search"]["mode"] == "include"]
+
+
+def references(bundle: Any, element: str) -> set[str]:
+    """Return the references of the matches."""
+    stays = [e["resource"] for e in bundle["entry"] if e["search"]["mode"] == "match"]
+    return {s[element]["reference"] for s in stays if "reference" in s.get(element, {})}
+
+
+@pytest.mark.parametrize(
+    ("includes", "elements"),
+    [
+        ([PATIENT], ["subject"]),
+        ([SUBJECT, PATIENT], ["subject"]),
+        ([HOSPITAL], ["serviceProvider"]),
+        ([PATIENT, HOSPITAL, HOSPITAL], ["subject", "serviceProvider"]),
+    ],
+)
+def test_each_page_has_what_its_stays_refer_to_once(
+    served: Served, includes: list[tuple[str, str]], elements: list[str]
+) -> None:
+    """The total and the size of a page count matches; links lead on with the includes."""
+    sent = [("_count", "20"), ("date", "ge1999")]
+    plain = [*pages(served, served.search("Encounter", sent))]
+    walk = [*pages(served, served.search("Encounter", [*sent, *includes]))]
+    assert [ids(page) for page in walk] == [ids(page) for page in plain]
+    assert [page["total"] for page in walk] == [page["total"] for page in plain]
+    assert len(walk) > 2
+    for page in (*walk, served.follow(walk[-1], "previous")):
+        wanted = set().union(*(references(page, element) for element in elements))
+        names = [f"{r['resourceType']}/{r['id']}" for r in included(page)]
+        assert sorted(names) == sorted(wanted)
+        modes = [e["search"]["mode"] for e in page["entry"]]
+        assert modes == sorted(modes, key=["match", "include", "outcome"].index)
+        for entry in page["entry"]:
+            if entry["search"]["mode"] == "include":
+                assert entry["fullUrl"].startswith(f"{BASE_URL}/")
+                assert entry["resource"] == body(served.get(entry["fullUrl"]))
+
+
+def test_matches_are_cut_and_includes_are_whole(served: Served) -> None:
+    sent = [("_id", "1"), PATIENT]
+    (whole,) = included(served.search("Encounter", sent))
+    for cut in (("_elements", "status"), ("_summary", "true")):
+        bundle = served.search("Encounter", [*sent, cut])
+        assert included(bundle) == [whole]
+        assert "period" not in bundle["entry"][0]["resource"]
+    counted = served.search("Encounter", [*sent, ("_summary", "count")])
+    assert counted["total"] == 1
+    assert "entry" not in counted
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "status", "code"),
+    [
+        ("Encounter", "_include", "Encounter:location", 412, "value"),
+        ("Encounter", "_include", "Patient:organization", 412, "value"),
+        ("Encounter", "_include", "*", 412, "value"),
+        ("Encounter", "_include", "Encounter:patient,Encounter:subject", 412, "value"),
+        ("Encounter", "_include", "", 412, "value"),
+        ("Encounter", "_include:recurse", "Encounter:patient", 400, "code-invalid"),
+        ("Encounter", "_revinclude", "Encounter:patient", 400, "not-supported"),
+        ("Patient", "_include", "Patient:organization", 400, "not-supported"),
+    ],
+)
+def test_what_is_not_offered_is_refused(
+    served: Served, kind: str, name: str, value: str, status: int, code: str
+) -> None:
+    answer = served.post(f"{kind}/_search", {"_id": "1", name: value})
+    refused(answer, status, code, name)
+
+
+def test_groups_offer_no_include(groups: dict[str, Served]) -> None:
+    for served in groups.values():
+        answer = served.post("Encounter/_search", [("_id", "1"), PATIENT])
+        refused(answer, 400, "not-supported", "_include")
+
+
+def test_a_page_requires_every_scope_of_its_search(served: Served) -> None:
+    searching = "ENCOUNTER_SEARCH PATIENT_SEARCH ENCOUNTER_READ"
+    for include, scope in ((PATIENT, "PATIENT_READ"), (HOSPITAL, "ORGANIZATION_READ")):
+        sent = [("_count", "2"), include]
+        reader = served.as_client("one", f"{searching} {scope}")
+        page = reader.search("Encounter", sent)
+        searcher = served.as_client("one", searching)
+        answers = [
+            searcher.post("Encounter/_search", sent),
+            *(searcher.get(link(page, relation)) for relation in ("self", "next")),
+        ]
+        for answer in answers:
+            assert scope in refused(answer, 403, "processing", "Authorization")
+        assert reader.follow(page, "self") == page
+
+
+def test_what_is_missing_or_cannot_be_shown_is_a_message(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    stays = (StayRow(1, 1), StayRow(2, 99), StayRow(3, 98, hospital="H2"))
+    hospital = Hospital(stays, (PatientRow(1),), (OrganizationRow("H1", ""),))
+    served = serve(hospital, tmp_path, redis_server.url)
+    bundle = served.search("Encounter", [PATIENT, HOSPITAL])
+    assert len(ids(bundle)) == bundle["total"] == 3
+    assert [each["id"] for each in included(bundle)] == ["1"]
+    assert messages(bundle) == [
+        ("warning", "exception", None),
+        *[("warning", "not-found", None)] * 3,
+    ]
+    texts = " ".join(i["diagnostics"] for i in bundle["entry"][-1]["resource"]["issue"])
+    for reference in (
+        "Organization/H1",
+        "Patient/99",
+        "Patient/98",
+        "Organization/H2",
+    ):
+        assert reference in texts
+
+
+def test_one_statement_for_each_type(
+    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+) -> None:
+    both = [PATIENT, HOSPITAL]
+    with traced() as statements:
+        served = serve(EDGES, tmp_path, redis_server.url)
+        # The first search of each type reads its columns.
+        served.search("Encounter", both)
+        counts = []
+        for includes in ([], [PATIENT], [PATIENT, SUBJECT], both):
+            statements.clear()
+            served.search("Encounter", [("_count", "100"), *includes])
+            counts.append(sum("SELECT" in text for text in statements))
+    plain = counts[0]
+    # The numbers of patients are in a table that the mapping reads for all at once.
+    assert counts == [plain, plain + 2, plain + 2, plain + 3]
