@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
@@ -516,13 +517,30 @@ class Reading:
 
 
 def read_settings(environ: Mapping[str, str]) -> Reading:
-    """Read all settings. Unknown names are ignored: clusters add some of this prefix."""
+    """Read all settings. An unknown name of our prefix is a fault."""
     entries = tuple(_entry(setting, environ) for setting in SETTINGS)
     values = {e.setting.field: e.value for e in entries if not e.fault}
     faults = [e.fault for e in entries if e.fault]
+    faults += _unknown_names(environ)
     conflicts = _conflicts(Settings(**_HARMLESS | values))
     faults += (f"{PREFIX}{name} {text}" for name, text in conflicts)
     return Reading(entries, values, tuple(faults))
+
+
+_SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT)|_PORT(_|$)")
+"""Variables that Kubernetes adds for a Service whose name begins with "encounters"."""
+
+
+def _unknown_names(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a fault for each variable of our prefix that is no setting."""
+    names = [setting.name for setting in SETTINGS]
+    names += [f"{setting.name}_FILE" for setting in SETTINGS if setting.secret]
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in names:
+            if similar := get_close_matches(name, names, n=1, cutoff=0.85):
+                yield f"{name} is not a setting: did you mean {similar[0]}?"
+            elif not _SERVICE_LINK.search(name):
+                yield f"{name} is not a setting: `encounters settings` lists them."
 
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:

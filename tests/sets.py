@@ -22,6 +22,7 @@ SYSTEM = (
     "app/test_cli.py::test_serve_refuses_a_database_without_a_column_of_the_mapping",
     "app/test_cli.py::test_serve_refuses_an_account_that_may_write",
     "app/test_cli.py::test_serve_refuses_identifiers_of_examples_off_loopback",
+    "app/test_locales.py",
     "app/test_logging.py::test_a_whole_process_writes_json_to_stderr",
     "app/test_redis_client.py::test_a_certificate_that_nobody_vouches_for_is_refused",
     "app/test_redis_client.py::test_a_walk_goes_on_after_a_failover",

@@ -8,6 +8,7 @@ it runs, so that no command pays for another.
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import click
@@ -46,6 +47,10 @@ class Commands(click.Group):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    # Whatever the locale: mapping files, CSV and JSON are UTF-8, and so is what prints them.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         status = cli.main(arguments, prog_name="encounters", standalone_mode=False)
     except click.ClickException as error:

@@ -5,8 +5,7 @@ mapping names are never shown.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from adapters.mapping.document import (
@@ -16,7 +15,7 @@ from adapters.mapping.document import (
     variables_in,
 )
 from adapters.mapping.problems import MappingError
-from app.config import PREFIX, SETTINGS, Entry, Origin, read_settings
+from app.config import Entry, Origin, read_settings
 from app.console import FINDINGS, FINE, aligned, print_json
 
 _HIDDEN, _AT_FAULT = "(hidden)", "at fault"
@@ -28,14 +27,12 @@ def run(*, as_json: bool) -> int:
     variables = _mapping_variables(reading.values.get("mapping"))
     missing = dict(_variable_faults(variables))
     faults = [*reading.faults, *missing.values()]
-    unknown = dict(_unknown_names(os.environ))
     if as_json:
         print_json(
             {
                 "settings": [_as_json(entry) for entry in reading.entries],
                 "mapping": {name: name not in missing for name in variables},
                 "faults": faults,
-                "left_alone": list(unknown),
             }
         )
     else:
@@ -47,7 +44,7 @@ def run(*, as_json: bool) -> int:
                 (Origin.NOWHERE, _AT_FAULT) if name in missing else (origin, _HIDDEN)
             )
             table.append((name, *state))
-        print(*aligned(table), *faults, *unknown.values(), sep="\n")
+        print(*aligned(table), *faults, sep="\n")
         if os.environ.get("GUNICORN_CMD_ARGS"):
             print("note: GUNICORN_CMD_ARGS overrides workers, threads and bind")
     return FINDINGS if faults else FINE
@@ -70,17 +67,6 @@ def _variable_faults(names: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield name, f"{name} is missing: the mapping names it."
         except VariableError as error:
             yield name, f"{error}."
-
-
-def _unknown_names(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each variable with our prefix that is no setting, and a note about it."""
-    names = [setting.name for setting in SETTINGS]
-    names += [f"{setting.name}_FILE" for setting in SETTINGS if setting.secret]
-    for name in sorted(environ):
-        if name.startswith(PREFIX) and name not in names:
-            similar = get_close_matches(name, names, n=1, cutoff=0.85)
-            hint = f"; did you mean {similar[0]}?" if similar else ""
-            yield name, f"note: {name} is no setting and is ignored{hint}"
 
 
 def _row(entry: Entry) -> tuple[str, str, str]:

@@ -4,9 +4,18 @@ Of the threads of a worker, `ENCOUNTERS_THREADS` work on requests. `WAITING_PER_
 for each of them hold requests that wait, and `SPARE_THREADS` answer probes meanwhile.
 """
 
+import atexit
 import os
+import shutil
+import signal
+import socket
+import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 EXPLORER = "explorer.explorer"
 """The module that serves pages for people on a listener of their own.
@@ -16,6 +25,77 @@ The service does not import it: it is loaded where a deployment has such a liste
 
 WAITING_PER_THREAD = 3
 SPARE_THREADS = 4
+
+SOCKET_SECONDS = 5.0
+"""How long a start waits for a unix socket that another process still serves."""
+
+_LATER = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
+"""What gunicorn acts on once it runs; until then each would end the process."""
+
+
+class Reloads:
+    """Whether a reload was requested since the start began to read the mapping."""
+
+    def __init__(self) -> None:
+        self.is_requested = False
+
+    def request(self, _number: int, _frame: FrameType | None) -> None:
+        """Remember SIGHUP."""
+        self.is_requested = True
+
+
+def ignore_signals() -> None:
+    """Ignore what only a running service acts on; programs that are executed inherit it."""
+    for number in _LATER:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def begin_start() -> Reloads:
+    """Define each signal until gunicorn does: a stop ends the start, SIGHUP is remembered."""
+    ignore_signals()
+    reloads = Reloads()
+    signal.signal(signal.SIGHUP, reloads.request)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, _end_start)
+    return reloads
+
+
+def _end_start(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+def accepts(address: Any) -> bool:
+    """Return whether a process accepts connections at the address of a socket."""
+    family = socket.AF_INET
+    if isinstance(address, str):
+        family = socket.AF_UNIX
+    elif ":" in address[0]:
+        family = socket.AF_INET6
+    with socket.socket(family) as connection:
+        connection.settimeout(1)
+        try:
+            connection.connect(address)
+        except (BlockingIOError, TimeoutError):
+            # Its queue is full.
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def served_sockets(binds: Iterable[str]) -> list[str]:
+    """Return the unix sockets that another process serves, after waiting for its end.
+
+    gunicorn would remove their files, and with them the way to that process. For ports the
+    kernel refuses a second listener.
+    """
+    paths = [b.removeprefix("unix:") for b in binds if b.startswith("unix:")]
+    deadline = time.monotonic() + SOCKET_SECONDS
+    while (served := [path for path in paths if accepts(path)]) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.2)
+    return served
 
 
 def occupy_closed_streams() -> None:
@@ -32,14 +112,20 @@ def occupy_closed_streams() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
 
 
-def share_directory() -> Path:
+def share_directory() -> None:
     """Create the directory that all processes of this run share, with one for metrics.
 
-    To be called before prometheus_client is imported, which reads its name once
-    (PROMETHEUS_MULTIPROC_DIR). Raises OSError.
+    It is removed when this process ends. To be called before prometheus_client is imported,
+    which reads its name once (PROMETHEUS_MULTIPROC_DIR). Raises OSError.
     """
     shared = Path(tempfile.mkdtemp(prefix="encounters-"))
     metrics = shared / "metrics"
     metrics.mkdir()
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
-    return shared
+    atexit.register(_remove, shared, os.getpid())
+
+
+def _remove(directory: Path, process: int) -> None:
+    # Workers inherit what is to be done at the end.
+    if os.getpid() == process:
+        shutil.rmtree(directory, ignore_errors=True)

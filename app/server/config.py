@@ -7,8 +7,9 @@ end the start with status 2 before anything listens.
 """
 
 import gc
+import logging
 import os
-import shutil
+import signal
 import sys
 from typing import Any
 
@@ -17,13 +18,16 @@ from gunicorn.glogging import Logger
 from app.server import (
     SPARE_THREADS,
     WAITING_PER_THREAD,
+    begin_start,
     occupy_closed_streams,
+    served_sockets,
     share_directory,
 )
 
 try:
+    _reloads = begin_start()
     occupy_closed_streams()
-    _shared = share_directory()
+    share_directory()
 except OSError as error:
     print(f"No temporary directory can be created: {error.strerror}", file=sys.stderr)
     sys.exit(2)
@@ -45,11 +49,11 @@ try:
     # Not in the hook `on_starting`: with `--preload` the application is loaded before it.
     _mapping = served.start()
 except (SettingsError, RefusedError) as error:
-    shutil.rmtree(_shared, ignore_errors=True)
     print(error, file=sys.stderr)
     sys.exit(2)
 
 read_in(_mapping)
+_log = logging.getLogger("app.server.config")
 
 
 class ServerLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
@@ -71,6 +75,12 @@ if _settings.operations_bind:
     bind.append(_settings.operations_bind)
 if _settings.explorer_bind:
     bind.append(_settings.explorer_bind)
+# One that systemd has opened is ours.
+if "LISTEN_FDS" not in os.environ and (_served := served_sockets(bind)):
+    print(
+        *(f"{path} is served by another process." for path in _served), file=sys.stderr
+    )
+    sys.exit(1)
 # A unix socket is for the owner and the group: who opens it counts as the proxy.
 umask = 0o117
 
@@ -103,14 +113,28 @@ control_socket_disable = True
 
 
 def when_ready(_arbiter: object) -> None:
-    """Keep the collector from writing to the memory that the workers share."""
+    """Keep the collector from the memory that workers share; reload if that was requested."""
     gc.collect()
     gc.freeze()
+    if _reloads.is_requested:
+        os.kill(os.getpid(), signal.SIGHUP)
+
+
+def post_fork(_arbiter: object, _worker: object) -> None:
+    """Let a stop end a worker that has not begun: it would wait in the master's queue."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def pre_exec(_arbiter: object) -> None:
+    """Refuse SIGUSR2: a second master would not be the process that systemd knows."""
+    _log.warning("SIGUSR2 is refused")
+    os._exit(0)
 
 
 def post_worker_init(worker: Any) -> None:
     """Begin to check the parts that the service depends on."""
-    worker.wsgi.start()
+    worker.wsgi.start([listener.getsockname() for listener in worker.sockets])
 
 
 def on_reload(_arbiter: object) -> None:
@@ -121,8 +145,3 @@ def on_reload(_arbiter: object) -> None:
 def child_exit(_arbiter: object, worker: Any) -> None:
     """Drop the gauges of a worker that has ended."""
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
-
-
-def on_exit(_arbiter: object) -> None:
-    """Remove what only this run needed."""
-    shutil.rmtree(_shared, ignore_errors=True)

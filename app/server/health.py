@@ -32,6 +32,7 @@ from prometheus_client import (
 from adapters.instrumentation import SOURCE_HELD_BACK
 from app.config import Settings
 from app.observability import PART_READY
+from app.server import accepts
 from app.server.checks import Check, Results, Status, check_source, checks_of, error
 from app.service import EXTENSION, Service
 
@@ -59,13 +60,15 @@ class Worker:
         self._limit = service.limit
         self.watch = Watch(checks_of_worker(settings, service, refused))
         self._seconds = settings.watch_seconds
+        self._addresses: Sequence[Any] = ()
 
-    def start(self) -> None:
-        """Begin to check the parts, in a thread of this process.
+    def start(self, addresses: Iterable[Any]) -> None:
+        """Begin to check the parts, in a thread of this process that listens there.
 
         Not before the fork: a child has no such thread, and the locks that it held stay
         locked there.
         """
+        self._addresses = tuple(addresses)
         Thread(target=self.watch.run, args=(self._seconds,), daemon=True).start()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -81,14 +84,19 @@ class Worker:
     def _probe(self, path: str) -> Response:
         match path:
             case "/live":
-                is_live = not self._limit.is_stuck
+                is_live = not self._limit.is_stuck and self._is_reached()
                 return _json({"live": is_live}, 200 if is_live else 503)
             case "/ready":
                 body = self.watch.body()
+                body["ready"] = body["ready"] and self._is_reached()
                 return _json(body, 200 if body["ready"] else 503)
             case "/metrics":
                 return Response(metrics(), content_type=CONTENT_TYPE_LATEST)
         return _json({"paths": PATHS}, 404)
+
+    def _is_reached(self) -> bool:
+        """Return whether clients can connect: nobody has removed the file of a socket."""
+        return all(map(accepts, self._addresses))
 
 
 def _json(body: object, status: int) -> Response:

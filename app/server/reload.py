@@ -34,6 +34,7 @@ from adapters.mapping.problems import MappingError
 from adapters.registry import problems_of
 from app.config import Settings, SettingsError
 from app.logging import configure_logs
+from app.server import ignore_signals
 
 _EXAMPLES = (
     "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are served on loopback"
@@ -49,6 +50,9 @@ _log = logging.getLogger("app.server.reload")
 
 def serve() -> NoReturn:
     """Become gunicorn, with the configuration of the service."""
+    ignore_signals()
+    # Findings quote mapping files, which are UTF-8 whatever the locale.
+    os.environ["PYTHONUTF8"] = "1"
     command = [sys.executable, "-m", "gunicorn", "-c", "python:app.server.config"]
     os.execv(sys.executable, command)  # noqa: S606 - this process becomes gunicorn
 

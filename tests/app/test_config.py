@@ -219,8 +219,19 @@ def test_a_valid_value_is_read(mapping):
         assert getattr(read, field) == (text if value is SAME else value)
 
 
-def test_unknown_names_are_ignored(mapping):
-    cluster = {"ENCOUNTERS_SERVICE_HOST": "10.0.0.1", "ENCOUNTERS_PORT": "tcp://x"}
+def test_a_name_that_is_no_setting_stops_the_start(mapping):
+    for name, meant in (
+        ("WORKER", "WORKERS"),
+        ("AUDIT_KEYS_FILE", "AUDIT_KEY_FILE"),
+        ("OPERATION_BIND", "OPERATIONS_BIND"),
+        ("MAPPING_FILE", ""),
+        ("PROXY", ""),
+    ):
+        (fault,) = faults(environ(mapping) | {f"ENCOUNTERS_{name}": "x"})
+        assert fault.startswith(f"ENCOUNTERS_{name} ")
+        assert f"ENCOUNTERS_{meant}?" in fault or not meant
+    links = ("SERVICE_HOST", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP", "WEB_PORT")
+    cluster = {f"ENCOUNTERS_{name}": "10.0.0.1" for name in links}
     Settings.from_environ(environ(mapping) | cluster)
 
 
@@ -435,8 +446,8 @@ def test_faults_are_shown_at_once_and_values_are_not(settings, mapping):
     assert "GUNICORN_CMD_ARGS" in text
     document = json.loads(settings({}, "--json")[1])
     faulty = [fault.split()[0] for fault in document["faults"]]
-    assert faulty == [*marked, "ENCOUNTERS_AUDIT_KEY"]
-    assert set(document) == {"settings", "mapping", "faults", "left_alone"}
+    assert faulty == [*marked, "ENCOUNTERS_WORKER", "ENCOUNTERS_AUDIT_KEY"]
+    assert set(document) == {"settings", "mapping", "faults"}
 
 
 def test_variables_of_the_mapping_are_named_and_never_shown(

@@ -4,8 +4,10 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,12 +20,13 @@ from cryptography.fernet import Fernet
 
 from tests.hospital_http import serving
 from tests.hospital_sql import mapping_text
-from tests.live import ROOT, free_ports, listens
+from tests.live import HOST, ROOT, free_ports, listens, wait_until
 from tests.redis_server import RedisServer
 from tests.server.running import (
     PATIENCE,
     SERVE,
     edges,
+    fetch,
     keys,
     refused,
     running,
@@ -201,3 +204,107 @@ def test_workers_end_with_a_master_that_was_killed(
     assert not alive
     assert not listens(first)
     assert os.listdir(tmp_path)
+
+
+class Starting:
+    """A start under way, in a directory of its own for temporary files."""
+
+    def __init__(self, directory: Path, environ: dict[str, str], first: int) -> None:
+        self.first = first
+        self.log, self.temporary = directory / "log", directory / "tmp"
+        self.temporary.mkdir(exist_ok=True)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *SERVE],
+                cwd=ROOT,
+                env={**environ, "TMPDIR": str(self.temporary)},
+                stderr=log,
+            )
+        # Before Python runs our first line, a signal does to it what it does to any program.
+        wait_until(self._defines_signals, self.log)
+
+    def _defines_signals(self) -> bool:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        masks = re.findall(r"^Sig(?:Ign|Cgt):\s*(\w+)", status, re.MULTILINE)
+        return any(int(mask, 16) >> (signal.SIGHUP - 1) & 1 for mask in masks)
+
+    def lives(self) -> bool:
+        """Return whether a worker answers probes."""
+        live = f"http://{HOST}:{self.first + 1}/live"
+        return fetch(live, {}, PATIENCE).status == 200
+
+    def stop(self) -> None:
+        """Stop it; nothing of it remains."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.terminate()
+        # By the signal itself before our first line under gunicorn.
+        assert self.process.wait(20) in {0, -signal.SIGTERM}, self.log.read_text()
+        _, alive = psutil.wait_procs(children, 20)
+        assert not alive
+        assert not listens(self.first)
+        assert os.listdir(self.temporary) == []
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"])
+def test_no_signal_for_a_running_service_ends_one_that_starts(
+    tmp_path: Path, redis_server: RedisServer, name: str
+) -> None:
+    first = free_ports(2)
+    environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
+    start = Starting(tmp_path, environ, first)
+    sent = 0
+    while not start.lives():
+        assert start.process.poll() is None, start.log.read_text()
+        start.process.send_signal(signal.Signals[name])
+        sent += 1
+        time.sleep(0.1)
+    start.process.send_signal(signal.Signals[name])
+    assert sent > 3
+    wait_until(start.lives, start.log)
+    text = start.log.read_text("utf-8")
+    if name == "SIGHUP":
+        wait_until(lambda: "mapping passed" in start.log.read_text(), start.log)
+    assert "Traceback" not in text
+    assert start.process.poll() is None, text
+    start.stop()
+
+
+def test_a_stop_at_every_moment_of_the_start_leaves_nothing(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    first = free_ports(2)
+    environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
+    moment, is_up = 0.0, False
+    while not is_up:
+        start = Starting(tmp_path, environ, first)
+        time.sleep(moment)
+        is_up = start.lives()
+        start.stop()
+        moment += 0.2
+    assert moment > 1
+
+
+def test_a_second_start_on_a_served_socket_harms_nobody(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    place = tmp_path / "encounters.sock"
+    settings = {"BIND": f"unix:{place}", "REDIS_URL": redis_server.url}
+    with running(tmp_path, edges(tmp_path), **settings) as service:
+        inode = place.stat().st_ino
+        for first in (service.port, free_ports(2)):
+            environ = service_environ(tmp_path / "mapping.yaml", first, **settings)
+            status, text = refused(environ)
+            assert status == 1, text
+            assert str(place) in text
+        assert place.stat().st_ino == inode
+        assert service.operations("/live").status == 200
+        # Who removes the file takes the service from its clients: probes see it.
+        place.unlink()
+        assert service.operations("/live").status == 503
+        assert service.operations("/ready").status == 503
+        # A start may replace the file that a killed service has left.
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(place))
+        with running(tmp_path, tmp_path / "mapping.yaml", **settings):
+            assert place.stat().st_ino != inode
+        place.touch()
