@@ -240,6 +240,7 @@ class EncounterRecord(NamedTuple):
     start: datetime | None = None
     end: datetime | None = None
     functional_unit: str | None = None
+    ward: str | None = None
     organization_id: str | None = None
     last_updated: datetime | None = None
 

@@ -120,6 +120,7 @@ _ELEMENTS: Mapping[str, Node] = {
     "prefix": _list(_text()),
     "class": _named("Coding"),
     "period": _named("Period"),
+    "location": _list(_named("EncounterLocation")),
     "serviceProvider": _named("Reference"),
     "link": _list(_named("PatientLink")),
 }
@@ -201,13 +202,20 @@ _SCHEMAS: Mapping[str, Node] = {
     "CodeableConcept": _type({"coding": _list(_named("Coding"))}),
     "Coding": _type({name: _text() for name in _CODING}),
     "ContactPoint": _type(_elements(TELECOMS.slots)),
+    "EncounterLocation": _object(["location"], {"location": _named("Reference")}),
     "Extension": _type({"url": _text(), "valueString": _text()}),
     "HumanName": _type(_elements(NAMES.slots)),
     "Identifier": _type(_elements(IDENTIFIERS.slots)),
     "Meta": _type({"lastUpdated": _text(), "tag": _list(_named("Coding"))}),
     "PatientLink": _type({"other": _named("Reference"), "type": _text("replaced-by")}),
     "Period": _type({"start": _text(), "end": _text()}),
-    "Reference": _type({"reference": _text(), "extension": _list(_named("Extension"))}),
+    "Reference": _type(
+        {
+            "reference": _text(),
+            "display": _text(),
+            "extension": _list(_named("Extension")),
+        }
+    ),
 }
 """Bodies, and the data types of their elements (spec 2).
 

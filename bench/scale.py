@@ -62,7 +62,7 @@ _FILLED = (
     (ARRAY['HC','HC','HP','URG','URG','EXT','EXT','EXT','CS','HDJ'])
       [1 + floor(10 * random())],
     NULL, began, began + INTERVAL '1 hour' * ceil(200 * random()),
-    lpad(floor({units} * random())::text, 5, '0'), began + INTERVAL '3 days' * random()
+    lpad(floor({units} * random())::text, 5, '0'), 'Unit', began + INTERVAL '3 days' * random()
     FROM (SELECT n, TIMESTAMP '2015-06-01' + date_trunc('minute',
       n * (INTERVAL '3650 days' / {stays})) AS began
       FROM generate_series(1, {stays}) n) stays""",

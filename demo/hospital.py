@@ -244,6 +244,7 @@ class _Stays:
             "date_entree": plan.start,
             "date_sortie": plan.end,
             "uf_courante": unit["code"] if unit else nothing(number),
+            "uf_libelle": unit["libelle"] if unit else nothing(number),
             "maj_utc": self._changed(number, plan.start),
         }
         yield SEJOUR, stay

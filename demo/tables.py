@@ -10,8 +10,9 @@ references. Names, codes and columns are the hospital's own:
   `date_prevue`; one that goes on has no `date_sortie`, or 31/12/2999.
 - `num_venue` is the visit number. Each house counts for itself, so both have 000000042.
 - `mouvement` has one to three rows per stay: an admission (ADM), transfers (MUT).
-  `sejour.uf_courante` is the unit of the last one. Codes of `unite_fonctionnelle` keep
-  their zeros (0123) and are unique within one house only: both have an 0123.
+  `sejour.uf_courante` is the unit of the last one, `uf_libelle` its name. Codes of
+  `unite_fonctionnelle` keep their zeros (0123) and are unique within one house only:
+  both have an 0123.
 - `patient` is the file, `identite` the person. When two files turn out to be one person,
   `fusion_vers` of the old one points to the last survivor, and the stays move there.
 - `identite.statut` is PROV, RECU, VALI or QUAL. Only QUAL, qualified, allows the national
@@ -121,7 +122,7 @@ SEJOUR = sa.Table(
     sa.Column("date_prevue", _LOCAL),
     sa.Column("date_entree", _LOCAL),
     sa.Column("date_sortie", _LOCAL),
-    *_texts(uf_courante=5),
+    *_texts(uf_courante=5, uf_libelle=60),
     sa.Column("maj_utc", _UTC),
 )
 
@@ -180,7 +181,8 @@ VIEWS = (
                 WHEN etat IN ('X', 'SUP') THEN 'SUPPRIME'
                 ELSE etat END AS situation,
            type_sejour AS nature, date_entree AS entree, date_sortie AS sortie,
-           uf_courante AS unite, etab_id AS etablissement, maj_utc AS modifie_utc
+           uf_courante AS unite, uf_libelle AS unite_nom, etab_id AS etablissement,
+           maj_utc AS modifie_utc
     FROM sejour""",
     """CREATE VIEW vue_patient AS
     SELECT p.patient_id AS dossier, p.etat_dossier AS etat, p.fusion_vers AS repris_par,

@@ -117,6 +117,7 @@ SLOTS: Mapping[ResourceType, tuple[Slot, ...]] = {
         _slot("start", "period.start", Kind.TIME),
         _slot("end", "period.end", Kind.TIME),
         _slot("functional_unit", "serviceProvider.extension", Kind.EXACT),
+        _slot("ward", "location.location.display", Kind.TEXT),
         _slot(
             "organization_id", "serviceProvider", Kind.ID, also="identifier.assigner"
         ),

@@ -213,6 +213,7 @@ class EncounterSchema(RecordSchema):
     status = required("status")
     subject = reference_to(ResourceType.PATIENT, "patient_id")
     period = fields.Method("start_and_end")
+    location = fields.Method("ward")
     service_provider = fields.Method("hospital_and_unit", data_key="serviceProvider")
     class_ = fields.Method("class_coding", data_key="class")
 
@@ -253,6 +254,11 @@ class EncounterSchema(RecordSchema):
         if record.end:
             element["end"] = record.end
         return element or missing
+
+    def ward(self, record: EncounterRecord) -> object:
+        """Return `location`: the ward by its name; wards are no resources here."""
+        ward = record.ward
+        return [{"location": {"display": ward}}] if ward else missing
 
     def hospital_and_unit(self, record: EncounterRecord) -> object:
         """Return `serviceProvider`: the hospital, and the functional unit (spec 2.3)."""

@@ -37,14 +37,12 @@ def with_more_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Give stays one more slot and one more parameter, by a row of each table."""
     stays = ResourceType.ENCOUNTER
     # Its attribute of the record is one that no other slot of this file fills.
-    ward = Slot("ward", "location.display", Kind.EXACT, "functional_unit")
-    others = tuple(s for s in SLOTS[stays] if s.record != ward.record)
-    monkeypatch.setitem(SLOTS, stays, (*others, ward))
-    row = SearchParameter(
-        "ward", ParameterType.TOKEN, ("ward",), "The ward.", "Ward", "id"
-    )
+    bed = Slot("bed", "location.display", Kind.EXACT, "functional_unit")
+    others = tuple(s for s in SLOTS[stays] if s.record != bed.record)
+    monkeypatch.setitem(SLOTS, stays, (*others, bed))
+    row = SearchParameter("bed", ParameterType.TOKEN, ("bed",), "The bed.", "Bed", "id")
     parameters = SEARCH_PARAMETERS[stays]
-    monkeypatch.setitem(parameters, "ward", row)
+    monkeypatch.setitem(parameters, "bed", row)
     _forget()
     yield
     monkeypatch.undo()
@@ -63,19 +61,19 @@ def test_a_row_of_each_table_is_a_key_of_the_file_and_a_value_of_the_record(
 ) -> None:
     text = changed(
         MINIMAL,
-        *("{from: d}\n", "{from: d}\n    ward: {from: e}\n"),
-        *("search: [_id, date]", "search: [_id, date, ward]"),
+        *("{from: d}\n", "{from: d}\n    bed: {from: e}\n"),
+        *("search: [_id, date]", "search: [_id, date, bed]"),
     )
     section = load(text, tmp_path).resources[ResourceType.ENCOUNTER]
-    assert section.parameters == ("_id", "date", "ward")
+    assert section.parameters == ("_id", "date", "bed")
     stay = RowMapper(section, ("a", "b", "c", "d", "e"))((1, 2, "S", None, "W 7 "))
     assert stay == EncounterRecord("1", "finished", "2", functional_unit="W 7")
     began = "    start: {from: began}\n"
     http = changed(
         HTTP,
-        *(began, f"{began}    ward: {{from: w}}\n"),
-        *("    _id: {send: ids}\n", "    _id: {send: ids}\n    ward: {send: ward}\n"),
+        *(began, f"{began}    bed: {{from: w}}\n"),
+        *("    _id: {send: ids}\n", "    _id: {send: ids}\n    bed: {send: bed}\n"),
     )
-    assert load(http, tmp_path).sections[0].parameters[:2] == ("_id", "ward")
-    wrong = changed(text, "ward: {from: e}", "ward: {from: e, at: x}")
+    assert load(http, tmp_path).sections[0].parameters[:2] == ("_id", "bed")
+    wrong = changed(text, "bed: {from: e}", "bed: {from: e, at: x}")
     assert_problems(wrong, tmp_path, ("15 Encounter.location.display at",))

@@ -53,6 +53,7 @@ ENCOUNTER = EncounterRecord(
     start=datetime(2024, 3, 30, 8, 15, tzinfo=PARIS),
     end=datetime(2024, 3, 31, 17, 0, tzinfo=PARIS),
     functional_unit="0123",
+    ward="Cardiologie 2 – Est",
     organization_id="o-1",
     last_updated=datetime(2024, 4, 1, 6, 0, 0, 120_000, tzinfo=UTC),
 )
@@ -122,6 +123,7 @@ Encounter:
   status: finished
   subject: {reference: Patient/p-1}
   period: {start: "2024-03-30T08:15:00+01:00", end: "2024-03-31T17:00:00+02:00"}
+  location: [{location: {display: Cardiologie 2 – Est}}]
   serviceProvider:
     extension:
       - url: https://example.org/fhir/StructureDefinition/functional-unit
@@ -209,6 +211,7 @@ ELEMENTS: tuple[tuple[Record, str, object], ...] = (
     (ENCOUNTER._replace(start=None, end=None), "period", None),
     (ENCOUNTER._replace(visit_number=None), "identifier", None),
     (ENCOUNTER._replace(class_code=None), "class", None),
+    (ENCOUNTER._replace(ward=""), "location", None),
     (
         *(ENCOUNTER._replace(organization_id=None), "serviceProvider"),
         {"extension": [{"url": UNIT_URL, "valueString": "0123"}]},
