@@ -14,7 +14,7 @@ from functools import cache, lru_cache, partial
 from zoneinfo import ZoneInfo, available_timezones
 
 from adapters.mapping.model import Never, TimeRule, Twice
-from adapters.mapping.values import Memo, as_text
+from adapters.mapping.values import Memo, as_text, text_or_none
 
 FIRST_TIME = datetime.min  # noqa: DTZ901 (a local value, as sources have them)
 LAST_TIME = datetime.max  # noqa: DTZ901
@@ -342,8 +342,10 @@ def presence(absent: frozenset[str]) -> Callable[[object], object]:
             return None if value in days else value
         if isinstance(value, str):
             value = value.rstrip()
-        is_clock = isinstance(value, timedelta) and timedelta() <= value < _DAY
-        written = as_text(value) if is_clock else str(value)
+        # As the text of a person, by which SQL compares: 0 is also 0.00.
+        written = text_or_none(value)
+        if written is None:
+            return value
         known = written in nothing or written.removesuffix(" 00:00:00") in nothing
         return None if known else value
 

@@ -178,6 +178,27 @@ _HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
 }
 
 
+def unreal_as_held(kind: Kind, text: str) -> tuple[str, ...]:
+    """Return the text of a time that no datetime holds as a column of times compares it."""
+    day, _, clock = text.partition(" ")
+    is_midnight = re.fullmatch(r"(00:00:00(\.0+)?)?", clock)
+    if kind is Kind.DATE:
+        return (day,) if is_midnight else ()
+    return (f"{day} 00:00:00",) if is_midnight and "-" in day else (text,)
+
+
+def has_zeros(text: str) -> bool:
+    """Whether a text is a date, or a time, whose month or day is zero."""
+    match = re.fullmatch(r"(\d{4})-(\d\d-\d\d)( .+)?", text)
+    if match is None or "00" not in match[2].split("-"):
+        return False
+    try:
+        datetime.fromisoformat(f"2000-{match[2].replace('00', '01')}{match[3] or ''}")
+    except ValueError:
+        return False
+    return True
+
+
 def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
     """Return the smallest value of the column that is not before `instant`.
 

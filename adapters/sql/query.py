@@ -49,6 +49,7 @@ from adapters.sql.columns import (
     day_bound,
     held,
     time_bound,
+    unreal_as_held,
 )
 from adapters.sql.dialects.base import MARK, Dialect, Sql, Statement
 
@@ -227,19 +228,19 @@ def are_comparable(one: Kind, other: Kind) -> bool:
 
 _MAY_BE_EMPTY = (Kind.TEXT, *FOLDS, Kind.LOOSE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_INFINITE = ("infinity", "-infinity")
-"""Times of PostgreSQL that no calendar has; a mapping may list them as absent."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeyColumn:
     """A column whose missing values are NULL and a few texts that mean the same.
 
-    The database would compare such a text ('', a date far away) as a value.
+    The database would compare such a text ('', a date far away) as a value. Where another
+    column is `shown`, a value that is absent there is missing, too (decision 45).
     """
 
     column: SqlColumn
     absent: frozenset[str] = frozenset()
+    shown: "KeyColumn | None" = None
 
     @cached_property
     def _sentinels(self) -> tuple[object, ...]:
@@ -249,33 +250,42 @@ class KeyColumn:
             # A day may be written as its midnight: the mapping reads both as one.
             texts = ["", *texts, *(f"{t} 00:00:00" for t in texts if _DAY.fullmatch(t))]
         values = [value for text in texts for value in held(kind, text)]
-        zero = self.column.dialect.zero_date
-        unreal = (*_INFINITE, zero, f"{zero} 00:00:00") if kind in TIMES else ()
-        return (*values, *(text for text in texts if text and text in unreal))
+        if kind in TIMES:
+            unreal = filter(self.column.dialect.unreal, texts)
+            values += [value for text in unreal for value in unreal_as_held(kind, text)]
+        return tuple(dict.fromkeys(values))
 
     @property
     def is_missing_as_null(self) -> bool:
         """Whether only NULL is a missing value."""
-        return not self._sentinels
+        return not self._sentinels and self.shown is None
 
     @cached_property
     def present(self) -> Condition:
         """Rows that have the value."""
-        if not self._sentinels:
-            return self.column.is_not_null
-        return self.column.not_in(self._sentinels)
+        present = self.column.is_not_null
+        if self._sentinels:
+            present = self.column.not_in(self._sentinels)
+        return all_of([present, self.shown.present]) if self.shown else present
 
     @cached_property
     def missing(self) -> Condition:
         """Rows that have not."""
-        if not self._sentinels:
-            return self.column.is_null
-        return any_of([self.column.is_null, self.column.is_in(self._sentinels)])
+        missing = [self.column.is_null]
+        if self._sentinels:
+            missing.append(self.column.is_in(self._sentinels))
+        if self.shown:
+            missing.append(self.shown.missing)
+        return any_of(missing)
 
     def compare(self, sign: Operator, value: object) -> Condition:
         """Return a comparison that only rows with the value meet."""
         comparison = self.column.compare(sign, value)
-        return all_of([comparison, self.present]) if self._sentinels else comparison
+        return (
+            comparison
+            if self.is_missing_as_null
+            else all_of([comparison, self.present])
+        )
 
 
 class TimeColumn(NamedTuple):
@@ -369,10 +379,18 @@ class Columns:
 
     def key(self, field: FieldMapping) -> KeyColumn:
         """Return the column that filters and sorts compare of a field."""
-        at = field.filter_column, field.absent
+        at = field.filter_column, field.absent, field.columns[:1]
         if at not in self._keys:
-            self._keys[at] = KeyColumn(self.column(at[0]), at[1])
+            shown = self._shown(field)
+            self._keys[at] = KeyColumn(self.column(at[0]), at[1], shown)
         return self._keys[at]
+
+    def _shown(self, field: FieldMapping) -> KeyColumn | None:
+        """Return the column that a field shows, if it leaves values out and another is searched."""
+        is_other = field.search_column and field.search_column not in field.columns[:1]
+        if not (is_other and field.absent):
+            return None
+        return KeyColumn(self.column(field.columns[0]), field.absent)
 
     def select(
         self,
@@ -443,7 +461,9 @@ class Columns:
         own = field.own(texts)
         if field.constant is not None:
             return ALWAYS if field.constant in own else NEVER
-        return self.among(self.column(field.filter_column), own)
+        among = self.among(self.column(field.filter_column), own)
+        shown = self._shown(field)
+        return all_of([among, shown.present]) if shown else among
 
     def coded(self, field: FieldMapping, code: str) -> Condition:
         """Return where the field becomes `code`: its source codes, or all the others."""
@@ -455,7 +475,9 @@ class Columns:
             return named
         column = self.column(field.filter_column)
         # A code that no entry names, and none at all (decision 17).
-        return any_of([named, self.not_among(column, codes.table), column.is_null])
+        table = [text for text in codes.table if text not in field.absent]
+        others = self.not_among(column, table)
+        return any_of([named, others, column.is_null])
 
     def identified(
         self, number: FieldMapping, system: FieldMapping | None, token: Token

@@ -183,7 +183,8 @@ class Dialect:
     on as an expression, `status` of the server.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
     read, where it sees others too; `folds_names` means that names ignore case. `zero_date` is
-    what IS NULL matches too, "" for nothing.
+    what IS NULL matches too, "" for nothing. `unreal`: whether a text is a time that its
+    columns of times hold, and no datetime; a mapping may list it as absent.
     """
 
     driver: str
@@ -229,6 +230,7 @@ class Dialect:
     readable: str = ""
     folds_names: bool = False
     zero_date: str = ""
+    unreal: Callable[[str], bool] = lambda _text: False
 
     def quoted(self, name: str) -> str:
         """Return the name of a column as SQL, in quotes where it needs them."""

@@ -12,7 +12,7 @@ from pymysql.converters import conversions, convert_datetime, escape_datetime
 from sqlalchemy.engine import URL, Engine
 
 from adapters.mapping.slots import LONGEST_ID
-from adapters.sql.columns import WHOLE, Column, Kind
+from adapters.sql.columns import WHOLE, Column, Kind, has_zeros
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
@@ -293,4 +293,5 @@ DIALECT = Dialect(
     status=_status,
     folds_names=True,
     zero_date="0000-00-00",
+    unreal=has_zeros,
 )

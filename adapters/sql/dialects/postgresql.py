@@ -136,6 +136,19 @@ class _LenientLoader(Loader):
             return bytes(data).decode()
 
 
+def _is_unreal(text: str) -> bool:
+    if text in ("infinity", "-infinity"):
+        return True
+    match = re.fullmatch(r"(\d{4}|[1-9]\d{4,})(-.*?)( BC)?", text)
+    if match is None or (len(match[1]) == 4 and not match[3]):
+        return False
+    try:
+        datetime.fromisoformat(f"2000{match[2]}")
+    except ValueError:
+        return False
+    return True
+
+
 # Columns and their collations
 
 
@@ -477,6 +490,7 @@ DIALECT = Dialect(
     origins=_origins,
     computed=_computed,
     status=_status,
+    unreal=_is_unreal,
     readable="SELECT relname FROM pg_class"
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace"
     " WHERE nspname = COALESCE(:schema, current_schema())"

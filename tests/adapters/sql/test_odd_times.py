@@ -9,7 +9,6 @@ from sqlalchemy.engine import make_url
 
 from adapters.contract import Adapter, Position, SearchQuery, Sort, SortKey
 from tests.adapters.emptied import Opened
-from tests.sets import SERVERS
 from toolkit.contract.harness import ask, dates
 
 EVERYWHERE = (
@@ -106,23 +105,43 @@ def test_a_row_is_on_one_side_of_a_date_or_has_none(opened: Opened, url: str) ->
     assert {at.id for page in _walk(adapter, unequal) for at in page} <= before | since
 
 
-@pytest.mark.parametrize("url", SERVERS, indirect=True)
+ABSENT = {
+    "sqlite": ("x", "10:00", "0000-00-00", "2024-03-14 24:00:00"),
+    "postgresql": ("infinity", "0044-03-15 10:00:00 BC", "12024-03-14"),
+    "mysql": ("0000-00-00", "2024-00-00 00:00:00", "2024-02-00 10:00:00"),
+}
+"""Texts that are no date of any calendar, or of none that Python has."""
+
+
 @pytest.mark.parametrize("is_nullable", [True, False])
-def test_dates_of_zeros_that_are_absent_are_no_times(
-    opened: Opened, url: str, is_nullable: bool
+@pytest.mark.parametrize("search", ["", ", search: copy"])
+def test_a_value_that_is_left_out_is_neither_found_nor_sorted_by(
+    opened: Opened, url: str, is_nullable: bool, search: str
 ) -> None:
-    absent = MAPPING.replace("{from: began}", '{from: began, absent: ["0000-00-00"]}')
+    """Decision 45, by the column that is shown or by another one that holds a time there."""
+    database = make_url(url).get_backend_name()
+    values = 2 * [*EVERYWHERE, *ODD[database], *(["NULL"] if is_nullable else [])]
+    texts = {f"{text} 00:00:00" for text in ABSENT[database]} | {*ABSENT[database]}
+    none = [at for at, value in enumerate(values) if value.strip("'") in texts]
+    none += [at for at, value in enumerate(values) if value in ("NULL", "''")]
+    field = f"{{from: began, absent: {list(ABSENT[database])}{search}}}"
     statements = _filled(url, is_nullable=is_nullable)
-    values = 2 * [*EVERYWHERE, *ODD["mysql"], *(["NULL"] if is_nullable else [])]
-    none = [
-        at for at, value in enumerate(values) if value[:11] in ("'0000-00-00", "NULL")
-    ]
-    adapter = opened(absent, statements)
-    for descending in (False, True):
-        query = ask(sort=Sort(SortKey.DATE, descending), count=2)
+    mapping = MAPPING.replace("{from: began}", field)
+    if search:
+        copy = (
+            "CASE WHEN began IS NULL THEN NULL ELSE TIMESTAMP '2024-03-14 10:00:00' END"
+        )
+        if database == "sqlite":
+            copy = "CASE WHEN began > '' THEN '2024-03-14 10:00:00' END"
+        mapping = mapping.replace(
+            "SELECT id, began", f"SELECT id, began, {copy} AS copy"
+        )
+    adapter = opened(mapping, statements)
+    for descending, size in product((False, True), (2, 100)):
+        query = ask(sort=Sort(SortKey.DATE, descending), count=size)
         ids = [at.id for page in _walk(adapter, query) for at in page]
         assert sorted(ids) == [*range(len(values))]
-        assert sorted(ids[-len(none) :]) == none
+        assert sorted(ids[-len(none) :]) == sorted(none)
     for criterion in ("lt2024-03-14", "ne2024-03-14", "ge2024-03-14"):
         query = ask(dates(criterion), count=100)
         assert not {at.id for page in _walk(adapter, query) for at in page} & {*none}
