@@ -18,6 +18,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import orjson
 from flask import Blueprint, Flask, Response, current_app, request
+from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import NotImplemented as TransferCodingError
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_accept_header, parse_options_header
@@ -375,10 +376,13 @@ def _parameters(call: Call) -> Parameters:
     if coding is not None and coding.lower() != "chunked":
         # The server undoes chunks and no compression: what is left is no form.
         raise TransferCodingError
-    body = request.get_data(cache=False)
-    # Flask silently cuts a body without a length at the limit: filters would be ignored.
-    stream = environ["wsgi.input"]
-    if len(body) == request.max_content_length and stream.read(1):
+    try:
+        body = request.get_data(cache=False)
+        # Flask silently cuts a body without a length at the limit: filters would be ignored.
+        more = len(body) == request.max_content_length and environ["wsgi.input"].read(1)
+    except ParseException as error:
+        raise BadRequestError("The chunks of the body are malformed.") from error
+    if more:
         raise RequestEntityTooLarge
     if body or request.mimetype:
         _check_form(body)

@@ -137,6 +137,18 @@ def post_worker_init(worker: Any) -> None:
     worker.wsgi.start([listener.getsockname() for listener in worker.sockets])
 
 
+def pre_request(_worker: object, request: Any) -> None:
+    """Announce that the connection ends if the body may be too long: its rest is not read.
+
+    gunicorn writes the header before it finds that out; the application cannot write it.
+    """
+    for name, value in request.headers:
+        if name == "TRANSFER-ENCODING" or (
+            name == "CONTENT-LENGTH" and int(value) > _settings.max_body_bytes
+        ):
+            request.force_close()
+
+
 def on_reload(_arbiter: object) -> None:
     """Read the changed mapping: gunicorn replaces the workers afterwards (SIGHUP)."""
     served.renew()

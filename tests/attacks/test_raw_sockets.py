@@ -146,6 +146,22 @@ BROKEN = (
 )
 
 
-def test_a_body_that_breaks_is_never_a_search(service: Running) -> None:
+def test_a_body_that_breaks_is_400_and_never_a_search(service: Running) -> None:
     for sent in BROKEN:
-        check_refused(service, posted(sent + HIDDEN, CHUNKED))
+        data = exchanged(service, posted(sent + HIDDEN, CHUNKED))
+        assert statuses_in(data) == [400], sent[:200]
+        assert b'"resourceType":"OperationOutcome"' in data
+
+
+def test_where_a_body_is_too_long_the_connection_announces_its_end(
+    service: Running,
+) -> None:
+    chunk = b"%x\r\n%s\r\n" % (65537, b"a" * 65537)
+    for sent in (
+        posted(b"a" * 65537 + HIDDEN, b"Content-Length: 65537"),
+        posted(b"", b"Content-Length: 99999999"),
+        posted(chunk + ZERO + HIDDEN, CHUNKED),
+    ):
+        data = exchanged(service, sent)
+        assert statuses_in(data) == [413]
+        assert b"\r\nConnection: close\r\n" in data
