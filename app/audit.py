@@ -76,6 +76,7 @@ _VIEWS: Mapping[str, tuple[str | None, str | None]] = {
     "read_organization": ("read", "Organization"),
     "page": ("search-type", "Bundle"),
     "metadata": ("capabilities", None),
+    "discovery": ("capabilities", None),
     "history": ("history-instance", None),
 }
 """Interaction (STU3, restful-interaction) and resource type of each view that has one."""

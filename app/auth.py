@@ -91,6 +91,15 @@ class Scope(StrEnum):
     ORGANIZATION_READ = "ORGANIZATION_READ"
 
 
+def scopes_of(table: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+    """Return the technical scopes that each scope grants, by its name.
+
+    `table` has the functional scopes of the deployment. Any other name grants nothing.
+    """
+    technical = {str(scope): frozenset({str(scope)}) for scope in Scope}
+    return {**technical, **table}
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """A client's id and the technical scopes that it was granted."""

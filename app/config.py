@@ -298,7 +298,7 @@ class Settings:
         "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
     )
     token_url: Annotated[str | None, _web_url] = _setting(
-        "Where clients get access tokens; the OpenAPI description names it."
+        "Where clients get access tokens; discovery and OpenAPI name it."
     )
     key_set_url: Annotated[str | None, _web_url] = _setting(
         "Where the identity provider publishes its keys (JWKS). Default: from the "
@@ -337,7 +337,7 @@ class Settings:
         "Which technical scopes a functional scope grants.", DEFAULT_SCOPES
     )
     open_metadata: bool = _setting(
-        "Whether `/metadata` and `/openapi.json` need no token.", "true"
+        "Whether `/metadata`, `/openapi.json` and discovery need no token.", "true"
     )
     mapping: Annotated[Path, _readable_file] = _setting(
         "The mapping file of the hospital system.", _REQUIRED

@@ -225,9 +225,16 @@ openapi-generator makes of a schema that says so is a map whose getters return n
 
 
 def openapi(
-    offer: Offer, base_url: str, title: str, token_url: str | None = None
+    offer: Offer,
+    base_url: str,
+    title: str,
+    scopes: Mapping[str, frozenset[str]],
+    token_url: str | None = None,
 ) -> Node:
-    """Return the description of a deployment at `base_url`; tokens come from `token_url`."""
+    """Return the description of a deployment at `base_url`.
+
+    Tokens come from `token_url`; `scopes` has what each scope grants.
+    """
     metadata = {
         "operationId": "readCapabilities",
         "summary": "What this deployment offers",
@@ -245,8 +252,8 @@ def openapi(
         paths["/Bundle"] = {"get": _bundle(paging=offer.paging)}
     security: Node = {"type": "http", "scheme": "bearer"}
     if token_url:
-        scope = "Search and read all that is offered (spec 5.2)."
-        flow = {"tokenUrl": token_url, "scopes": {"PATIENT_GAM_SEARCH": scope}}
+        texts = {name: f"Grants {', '.join(sorted(scopes[name]))}." for name in scopes}
+        flow = {"tokenUrl": token_url, "scopes": texts}
         security = {"type": "oauth2", "flows": {"clientCredentials": flow}}
     return {
         "openapi": "3.0.3",

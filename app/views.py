@@ -26,7 +26,7 @@ from werkzeug.routing import BaseConverter
 from werkzeug.sansio.http import is_resource_modified
 
 from adapters.contract import Record, ResourceType, RowFault, SourceDataError
-from app.auth import Scope, require
+from app.auth import Scope, require, scopes_of
 from app.call import CALL, Call, Stage
 from app.config import BASE_PATH
 from app.crypto import is_well_formed
@@ -78,6 +78,7 @@ READ_SCOPES: Mapping[ResourceType, Scope] = {
 
 _FORM = "application/x-www-form-urlencoded"
 _FHIR_JSON = "application/fhir+json"
+_PLAIN_JSON = "application/json;charset=UTF-8"
 _FHIR_VERSION = "3.0"
 _FHIR_VERSIONS = frozenset({_FHIR_VERSION, "3.0.1", "3.0.2"})
 """One release of FHIR under three names (decision 38)."""
@@ -256,6 +257,25 @@ def page(call: Call) -> Response:
     return _page_response(call, result, single, ignored)
 
 
+@fhir.get("")
+@fhir.get("/.well-known/smart-configuration")
+@fhir_view(is_open=True)
+def discovery(call: Call) -> Response:
+    """Return where tokens and descriptions are (decision 39; SMART App Launch 2, section 8)."""
+    single = _single_values(call, ("_format", "_pretty"))
+    settings = call.service.settings
+    document: Element = {
+        "grant_types_supported": ["client_credentials"],
+        "scopes_supported": list(scopes_of(settings.scopes)),
+        "capabilities": ["client-confidential-symmetric"],
+        "capability_statement": f"{settings.base_url}/metadata",
+        "openapi": f"{settings.base_url}/openapi.json",
+    }
+    if settings.token_url:
+        document = {"token_endpoint": settings.token_url, **document}
+    return Response(_json(document, single), content_type=_PLAIN_JSON)
+
+
 @fhir.get("/metadata")
 @fhir_view(is_open=True)
 def metadata(call: Call) -> Response:
@@ -271,6 +291,7 @@ def metadata(call: Call) -> Response:
         service.offered_since,
         zone=str(service.context.zone),
         unit_extension=service.context.functional_unit_extension,
+        token_url=service.settings.token_url,
     )
     return Response(_json(statement, single), content_type=CONTENT_TYPE)
 
@@ -282,9 +303,14 @@ def description(call: Call) -> Response:
     single = read_single_values(_parameters(call), ("_pretty",))
     service = call.service
     settings = service.settings
-    body = openapi(service.offer, settings.base_url, service.title, settings.token_url)
-    content_type = "application/json;charset=UTF-8"
-    return Response(_json(body, single), content_type=content_type)
+    body = openapi(
+        service.offer,
+        settings.base_url,
+        service.title,
+        scopes_of(settings.scopes),
+        settings.token_url,
+    )
+    return Response(_json(body, single), content_type=_PLAIN_JSON)
 
 
 @fhir.get("/<resource_type>/<id>/_history")

@@ -12,12 +12,13 @@ from typing import Any
 from adapters import open_adapter
 from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
+from app.auth import scopes_of
 from app.config import read_settings
 from app.console import FINE, CannotRunError, print_json
 from app.offer import compute_offer
 from app.openapi import openapi
 
-_SETTINGS = ("mapping", "base_url", "token_url")
+_SETTINGS = ("mapping", "base_url", "scopes", "token_url")
 
 
 def run() -> int:
@@ -39,4 +40,10 @@ def _description(environ: Mapping[str, str]) -> dict[str, Any]:
     mapping = load_mapping(values["mapping"], None)
     with closing(open_adapter(mapping)) as adapter:
         offer = compute_offer(profile_of(mapping), adapter.capabilities)
-    return openapi(offer, values["base_url"], mapping.name, values["token_url"])
+    return openapi(
+        offer,
+        values["base_url"],
+        mapping.name,
+        scopes_of(values["scopes"]),
+        values["token_url"],
+    )

@@ -24,6 +24,9 @@ _SCOPES = (
     "An access token with the scope PATIENT_GAM_SEARCH, or with those of ORGANIZATION_READ, "
     "PATIENT_READ, PATIENT_SEARCH, ENCOUNTER_READ and ENCOUNTER_SEARCH that are needed."
 )
+_OAUTH_URIS = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris"
+_TIME_ZONE = "http://hl7.org/fhir/StructureDefinition/tz-code"
+"""Extension of the date of the statement, where STU3 allows it: the deployment's zone."""
 _OAUTH = {"system": "http://hl7.org/fhir/restful-security-service", "code": "OAuth"}
 _SECURITY_SERVICE = {"coding": [_OAUTH], "text": "OAuth 2.0, bearer token"}
 _KEYSET = (
@@ -40,12 +43,13 @@ def capability_statement(
     *,
     zone: str,
     unit_extension: str | None = None,
+    token_url: str | None = None,
 ) -> Element:
     """Return the STU3 CapabilityStatement of a deployment, in the order of its definition.
 
     `offered_since` is the day on which the offer last changed, `zone` the time zone of times
     without an offset, `unit_extension` the url of the extension for functional units.
-    Resource types that are not served are not in it.
+    Clients get tokens at `token_url`. Resource types that are not served are not in it.
     """
     resources = [
         _resource(each, offer.paging, unit_extension)
@@ -60,6 +64,12 @@ def capability_statement(
         search: Element = {"code": "search-type", "documentation": text}
         resources.append(_element("Bundle", [search], "not-supported", []))
     security = {"cors": False, "service": [_SECURITY_SERVICE], "description": _SCOPES}
+    if token_url:
+        token = {"url": "token", "valueUri": token_url}
+        security = {
+            "extension": [{"url": _OAUTH_URIS, "extension": [token]}],
+            **security,
+        }
     rest = {
         "mode": "server",
         "documentation": f"{SEARCHING} A time without an offset is in {zone}.",
@@ -71,6 +81,7 @@ def capability_statement(
         "name": SOFTWARE,
         "status": "active",
         "date": offered_since,
+        "_date": {"extension": [{"url": _TIME_ZONE, "valueCode": zone}]},
         "kind": "instance",
         "software": {"name": SOFTWARE, "version": version("encounters")},
         "implementation": {"description": title, "url": base_url},

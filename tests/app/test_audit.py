@@ -228,12 +228,13 @@ ANSWERS = [
     ("GET openapi.json", {}, (None, "0", 200, None)),
     ("GET Encounter/1", BAD_TOKEN, ("read", "4", 401, None)),
     ("GET metadata", {}, ("capabilities", "0", 200, None)),
+    ("GET ", {}, ("capabilities", "0", 200, None)),
 ]
 
 
 def test_every_answer_has_one_event(audited: Audited) -> None:
     for number, (sent, headers, told) in enumerate(ANSWERS, 1):
-        raw(audited.served, *sent.split(), headers=headers)
+        raw(audited.served, *sent.split(" "), headers=headers)
         assert len(audited.events()) == number
         event = audited.last()
         interaction, outcome, described, client = brief(event)

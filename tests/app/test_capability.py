@@ -16,7 +16,9 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.parameters import INCLUDES, SEARCH_PARAMETERS
-from tests.app.answers import body, refused
+from app.auth import Scope
+from app.config import BASE_PATH
+from tests.app.answers import HOST, body, refused
 from tests.app.conftest import Mapped
 from tests.docs.pages import DOCS, section, table
 from tests.serving import Served, ids, link
@@ -226,6 +228,40 @@ def test_the_statement_is_that_of_a_read_only_stu3_service(served: Served) -> No
     assert set(sample) - left_to_the_deployment <= set(statement)
     expected = sample["rest"][0]["resource"][0]
     assert set(expected) <= set(_resources(served)["Encounter"])
+
+
+def test_discovery_names_where_tokens_and_descriptions_are(mapped: Mapped) -> None:
+    """Decision 39: at the base URL too, and only what exists; a setting closes it."""
+    token_url = "https://auth.example.org/token"
+    open_one, closed = (
+        mapped(TOKEN_URL=token_url, OPEN_METADATA=text) for text in ("true", "false")
+    )
+    anonymous = Served(open_one.app)
+    paths = ("", "/", "/.well-known/smart-configuration")
+    for path in paths:
+        address = f"{BASE_PATH}{path}"
+        answer = anonymous.http.get(address, base_url=HOST)
+        assert answer.mimetype == "application/json"
+        document = body(answer)
+        assert document["token_endpoint"] == token_url
+        assert document["grant_types_supported"] == ["client_credentials"]
+        assert set(document["scopes_supported"]) == {"PATIENT_GAM_SEARCH", *Scope}
+        for name in ("capability_statement", "openapi"):
+            listed = anonymous.http.get(document[name])
+            assert listed.status_code == 200
+        anonymous_at_closed = Served(closed.app).http.get(address, base_url=HOST)
+        refused(anonymous_at_closed, 401, "login", "Authorization")
+        assert closed.http.get(address, base_url=HOST, headers=closed.headers).json
+    answer = anonymous.http.get(f"{BASE_PATH}?_id=1", base_url=HOST)
+    refused(answer, 400, "not-supported", "_id")
+    statement = body(anonymous.get("metadata"))
+    (zone,) = statement["_date"]["extension"]
+    assert zone["valueCode"] == "Europe/Paris"
+    (uris,) = statement["rest"][0]["security"]["extension"]
+    assert uris["extension"] == [{"url": "token", "valueUri": token_url}]
+    without = mapped()
+    assert "extension" not in body(without.get("metadata"))["rest"][0]["security"]
+    assert "token_endpoint" not in without.http.get(BASE_PATH, base_url=HOST).json
 
 
 def test_reads_by_time_are_offered_where_the_mapping_vouches_for_it(

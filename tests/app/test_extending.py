@@ -80,7 +80,7 @@ def test_metadata_and_openapi_describe_a_new_parameter(offer: Offer) -> None:
         "type": "reference",
         "documentation": "The hospital of the stay.",
     } in listed["searchParam"]
-    described = openapi(offer, BASE_URL, "Test")["paths"]["/Encounter"]["get"]
+    described = openapi(offer, BASE_URL, "Test", {})["paths"]["/Encounter"]["get"]
     (parameter,) = (
         each for each in described["parameters"] if each["name"] == "hospital"
     )

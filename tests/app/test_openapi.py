@@ -75,7 +75,7 @@ BAD: Sequence[tuple[str, Params]] = [
 def described(profile: str) -> Any:
     """Return the description of a deployment of the edge-case hospital."""
     offer = compute_offer(load_profile(profile, Path()), EDGES.model().capabilities)
-    return openapi(offer, BASE_URL, "Edge cases")
+    return openapi(offer, BASE_URL, "Edge cases", {})
 
 
 def is_described(description: Any, kind: str, params: Params) -> bool:
@@ -163,7 +163,7 @@ def test_the_description_is_openapi_of_what_the_profile_offers(
     """Decision 2: an error lists the parameters that are described."""
     service = served if profile == "full" else groups[profile]
     offer = service.app.extensions[EXTENSION].offer
-    description = openapi(offer, BASE_URL, "Edge cases")
+    description = openapi(offer, BASE_URL, "Edge cases", {})
     validate(description)
     assert ("/Organization" in description["paths"]) == (profile == "full")
     for path, methods in description["paths"].items():

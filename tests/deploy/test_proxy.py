@@ -1,5 +1,6 @@
 """The nginx of deploy/compose, with real instances and with stand-ins behind it."""
 
+import gzip
 import json
 import re
 import socket
@@ -192,6 +193,48 @@ def test_a_body_in_chunks_reaches_the_service_whole(proxy: Proxy) -> None:
     assert json.loads(answer.body)["total"] == 1
 
 
+GZIP = {"Accept-Encoding": "gzip"}
+
+
+def test_large_answers_are_compressed_for_those_who_accept_it(proxy: Proxy) -> None:
+    token = {"Authorization": provider.bearer(provider.sign())}
+    page = "/fhir/v3/Encounter?_count=100"
+    plain, small = proxy.ask(page, token), proxy.ask(STAY, token | GZIP)
+    assert len(plain.body) > 1024 > len(small.body)
+    for answer in (plain, small):
+        assert "Content-Encoding" not in answer.headers
+    compressed = proxy.ask(page, token | GZIP | {"Via": "1.1 other"})
+    assert compressed.headers["Content-Encoding"] == "gzip"
+    assert compressed.headers["Vary"] == plain.headers["Vary"] == "Accept-Encoding"
+    resources = [
+        [entry["resource"] for entry in json.loads(text)["entry"]]
+        for text in (plain.body, gzip.decompress(compressed.body))
+    ]
+    assert resources[0] == resources[1]
+    assert 10 * len(compressed.body) < len(plain.body)
+
+
+def test_a_compressed_resource_is_revalidated(service: Running, tmp_path: Path) -> None:
+    headers = {"Authorization": provider.bearer(provider.sign()), **GZIP}
+    smaller = ("gzip_min_length 1k", "gzip_min_length 100")
+    with nginx(tmp_path, [service.port] * 2, smaller) as proxy:
+        answer = proxy.ask(STAY, headers)
+        assert answer.headers["Content-Encoding"] == "gzip"
+        condition = {"If-None-Match": answer.headers["ETag"]}
+        unchanged = proxy.ask(STAY, headers | condition)
+    assert (unchanged.status, unchanged.body) == (304, b"")
+
+
+def test_the_base_url_is_answered_in_json(proxy: Proxy) -> None:
+    for path in ("", "/", "//", "/.well-known/smart-configuration"):
+        answer = proxy.ask(f"/fhir/v3{path}")
+        assert answer.status == 200, path
+        assert json.loads(answer.body)["capability_statement"].endswith("/metadata")
+    token = {"Authorization": provider.bearer(provider.sign())}
+    assert proxy.ask(STAY.replace("/Encounter", "//Encounter"), token).status == 200
+    check_outcome(proxy.ask("/fhir/v3x"), 404, "not-found")
+
+
 def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) -> None:
     with ExitStack() as stack:
         slow = [stack.enter_context(stalled(proxy, n)) for n in range(SLOW_CLIENTS)]
@@ -266,6 +309,8 @@ def test_people_reach_the_explorer_and_nothing_else_without_a_certificate(
 
     page = get("/login")
     assert page.status == 200
+    # A stranger could have a browser load its pages, and learn from their length (BREACH).
+    assert "Content-Encoding" not in people.ask("/login", GZIP, client=None).headers
     assert "Secure" in page.headers["Set-Cookie"]
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert get(f"/?q={CANARY}").headers["Location"] == "/login"

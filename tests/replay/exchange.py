@@ -187,7 +187,7 @@ class _Sending:
     def _answer(self, ask: Ask, answer: TestResponse) -> Json:
         text = answer.get_data(as_text=True)
         body: Json = json.loads(text) if text else None
-        is_page = body is not None and body["resourceType"] == "Bundle"
+        is_page = body is not None and body.get("resourceType") == "Bundle"
         told = {
             "status": answer.status_code,
             "headers": self._tables.header_set(self._headers(ask, answer, is_page)),

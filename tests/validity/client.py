@@ -19,8 +19,10 @@ from tests.validity import InvalidBodyError, parse, validate
 
 FHIR_JSON = "application/fhir+json;charset=UTF-8"
 BASE_PATH = "/fhir/v3"
-OPENAPI = f"{BASE_PATH}/openapi.json"
-"""The one answer below it that is no FHIR resource."""
+NO_RESOURCES = re.compile(
+    rf"{BASE_PATH}(/*|/openapi\.json|/\.well-known/smart-configuration)"
+)
+"""The answers below it that are no FHIR resource: OpenAPI and discovery (decision 39)."""
 
 HEADERS_BY_STATUS: Mapping[int, str] = MappingProxyType(
     {
@@ -58,7 +60,9 @@ def check_answer(
         _check_canaries(status, body)
     if status == 304:
         _no_body(method, body)
-    elif status >= 400 or (f"{path}/".startswith(f"{BASE_PATH}/") and path != OPENAPI):
+    elif status >= 400 or (
+        f"{path}/".startswith(f"{BASE_PATH}/") and not NO_RESOURCES.fullmatch(path)
+    ):
         _check_fhir(method, status, headers.get("Content-Type", ""), body)
 
 
