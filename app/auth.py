@@ -43,7 +43,7 @@ from app.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from app.jwks import Address, IdentityError, KeySource, Provider, provider_addresses
+from app.jwks import Address, IdentityError, KeySource, provider_addresses, provider_at
 
 ALGORITHMS = frozenset(
     {
@@ -366,7 +366,7 @@ class Introspection:
     """
 
     def __init__(self, address: Address, settings: Settings) -> None:
-        self._provider = Provider(address, settings.identity_timeout_seconds)
+        self._provider = provider_at(address, settings)
         self._auth = OAuth2ClientAuth(
             settings.introspection_client_id,
             settings.introspection_client_secret,

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
-from threading import Lock, local
+from threading import Lock
 from typing import TypeAlias
 
 import orjson
@@ -22,8 +22,9 @@ from joserfc.util import base64_to_int
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
-from adapters.http.session import isolated
+from adapters.http.session import Sessions
 from adapters.instrumentation import Kind, observe
+from adapters.lifetime import LIFETIME_SECONDS
 from app.config import Settings
 from app.errors import UnavailableError
 
@@ -53,10 +54,14 @@ Address: TypeAlias = str | Callable[[], str]
 class Provider:
     """One address of the identity provider. Safe to share between threads."""
 
-    def __init__(self, address: Address, timeout: float) -> None:
+    def __init__(
+        self, address: Address, timeout: float, lifetime: float = LIFETIME_SECONDS
+    ) -> None:
         self._address = address
         self._timeout = timeout
-        self._threads = local()
+        # A compressed response could grow beyond the limit.
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        self._sessions = Sessions(headers, lifetime)
 
     def fetch(
         self, form: dict[str, str] | None = None, auth: AuthBase | None = None
@@ -71,7 +76,7 @@ class Provider:
         try:
             with (
                 observe(Kind.HTTP, "identity provider", method) as call,
-                self._session().request(
+                self._sessions.get().request(
                     method,
                     url,
                     data=form,
@@ -87,15 +92,6 @@ class Provider:
                 return _object(_body(response, deadline))
         except (requests.RequestException, HTTPError, OSError) as error:
             raise IdentityError(type(error).__name__) from error
-
-    def _session(self) -> requests.Session:
-        session: requests.Session | None = getattr(self._threads, "session", None)
-        if session is None:
-            session = self._threads.session = isolated(requests.Session())
-            session.headers["Accept"] = "application/json"
-            # A compressed response could grow beyond the limit.
-            session.headers["Accept-Encoding"] = "identity"
-        return session
 
 
 def _body(response: requests.Response, deadline: float) -> bytes:
@@ -121,6 +117,12 @@ def _object(body: bytes) -> dict[str, object]:
     return content
 
 
+def provider_at(address: Address, settings: Settings) -> Provider:
+    """Return an address of the provider, with the time limits of the settings."""
+    lifetime = settings.connection_lifetime_seconds
+    return Provider(address, settings.identity_timeout_seconds, lifetime)
+
+
 class Metadata:
     """What the issuer publishes about itself: its addresses. Safe to share between threads.
 
@@ -132,7 +134,7 @@ class Metadata:
         self, settings: Settings, clock: Callable[[], float] = time.monotonic
     ) -> None:
         url = get_well_known_url(settings.issuer, external=True)
-        self._provider = Provider(url, settings.identity_timeout_seconds)
+        self._provider = provider_at(url, settings)
         self._settings = settings
         self._clock = clock
         self._content: dict[str, object] = {}
@@ -192,7 +194,7 @@ class KeySource:
         address: Address,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._provider = Provider(address, settings.identity_timeout_seconds)
+        self._provider = provider_at(address, settings)
         self._fresh_seconds = settings.key_set_seconds
         self._retry_seconds = settings.key_set_retry_seconds
         self._clock = clock

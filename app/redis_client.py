@@ -3,12 +3,15 @@
     redis://, rediss://, unix://      as redis-py documents them
     redis+sentinel://[[user]:password@]host:port[,host:port…]/master[/number]
 
-`rediss+sentinel://` is the same over TLS. The password is that of Redis and its sentinels.
+`rediss+sentinel://` is the same over TLS. The account is that of Redis and its sentinels; after
+`?`, `sentinel_username` and `sentinel_password` are those of the sentinels, empty for none.
 """
 
+import time
 from dataclasses import dataclass, field
-from typing import Any, Self
-from urllib.parse import unquote, urlsplit
+from typing import Any, NoReturn, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+from weakref import WeakSet
 
 import redis
 from redis.backoff import NoBackoff
@@ -16,6 +19,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from adapters.encryption import is_loopback
+from adapters.lifetime import end_of_life
 
 SCHEMES = ("redis+sentinel", "rediss+sentinel")
 REDIS_SECONDS = 0.25
@@ -25,6 +29,9 @@ REDIS_ERRORS = (redis.RedisError, ValueError, TypeError, RecursionError)
 """What a client raises: Redis is away, or its response makes no sense to redis-py."""
 
 _USUAL_PORT = 26379
+
+_clients: WeakSet[redis.Redis] = WeakSet()
+"""Those of this process, whose connections end with their lifetime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,8 @@ class SentinelAddress:
     secure: bool
     user: str | None
     password: str | None = field(repr=False)
+    sentinel_user: str | None
+    sentinel_password: str | None = field(repr=False)
 
     @classmethod
     def read(cls, url: str) -> Self:
@@ -45,8 +54,17 @@ class SentinelAddress:
         who, _, hosts = parts.netloc.rpartition("@")
         user, _, password = who.partition(":")
         master, _, number = parts.path.strip("/").partition("/")
-        if parts.scheme not in SCHEMES or not master or parts.query or parts.fragment:
+        if parts.scheme not in SCHEMES or not master or parts.fragment:
             raise ValueError
+        account = {
+            "sentinel_username": unquote(user),
+            "sentinel_password": unquote(password),
+        }
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if (parts.query and not options) or options.keys() - account.keys():
+            raise ValueError
+        if options:
+            account = options
         if number and not (number.isascii() and number.isdigit()):
             raise ValueError
         return cls(
@@ -56,19 +74,28 @@ class SentinelAddress:
             secure=parts.scheme == "rediss+sentinel",
             user=unquote(user) or None,
             password=unquote(password) or None,
+            sentinel_user=account.get("sentinel_username") or None,
+            sentinel_password=account.get("sentinel_password") or None,
         )
 
     def client(self, **options: Any) -> redis.Redis:
         """Return a client of the present master; `options` are its connections'."""
-        options |= {"username": self.user, "password": self.password}
-        options |= {"ssl": self.secure}
-        sentinel = Sentinel(  # type: ignore[no-untyped-call]
-            self.hosts, sentinel_kwargs=options, **options
-        )
+        account = {"username": self.user, "password": self.password}
+        sentinel = self.sentinel(**options, **account)
         master: redis.Redis = sentinel.master_for(  # type: ignore[no-untyped-call]
             self.master, db=self.number
         )
         return master
+
+    def sentinel(self, **options: Any) -> Sentinel:
+        """Return the sentinels, each with a client of its own."""
+        account = {"username": self.sentinel_user, "password": self.sentinel_password}
+        options |= {"ssl": self.secure}
+        sentinel = Sentinel(  # type: ignore[no-untyped-call]
+            self.hosts, sentinel_kwargs=options | account, **options
+        )
+        _clients.update(sentinel.sentinels)
+        return sentinel
 
 
 def is_sentinel(url: str) -> bool:
@@ -89,18 +116,35 @@ def is_exposed(url: str) -> bool:
     return parts.scheme == "redis" and not is_loopback(parts.hostname)
 
 
+OPTIONS: dict[str, Any] = {
+    "socket_timeout": REDIS_SECONDS,
+    "socket_connect_timeout": REDIS_SECONDS,
+    "retry": Retry(NoBackoff(), 0),
+    "health_check_interval": 30,
+    "protocol": 2,
+}
+"""Of every connection: it never waits long, and nothing is repeated."""
+
+
 def connect(url: str) -> redis.Redis:
     """Return a client of the Redis at `url` that never waits long and never repeats."""
-    options: dict[str, Any] = {
-        "socket_timeout": REDIS_SECONDS,
-        "socket_connect_timeout": REDIS_SECONDS,
-        "retry": Retry(NoBackoff(), 0),
-        "health_check_interval": 30,
-        "protocol": 2,
-    }
     if is_sentinel(url):
-        return SentinelAddress.read(url).client(**options)
-    return redis.Redis.from_url(url, **options)
+        client = SentinelAddress.read(url).client(**OPTIONS)
+    else:
+        client = redis.Redis.from_url(url, **OPTIONS)
+    _clients.add(client)
+    return client
+
+
+def end_connections(lifetime: float) -> NoReturn:
+    """Close idle connections again and again, so that none lives longer (seconds).
+
+    One that is in use at that moment, which is a matter of milliseconds, lives once more.
+    """
+    while True:
+        time.sleep(end_of_life(lifetime) - time.monotonic())
+        for client in tuple(_clients):
+            client.connection_pool.disconnect(inuse_connections=False)
 
 
 def _host(text: str) -> tuple[str, int]:

@@ -35,12 +35,17 @@ def begin(stack: ExitStack, *command: str, **options: Any) -> "subprocess.Popen[
 class Watched:
     """A master, its replica, and three sentinels who watch them."""
 
-    def __init__(self, stack: ExitStack, directory: Path) -> None:
+    def __init__(
+        self, stack: ExitStack, directory: Path, password: str = "", theirs: str = ""
+    ) -> None:
+        """`password` is that of Redis, `theirs` that of the sentinels."""
         first = free_ports(2 + SENTINELS)
         self.ports = range(first, first + 2 + SENTINELS)
         _, second, *watching = self.ports
         program = str(server_program())
         plain = ("--save", "", "--dir", str(directory))
+        plain += ("--requirepass", password, "--masterauth", password)
+        self._password, self._theirs = password or None, theirs or None
         self._command = (program, "--port", str(first), *plain)
         self._stack = stack
         self.master = begin(stack, *self._command)
@@ -52,24 +57,26 @@ class Watched:
                 f"port {port}\ndir {directory}\n"
                 f"sentinel monitor pages {HOST} {first} 2\n"
                 "sentinel down-after-milliseconds pages 1000\n"
-                "sentinel failover-timeout pages 5000\n",
+                "sentinel failover-timeout pages 5000\n"
+                + (f"sentinel auth-pass pages {password}\n" if password else "")
+                + (f"requirepass {theirs}\n" if theirs else ""),
                 "utf-8",
             )
             begin(stack, program, str(file), "--sentinel")
-        self.url = (
-            f"redis+sentinel://{','.join(f'{HOST}:{port}' for port in watching)}/pages"
-        )
+        account = f":{password}@" if password else ""
+        self.hosts = ",".join(f"{HOST}:{port}" for port in watching)
+        self.url = f"redis+sentinel://{account}{self.hosts}/pages"
         until(lambda: all(map(listens, self.ports)))
         until(lambda: all(self._knows_all(port) for port in watching))
 
     def _knows_all(self, port: int) -> bool:
-        with redis.Redis(port=port) as sentinel:
+        with redis.Redis(port=port, password=self._theirs) as sentinel:
             told = sentinel.sentinel_master("pages")
             return told["num-slaves"] == 1 and told["num-other-sentinels"] == 2
 
     def replicated(self) -> bool:
         """Whether the replica has what the master has."""
-        with redis.Redis(port=self.ports[0]) as master:
+        with redis.Redis(port=self.ports[0], password=self._password) as master:
             return bool(master.wait(1, 1000))
 
     def return_of_the_master(self) -> None:
@@ -80,7 +87,6 @@ class Watched:
         """Whether all sentinels take the Redis at this port for the master."""
         return all(self._master(watching) == port for watching in self.ports[2:])
 
-    @staticmethod
-    def _master(watching: int) -> int:
-        with redis.Redis(port=watching) as sentinel:
+    def _master(self, watching: int) -> int:
+        with redis.Redis(port=watching, password=self._theirs) as sentinel:
             return int(sentinel.sentinel_get_master_addr_by_name("pages")[1])

@@ -11,11 +11,10 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from threading import Lock, local
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
-from weakref import WeakSet
 
 import orjson
 import requests
@@ -30,7 +29,8 @@ from adapters.contract import (
     SourceTimedOutError,
     SourceUnavailableError,
 )
-from adapters.http.session import isolated
+from adapters.http.session import Sessions
+from adapters.lifetime import LIFETIME_SECONDS
 from adapters.mapping.model import (
     Basic,
     ErrorRule,
@@ -105,10 +105,9 @@ class Deadline:
 class Client:
     """One HTTP server; safe to share between threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, lifetime: float = LIFETIME_SECONDS) -> None:
         self._url = url.rstrip("/")
-        self._local = local()
-        self._sessions: WeakSet[requests.Session] = WeakSet()
+        self._sessions = Sessions({"Accept": "application/json"}, lifetime)
 
     def send(self, call: Call, headers: Headers, deadline: Deadline) -> Answer:
         """Send a request, GET up to three times, and return the last answer.
@@ -153,14 +152,13 @@ class Client:
 
     def close(self) -> None:
         """Close the connections."""
-        for session in tuple(self._sessions):
-            session.close()
+        self._sessions.close()
 
     def _once(self, call: Call, headers: Headers, deadline: Deadline) -> Answer:
         left = deadline.left()
         is_get = call.method == "GET"
         try:
-            with self._session().request(
+            with self._sessions.get().request(
                 call.method,
                 self.address(call.path),
                 params=list(call.values) if is_get else None,
@@ -183,14 +181,6 @@ class Client:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             kind = type(error).__name__
             raise SourceUnavailableError(f"no complete answer came ({kind})") from error
-
-    def _session(self) -> requests.Session:
-        session: requests.Session | None = getattr(self._local, "session", None)
-        if session is None:
-            session = self._local.session = isolated(requests.Session())
-            session.headers["Accept"] = "application/json"
-            self._sessions.add(session)
-        return session
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
@@ -361,7 +351,7 @@ class Source:
 
     def __init__(self, config: SourceConfig) -> None:
         self._http = config.http or HttpSource()
-        self.client = Client(config.url)
+        self.client = Client(config.url, config.lifetime_seconds)
         self._credentials = _credentials_of(self._http, self.client)
 
     def send(self, call: Call, deadline: Deadline) -> "Content":

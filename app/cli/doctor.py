@@ -41,7 +41,13 @@ from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.errors import UnavailableError
 from app.jwks import Address, IdentityError, KeySource, provider_addresses
-from app.redis_client import connect, is_exposed
+from app.redis_client import (
+    OPTIONS,
+    SentinelAddress,
+    connect,
+    is_exposed,
+    is_sentinel,
+)
 from app.server.checks import (
     Check,
     Result,
@@ -345,6 +351,8 @@ def _redis_details(url: str) -> Results:
     if is_exposed(url):
         text = "is reached without TLS: pages are encrypted, its password is not"
         yield warning(text, "ENCOUNTERS_REDIS_URL: rediss://…")
+    if is_sentinel(url):
+        yield from check_sentinels(SentinelAddress.read(url))
     with suppress(redis.RedisError), connect(url) as client:
         # Managed services may leave out any of these.
         info = client.info()
@@ -359,6 +367,25 @@ def _redis_details(url: str) -> Results:
         if not info.get("aof_enabled"):
             text = "pages end with a restart of Redis"
             yield note(text, "CONFIG SET appendonly yes")
+
+
+def check_sentinels(address: SentinelAddress) -> Results:
+    """Ask each sentinel itself: the library passes over those that refuse or are away."""
+    sentinels = address.sentinel(**OPTIONS).sentinels
+    for number, sentinel in enumerate(sentinels, 1):
+        name = f"sentinel {number} of {len(sentinels)}"
+        try:
+            sentinel.ping()
+        except (redis.AuthenticationError, redis.ResponseError):
+            text = f"{name} refuses the user or the password"
+            yield error(
+                text, "ENCOUNTERS_REDIS_URL: …?sentinel_password=, empty for none"
+            )
+        except redis.RedisError as failure:
+            text = f"{name} does not answer ({type(failure).__name__})"
+            yield warning(text, "check its address and firewalls")
+        else:
+            yield fine(f"{name} answers")
 
 
 # Identity provider

@@ -32,6 +32,7 @@ from prometheus_client import (
 from adapters.instrumentation import SOURCE_HELD_BACK
 from app.config import Settings
 from app.observability import PART_READY
+from app.redis_client import end_connections
 from app.server import accepts
 from app.server.checks import Check, Results, Status, check_source, checks_of, error
 from app.service import EXTENSION, Service
@@ -60,16 +61,20 @@ class Worker:
         self._limit = service.limit
         self.watch = Watch(checks_of_worker(settings, service, refused))
         self._seconds = settings.watch_seconds
+        self._lifetime = settings.connection_lifetime_seconds
         self._addresses: Sequence[Any] = ()
 
     def start(self, addresses: Iterable[Any]) -> None:
-        """Begin to check the parts, in a thread of this process that listens there.
+        """Begin to check the parts and to end old connections, in threads of this process.
+
+        `addresses` are those that it listens on.
 
         Not before the fork: a child has no such thread, and the locks that it held stay
         locked there.
         """
         self._addresses = tuple(addresses)
         Thread(target=self.watch.run, args=(self._seconds,), daemon=True).start()
+        Thread(target=end_connections, args=(self._lifetime,), daemon=True).start()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Answer a request by the address that it arrived on."""

@@ -197,9 +197,10 @@ def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(
     assert refused("ConnectionError")
     first = free_ports(2)
     url = f"redis+sentinel://:canary@{HOST}:{first},{HOST}:{first + 1}/pages"
-    ((severity, text),) = of(deployed(REDIS_URL=url), "redis")
+    (severity, text), *sentinels = of(deployed(REDIS_URL=url), "redis")
     assert severity is ERROR
     assert "(MasterNotFoundError)" in text
+    assert [severity for severity, _ in sentinels] == [WARNING, WARNING]
 
 
 # The identity provider

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
+from urllib.parse import quote
 
 import pytest
 import redis
@@ -15,13 +16,14 @@ import responses
 from cryptography.fernet import Fernet
 
 from adapters.contract import Group, Position, ResourceType
+from app.cli.doctor import check_sentinels
 from app.errors import GonePageError, UnavailableError
 from app.paging import PageStore, Start, StoredPage, StoredSearch
 from app.rate_limit import Throttle
 from app.redis_client import SentinelAddress, connect
 from app.server.checks import check_redis
 from tests.live import HOST, free_ports, listens
-from tests.sentinels import PATIENCE, Watched, begin, until
+from tests.sentinels import PATIENCE, SENTINELS, Watched, begin, until
 from tests.serving import Served, ids, link, serve
 from tests.tls import certificate_for
 from toolkit.contract.hospital import EDGES
@@ -66,6 +68,24 @@ def test_a_walk_goes_on_after_a_failover(
     assert served.search("Encounter", {"_count": "2"})
 
 
+@pytest.mark.parametrize("theirs", ["", "of-sentinels"])
+def test_sentinels_may_have_another_password_or_none(
+    tmp_path: Path, theirs: str
+) -> None:
+    def refusals(url: str) -> list[str]:
+        results = check_sentinels(SentinelAddress.read(url))
+        return [result.text for result in results if "refuses" in result.text]
+
+    with ExitStack() as stack:
+        watched = Watched(stack, tmp_path, "of-redis", theirs)
+        url = f"{watched.url}?sentinel_password={quote(theirs)}"
+        assert refusals(url) == []
+        assert [r.text for r in check_redis(connect(url)) if r.is_wrong] == []
+        # With the password of Redis, which those of before needed.
+        assert len(refusals(watched.url)) == SENTINELS
+        assert [r.text for r in check_redis(connect(watched.url)) if r.is_wrong]
+
+
 def test_sentinels_that_are_away_are_not_waited_for_long(
     tmp_path: Path, keys: responses.RequestsMock
 ) -> None:
@@ -85,7 +105,17 @@ def test_an_address_of_sentinels_says_all_that_is_needed() -> None:
         secure=True,
         user="me",
         password="p@ss",
+        sentinel_user="me",
+        sentinel_password="p@ss",
     )
+    for query, user, password in (
+        ("sentinel_password=s%40", None, "s@"),
+        ("sentinel_username=it&sentinel_password=s", "it", "s"),
+        ("sentinel_password=", None, None),
+    ):
+        read = SentinelAddress.read(f"{url}?{query}")
+        assert (read.sentinel_user, read.sentinel_password) == (user, password)
+        assert (read.user, read.password) == ("me", "p@ss")
     assert "p@ss" not in repr(SentinelAddress.read(url))
 
 
