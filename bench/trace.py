@@ -26,9 +26,9 @@ import grimp
 from werkzeug.test import Client
 
 from tests.live import ROOT
+from tests.redis_server import started_redis
 from tests.replay import tokens
 from tests.replay.deployments import BASE_PATH, HOST, running
-from tests.replay.servers import own_servers
 
 PACKAGES = ("app/", "adapters/")
 OURS = ("app", "adapters", "toolkit", "explorer", "demo")
@@ -181,8 +181,8 @@ def main() -> None:
     logging.disable()
     with (
         tempfile.TemporaryDirectory() as directory,
-        own_servers() as servers,
-        running(servers, Path(directory)) as deployments,
+        started_redis() as redis,
+        running(lambda: redis.url, Path(directory)) as deployments,
     ):
         client = Client(deployments.application("sqlite"))
         print("\n".join(report([*traces(client)])))

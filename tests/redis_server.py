@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -62,10 +63,19 @@ class RedisServer:
                 return False
 
 
+@contextmanager
+def started_redis() -> Iterator[RedisServer]:
+    """Start a Redis and leave nothing of it behind."""
+    server = RedisServer()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
     """Start a Redis for the session; who stops it starts it again."""
-    server = RedisServer()
-    server.start()
-    yield server
-    server.remove()
+    with started_redis() as server:
+        yield server

@@ -1,12 +1,9 @@
-"""The one place that knows how the service is made, and how it is ended."""
+"""The one place that knows how the service is made."""
 
-import gc
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from unittest.mock import patch
-
-import psycopg
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -24,11 +21,3 @@ def make_application(environ: Mapping[str, str]) -> "WSGIApplication":
             if name not in environ:
                 del os.environ[name]
         return create_app().wsgi_app
-
-
-def close_connections(database: str) -> None:
-    """Close what services hold open of a PostgreSQL database: they end with a process."""
-    found = [each for each in gc.get_objects() if isinstance(each, psycopg.Connection)]
-    for each in found:
-        if not each.closed and each.info.dbname == database:
-            each.close()

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
 from cryptography.fernet import Fernet
 
 from tests.replay import tokens, upstream
-from tests.replay.application import PREFIX, close_connections, make_application
+from tests.replay.application import PREFIX, make_application
 from tests.replay.hospital import fill
-from tests.replay.servers import Servers
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -25,13 +23,14 @@ WRITTEN_AT = 1_700_000_000
 """When the mapping files were last changed, as the service tells it."""
 
 Environ = dict[str, str]
+Redis = Callable[[], str]
+"""Returns the address of a Redis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a deployment stands on: servers, the stub's address, a directory of its own."""
+    """What a deployment stands on: the stub's address, a directory of its own."""
 
-    servers: Servers
     stub: str
     directory: Path
 
@@ -51,18 +50,6 @@ class Deployment:
     settings: Mapping[str, str]
 
 
-def _postgresql(around: Surroundings) -> str:
-    url = around.servers.postgresql()
-    fill(url)
-    return url
-
-
-def _mariadb(around: Surroundings) -> str:
-    url = around.servers.mariadb()
-    fill(url)
-    return url
-
-
 def _api(name: str) -> Callable[[Surroundings], str]:
     return lambda around: f"{around.stub}/{name}"
 
@@ -78,12 +65,9 @@ _AWAY = "unix:///nonexistent/redis.sock"
 
 DEPLOYMENTS: Mapping[str, Deployment] = {
     "sqlite": _made("sql.yaml", _SQLITE),
-    "postgresql": _made("sql.yaml", _postgresql),
-    "mariadb": _made("sql.yaml", _mariadb),
     "http": _made("http.yaml", _api(upstream.FULL)),
     "group-a": _made("group-a.yaml", _api(upstream.COARSE)),
     "group-b": _made("group-b.yaml", _SQLITE),
-    "period": _made("period.yaml", _SQLITE),
     "limited": _made("sql.yaml", _SQLITE, CLIENT_REQUESTS_PER_MINUTE="2"),
     "strict": _made(
         "sql.yaml",
@@ -95,7 +79,6 @@ DEPLOYMENTS: Mapping[str, Deployment] = {
         SCOPES="READER=ENCOUNTER_READ PATIENT_READ",
     ),
     "redis-away": _made("sql.yaml", _SQLITE, REDIS_URL=_AWAY),
-    "keys-away": _made("sql.yaml", _SQLITE, KEY_SET_URL="http://127.0.0.1:9/keys"),
     "database-away": _made(
         "sql.yaml", lambda around: f"sqlite:///{around.directory / 'empty.db'}"
     ),
@@ -107,11 +90,10 @@ DEPLOYMENTS: Mapping[str, Deployment] = {
 class Running:
     """The deployments of a session, each made when it is first asked for."""
 
-    def __init__(self, servers: Servers, stub: str, directory: Path) -> None:
-        self._servers, self._stub, self._directory = servers, stub, directory
+    def __init__(self, redis: Redis, stub: str, directory: Path) -> None:
+        self._redis, self._stub, self._directory = redis, stub, directory
         self._seal_key = Fernet.generate_key().decode()
         self._redis_url = ""
-        self._sources: list[str] = []
         self._made: dict[str, WSGIApplication] = {}
 
     def application(self, name: str) -> "WSGIApplication":
@@ -120,17 +102,11 @@ class Running:
             self._made[name] = make_application(self._environ(name))
         return self._made[name]
 
-    def close(self) -> None:
-        """End the connections of all services."""
-        for url in self._sources:
-            if url.startswith("postgresql"):
-                close_connections(str(sa.make_url(url).database))
-
     def _environ(self, name: str) -> Environ:
         deployment = DEPLOYMENTS[name]
         directory = self._directory / name
         directory.mkdir()
-        self._redis_url = self._redis_url or self._servers.redis()
+        self._redis_url = self._redis_url or self._redis()
         for file in MAPPINGS.iterdir():
             copy = directory / file.name
             copy.write_bytes(file.read_bytes())
@@ -147,18 +123,13 @@ class Running:
             "ADDRESS_REQUESTS_PER_MINUTE": "off",
             **deployment.settings,
         }
-        around = Surroundings(self._servers, self._stub, directory)
+        around = Surroundings(self._stub, directory)
         source = {"PAS_URL": deployment.source(around), "PAS_KEY": upstream.KEY}
-        self._sources.append(source["PAS_URL"])
         return {**{PREFIX + n: text for n, text in settings.items()}, **source}
 
 
 @contextmanager
-def running(servers: Servers, directory: Path) -> Iterator[Running]:
+def running(redis: Redis, directory: Path) -> Iterator[Running]:
     """Let deployments run for a while, in a directory that is empty."""
     with upstream.serving(tokens.key_set()) as stub:
-        found = Running(servers, stub, directory)
-        try:
-            yield found
-        finally:
-            found.close()
+        yield Running(redis, stub, directory)

@@ -3,11 +3,10 @@
 Ids of pages, cursors and of requests become placeholders, prose is kept as present alone.
 """
 
-import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeAlias
@@ -18,14 +17,20 @@ from tests.replay import tokens
 from tests.replay.deployments import BASE_PATH, HOST
 
 Json: TypeAlias = Any
-RESOURCES = ("Encounter", "Patient", "Organization")
 _FORM = "application/x-www-form-urlencoded"
 _PAGE = re.compile(r"(?<=Bundle\?)[^\s\"]*")
 _COUNTED, _LATE = "limited-", 55
 """Clients whose requests are counted, within one minute of the clock."""
-_MATCH = "match "
 _UUID = "urn:uuid:"
 _RANDOM = re.compile(r"[A-Za-z0-9.-]{16,64}")
+_KINDS = {"_id": "page", "_searchAfter": "cursor", "_searchBefore": "cursor"}
+_EDITS: Mapping[str, tuple[str, str]] = {
+    "cursor flipped in the middle": (r"(_searchAfter=.{16})[^&]", r"\1_"),
+    "id made up": ("([?&]_id=)[^&]*", r"\1" + "a" * 32),
+    "index zero": ("(&_index=)[^&]*", r"\g<1>0"),
+    "both cursors": ("_searchAfter=([^&]*)", r"_searchAfter=\1&_searchBefore=\1"),
+}
+"""What is done to a link before it is followed: a pattern and its replacement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +50,6 @@ class Ask:
     follow: str = ""
     of: int = -1
     edit: str = ""
-
-
-@dataclass
-class Tables:
-    """What stands once and is referred to: resources, sets of headers."""
-
-    resources: dict[str, Json] = field(default_factory=dict)
-    headers: dict[str, Json] = field(default_factory=dict)
-
-    def resource(self, body: Json) -> str:
-        """Keep a resource and return its name."""
-        name = f"{body['resourceType']}/{body.get('id')}#{_digest(body)}"
-        self.resources[name] = body
-        return name
-
-    def header_set(self, headers: Json) -> str:
-        """Keep headers and return the name of their set."""
-        name = f"headers#{_digest(headers)}"
-        self.headers[name] = headers
-        return name
-
-    def used(self, exchanges: Json) -> "Tables":
-        """Return what exchanges refer to, in the order of names."""
-        names = {
-            *re.findall(
-                rf'"(?:{_MATCH})?([^"]*#[0-9a-f]{{10}})"', json.dumps(exchanges)
-            )
-        }
-        tables = (self.resources, self.headers)
-        return Tables(*({n: t[n] for n in sorted(names & {*t})} for t in tables))
-
-    def whole(self, told: Json) -> Json:
-        """Return what was told with all that it refers to put in."""
-        if isinstance(told, dict):
-            return {name: self.whole(each) for name, each in told.items()}
-        if isinstance(told, list):
-            return [self.whole(each) for each in told]
-        if isinstance(told, str):
-            name = told.removeprefix(_MATCH)
-            known = self.resources.get(name, self.headers.get(name, told))
-            return {told: known} if name != told else known
-        return told
 
 
 @dataclass
@@ -114,59 +77,50 @@ class Placeholders:
 
     def _pair(self, pair: str) -> str:
         name, equals, text = pair.partition("=")
-        kind = {"_id": "page", "_searchAfter": "cursor", "_searchBefore": "cursor"}
-        return f"{name}{equals}{self.of(kind[name], text) if name in kind else text}"
+        shown = self.of(_KINDS[name], text) if name in _KINDS else text
+        return f"{name}{equals}{shown}"
 
 
-def replayed(application: Any, asks: Iterable[Json], tables: Tables) -> list[Json]:
-    """Send requests one after the other, and return what was told of each."""
-    sending = _Sending(application, tables)
-    return [{"ask": each, **sending.told(Ask(**each))} for each in asks]
+def replayed(application: Any, asks: Iterable[Json]) -> list[Json]:
+    """Send requests one after the other, and return what was answered to each."""
+    sending = _Sending(application)
+    return [{"ask": ask, **sending.answer(Ask(**ask))} for ask in asks]
 
 
 class _Sending:
-    def __init__(self, application: Any, tables: Tables) -> None:
+    def __init__(self, application: Any) -> None:
         self._client = Client(application, use_cookies=False)
-        self._tables = tables
         self._placeholders = Placeholders()
-        self._answers: list[TestResponse | None] = []
+        self._answers: list[TestResponse] = []
 
-    def told(self, ask: Ask) -> Json:
-        """Send one request; nothing is told where there is no link to follow."""
+    def answer(self, ask: Ask) -> Json:
+        """Send one request and return its answer."""
         is_counted = ask.client.startswith(_COUNTED) and not self._answers
         if is_counted and time.time() % 60 > _LATE:
             # What is counted within one minute of the clock does not begin at its end.
             time.sleep(61 - time.time() % 60)
         target = ask.target
         if ask.follow:
-            link = self._link(ask.follow, ask.of)
-            if link is None:
-                self._answers.append(None)
-                return {}
-            target = _EDITS[ask.edit](link).removeprefix(f"{HOST}{BASE_PATH}/")
+            links = self._answers[ask.of].get_json(force=True)["link"]
+            (link,) = (x["url"] for x in links if x["relation"] == ask.follow)
+            target = link.removeprefix(f"{HOST}{BASE_PATH}/")
+            if ask.edit:
+                target = re.sub(*_EDITS[ask.edit], target)
             # Its placeholders come before those of the answer.
             self._placeholders.link(target)
-        headers = [
-            (name, self._header(text, ask.of)) for name, text in ask.headers.items()
-        ]
-        answer = self._send(ask, target, headers)
-        self._answers.append(answer)
-        return self._answer(ask, answer)
-
-    def _link(self, relation: str, of: int) -> str | None:
-        answer = self._answers[of]
-        if answer is None or not answer.data:
-            return None
-        links = answer.get_json(force=True).get("link", ())
-        urls = [str(each["url"]) for each in links if each["relation"] == relation]
-        return urls[0] if urls else None
+        headers = [(name, self._header(t, ask.of)) for name, t in ask.headers.items()]
+        response = self._send(ask, target, headers)
+        self._answers.append(response)
+        text = response.get_data(as_text=True)
+        body = self._shown(json.loads(text)) if text else None
+        shown = self._headers(ask, response, body)
+        return {"status": response.status_code, "headers": shown, "body": body}
 
     def _header(self, text: str, of: int) -> str:
-        if not (found := re.search(r"{([\w-]+)}", text)):
+        if not (named := re.search(r"{([\w-]+)}", text)):
             return text
-        answer = self._answers[of]
-        assert answer is not None
-        return text.replace(found[0], answer.headers.get(found[1], "none"))
+        value = self._answers[of].headers.get(named[1], "none")
+        return text.replace(named[0], value)
 
     def _send(
         self, ask: Ask, target: str, headers: list[tuple[str, str]]
@@ -184,151 +138,38 @@ class _Sending:
             environ_overrides={"REMOTE_ADDR": ask.peer} if ask.peer else None,
         )
 
-    def _answer(self, ask: Ask, answer: TestResponse) -> Json:
-        text = answer.get_data(as_text=True)
-        body: Json = json.loads(text) if text else None
+    def _headers(self, ask: Ask, response: TestResponse, body: Json) -> list[str]:
         is_page = body is not None and body.get("resourceType") == "Bundle"
-        told = {
-            "status": answer.status_code,
-            "headers": self._tables.header_set(self._headers(ask, answer, is_page)),
-        }
-        if body is not None:
-            told["layout"] = _layout(text, body)
-            told["body"] = self._shown(body)
-        return told
-
-    def _headers(self, ask: Ask, answer: TestResponse, is_page: bool) -> Json:
-        told = []
-        for name, text in sorted(
-            (name.lower(), text) for name, text in answer.headers.items()
-        ):
-            if name == "date":
-                continue
+        shown = []
+        for name, text in sorted((n.lower(), t) for n, t in response.headers.items()):
             if name == "x-request-id" and text not in ask.headers.values():
                 text = "<request>"
             elif name == "content-length":
-                is_right = ask.method == "HEAD" or int(text) == len(answer.data)
+                is_right = ask.method == "HEAD" or int(text) == len(response.data)
                 text = "<right>" if is_right else "<wrong>"
             elif name == "etag" and (is_page or ask.method == "HEAD"):
                 text = re.sub('".*"', '"<digest>"', text)
             elif name == "allow":
                 text = ", ".join(sorted(text.split(", ")))
-            elif name == "retry-after" and answer.status_code == 429:
+            elif name == "retry-after" and response.status_code == 429:
                 text = "<seconds>" if 1 <= int(text) <= 60 else text
-            told.append(f"{name}: {text}")
-        return told
+            if name != "date":
+                shown.append(f"{name}: {text}")
+        return shown
 
-    def _shown(self, told: Json, key: str = "", parent: str = "") -> Json:
-        """Return a part of a body with placeholders and references in it."""
-        if isinstance(told, dict):
-            kind = told.get("resourceType", "")
-            shown = {
-                name: self._shown(each, name, kind or key)
-                for name, each in told.items()
-            }
-            return self._tables.resource(shown) if kind in RESOURCES else _match(shown)
-        if isinstance(told, list):
-            return [self._shown(each, key, parent) for each in told]
+    def _shown(self, part: Json, key: str = "", parent: str = "") -> Json:
+        """Return a part of a body with placeholders in it."""
+        if isinstance(part, dict):
+            kind = part.get("resourceType", "") or key
+            return {name: self._shown(x, name, kind) for name, x in part.items()}
+        if isinstance(part, list):
+            return [self._shown(x, key, parent) for x in part]
         if key == "diagnostics" or (key == "text" and parent == "details"):
-            return "<text>" if str(told).strip() else told
+            return "<text>" if str(part).strip() else part
         if key == "version" and parent == "software":
-            return "<version>" if told == version("encounters") else told
+            return "<version>" if part == version("encounters") else part
         if key == "id" and parent == "Bundle":
-            return self._placeholders.of("page", told)
-        if key in ("url", "fullUrl") and isinstance(told, str):
-            return self._placeholders.link(told)
-        return told
-
-
-def _match(shown: Json) -> Json:
-    """Return the usual entry of a match in short, anything else as it is."""
-    match shown:
-        case {"fullUrl": str(url), "resource": str(name), "search": {"mode": "match"}}:
-            usual = {
-                "fullUrl": f"{HOST}{BASE_PATH}/{name.partition('#')[0]}",
-                "resource": name,
-                "search": {"mode": "match"},
-            }
-            if url == usual["fullUrl"] and list(shown.items()) == list(usual.items()):
-                return f"{_MATCH}{name}"
-    return shown
-
-
-def _layout(text: str, body: Json) -> str:
-    for name, written in (
-        ("compact", json.dumps(body, ensure_ascii=False, separators=(",", ":"))),
-        ("indented", json.dumps(body, ensure_ascii=False, indent=2)),
-    ):
-        if text.rstrip("\n") == written:
-            return name + (", line end" if text.endswith("\n") else "")
-    return "other"
-
-
-def _digest(body: Json) -> str:
-    return hashlib.sha256(json.dumps(body).encode()).hexdigest()[:10]
-
-
-# -------------------------------------------------------------------- changed links
-
-
-def _changed(name: str, change: Callable[[str], str]) -> Callable[[str], str]:
-    def edit(url: str) -> str:
-        return re.sub(
-            rf"([?&]{name}=)([^&]*)", lambda found: found[1] + change(found[2]), url
-        )
-
-    return edit
-
-
-def _flip(at: int) -> Callable[[str], str]:
-    def change(text: str) -> str:
-        sign = "b" if text[at] == "a" else "a"
-        place = at % len(text)
-        return text[:place] + sign + text[place + 1 :]
-
-    return change
-
-
-_AFTER = "_search(?:After|Before)"
-_EDITS: Mapping[str, Callable[[str], str]] = {
-    "": lambda url: url,
-    "cursor flipped at the start": _changed(_AFTER, _flip(0)),
-    "cursor flipped in the middle": _changed(_AFTER, _flip(16)),
-    "cursor truncated": _changed(_AFTER, lambda text: text[:-1]),
-    "cursor lengthened": _changed(_AFTER, lambda text: text + "a"),
-    "cursor in capitals": _changed(_AFTER, str.upper),
-    "cursor of no alphabet": _changed(_AFTER, lambda text: "_" * len(text)),
-    "cursor empty": _changed(_AFTER, lambda _: ""),
-    "cursor made up": _changed(_AFTER, lambda text: "a" * len(text)),
-    "id flipped at the start": _changed("_id", _flip(0)),
-    "id truncated": _changed("_id", lambda text: text[:-1]),
-    "id in capitals": _changed("_id", str.upper),
-    "id empty": _changed("_id", lambda _: ""),
-    "id made up": _changed("_id", lambda text: "a" * len(text)),
-    "id gone": lambda url: re.sub(r"_id=[^&]*&?", "", url),
-    "index of another page": _changed("_index", lambda _: "7"),
-    "index zero": _changed("_index", lambda _: "0"),
-    "index no number": _changed("_index", lambda _: "x"),
-    "index gone": lambda url: re.sub(r"&_index=[^&]*", "", url),
-    "index twice": lambda url: re.sub(r"(&_index=[^&]*)", r"\1\1", url),
-    "cursor the other way": lambda url: url.replace("_searchAfter", "_searchBefore"),
-    "both cursors": lambda url: re.sub(
-        r"_searchAfter=([^&]*)", r"_searchAfter=\1&_searchBefore=\1", url
-    ),
-    "cursor twice": lambda url: re.sub(r"(&_searchAfter=[^&]*)", r"\1\1", url),
-    "cursor without index": lambda url: re.sub(r"&_index=[^&]*", "", url),
-    "cursor for id": lambda url: re.sub(
-        r"_id=[^&]*(.*_searchAfter=)([^&]*)", r"_id=\2\1\2", url
-    ),
-    "another parameter": lambda url: f"{url}&status=finished",
-    "count": lambda url: f"{url}&_count=3",
-    "pretty": lambda url: f"{url}&_pretty=true",
-    "format json": lambda url: f"{url}&_format=json",
-    "format xml": lambda url: f"{url}&_format=xml",
-    "summary": lambda url: f"{url}&_summary=true",
-    "elements": lambda url: f"{url}&_elements=status",
-    "token": lambda url: f"{url}&access_token=abc",
-    "parameters swapped": lambda url: re.sub(
-        r"\?(_id=[^&]*)&(_index=[^&]*)&(.*)", r"?\3&\2&\1", url
-    ),
-}
+            return self._placeholders.of("page", part)
+        if key in ("url", "fullUrl") and isinstance(part, str):
+            return self._placeholders.link(part)
+        return part

@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.redis_server import started_redis
 from tests.replay.deployments import DEPLOYMENTS, Running, running
-from tests.replay.exchange import Tables, replayed
-from tests.replay.recorded import asks, keep
-from tests.replay.servers import own_servers
+from tests.replay.exchange import replayed
+from tests.replay.recorded import keep, recorded
 
 
 def main(names: list[str]) -> None:
@@ -21,20 +21,20 @@ def main(names: list[str]) -> None:
     logging.disable()
     with (
         tempfile.TemporaryDirectory() as directory,
-        own_servers() as servers,
-        running(servers, Path(directory)) as deployments,
+        started_redis() as redis,
+        running(lambda: redis.url, Path(directory)) as deployments,
     ):
         for name in names or DEPLOYMENTS:
             _record(deployments, name)
 
 
 def _record(deployments: Running, name: str) -> None:
-    began, tables = time.monotonic(), Tables()
-    application = deployments.application(name)
+    began, application = time.monotonic(), deployments.application(name)
     exchanges = {
-        case: replayed(application, asked, tables) for case, asked in asks(name).items()
+        case: replayed(application, [exchange["ask"] for exchange in exchanges])
+        for case, exchanges in recorded(name).items()
     }
-    keep(name, tables, exchanges)
+    keep(name, exchanges)
     took, count = time.monotonic() - began, sum(map(len, exchanges.values()))
     print(f"{name}: {len(exchanges)} cases, {count} exchanges, {took:.1f} s")
 
