@@ -99,7 +99,7 @@ _ENCOUNTER = (
         "patient",
         ParameterType.REFERENCE,
         ("patient_id",),
-        "The patient: Patient/<id>, <id> or the absolute address.",
+        "The patient: Patient/<id>, <id> (also as patient:Patient) or the absolute address.",
         "[[`null`, subject.reference]]",
         _STU3 + "clinical-patient",
         target=ResourceType.PATIENT,
@@ -147,6 +147,15 @@ _ENCOUNTER = (
         "The functional unit: <extension url>|<code>, whole and exact.",
         "serviceProvider.extension[].[url, valueString]",
         extension=True,
+    ),
+    SearchParameter(
+        "service-provider",
+        ParameterType.REFERENCE,
+        ("organization_id",),
+        "The hospital: Organization/<id>, <id> or the absolute address.",
+        "[[`null`, serviceProvider.reference]]",
+        _STU3 + "Encounter-service-provider",
+        target=ResourceType.ORGANIZATION,
     ),
 )
 _PATIENT = (
@@ -232,6 +241,44 @@ SEARCH_PARAMETERS: Mapping[ResourceType, Mapping[str, SearchParameter]] = {
 }
 """The search parameters by resource type and name."""
 
+
+@dataclass(frozen=True, slots=True)
+class DerivedParameter:
+    """A parameter that the service answers by another one: no adapter knows it.
+
+    Its values are those of `parameter` of a `kind`. If that is another type than the one
+    searched, the search is for what refers to the resources that they find.
+    """
+
+    name: str
+    kind: ResourceType
+    parameter: str
+    documentation: str
+    definition: str | None = None
+
+
+DERIVED: Mapping[ResourceType, Mapping[str, DerivedParameter]] = {
+    ResourceType.ENCOUNTER: {
+        row.name: row
+        for row in (
+            DerivedParameter(
+                "subject",
+                ResourceType.ENCOUNTER,
+                "patient",
+                "The patient, as in the parameter patient.",
+                _STU3 + "Encounter-subject",
+            ),
+            DerivedParameter(
+                "patient.identifier",
+                ResourceType.PATIENT,
+                "identifier",
+                "An identifier of the patient (IPP, INS), whole and exact.",
+            ),
+        )
+    },
+}
+"""The derived parameters by resource type and name (decision 36)."""
+
 RESULT_PARAMETERS = ("_count", "_sort", "_total", "_include")
 """Parameters of a search that filter nothing, and that a profile may offer."""
 
@@ -257,9 +304,10 @@ INCLUDES: Mapping[ResourceType, tuple[Include, ...]] = {
 """The references that `_include` follows, by the resource type searched (decision 36)."""
 
 
-def result_parameters(kind: ResourceType) -> tuple[str, ...]:
-    """Return the result parameters of a search of this type."""
-    return tuple(n for n in RESULT_PARAMETERS if n != "_include" or kind in INCLUDES)
+def profile_parameters(kind: ResourceType) -> tuple[str, ...]:
+    """Return every parameter of a search of this type that a profile may offer."""
+    results = (n for n in RESULT_PARAMETERS if n != "_include" or kind in INCLUDES)
+    return (*SEARCH_PARAMETERS[kind], *DERIVED.get(kind, ()), *results)
 
 
 SORTS: Mapping[ResourceType, Mapping[str, str]] = {

@@ -29,8 +29,14 @@ from pathlib import Path
 
 import orjson
 
-from adapters.contract import EncounterRecord, PatientRecord, Record, RowFault
-from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS
+from adapters.contract import (
+    EncounterRecord,
+    PatientRecord,
+    Record,
+    ResourceType,
+    RowFault,
+)
+from adapters.parameters import DERIVED, SEARCH_PARAMETERS, profile_parameters
 from app.call import Call, Stage
 from app.config import (
     AUDIT_OFF,
@@ -45,6 +51,7 @@ from app.in_process import REASON
 from app.middleware import requesting_address
 from app.observability import AUDIT_EVENTS, AUDIT_FAILURES
 from app.search.parser import PRESENTATION, Parameters
+from app.search.types import MATCHES
 
 TURN_SECONDS = 1.0
 """How long a line waits for other writers, or for a reader of stdout that has stalled."""
@@ -57,12 +64,18 @@ STDOUT = 1
 OTHER = "(other)"
 """Written in place of the name of an unknown parameter."""
 
+_SAME = {
+    name: row.parameter
+    for name, row in DERIVED[ResourceType.ENCOUNTER].items()
+    if row.kind is ResourceType.ENCOUNTER
+}
+"""Parameters of stays that are another one by another name."""
+
 _COMMA = re.compile(r"(?<!\\),")
-_MODIFIERS = frozenset({"", "exact", "contains"})
+_MODIFIERS = frozenset({*MATCHES, *ResourceType})
 _NAMES = frozenset(
     {
-        *(name for table in SEARCH_PARAMETERS.values() for name in table),
-        *("_id", *RESULT_PARAMETERS),
+        *(name for kind in ResourceType for name in profile_parameters(kind)),
         *("_index", "_searchAfter", "_searchBefore"),
         *PRESENTATION,
     }
@@ -181,6 +194,10 @@ class Trail:
             parts.append((kind, (("_id", call.resource_id),)))
         if call.page_of:
             parts.append(call.page_of)
+        if call.patients:
+            # Whom the identifiers of a search mean.
+            meant = (("patient", ",".join(call.patients)),)
+            parts.append((ResourceType.ENCOUNTER, meant))
         left = MOST_VALUES
         for searched, pairs in parts:
             for name, text in pairs:
@@ -197,7 +214,11 @@ def _meaning(kind: str, name: str, value: str) -> str:
     """Return what is digested of a value: an id as its reference."""
     if name == "_id" and kind:
         return f"{kind}/{value}"
-    return f"Patient/{value.rpartition('/')[2]}" if name == "patient" else value
+    base = name.partition(":")[0]
+    row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER].get(_SAME.get(base, base))
+    if row is None or row.target is None:
+        return value
+    return f"{row.target}/{value.rpartition('/')[2]}"
 
 
 def _references(

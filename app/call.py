@@ -48,7 +48,8 @@ class Call:
 
     `route` is the template of its address and `view` the name of what answers it, both ""
     where there is none. `parameters` are as they came; `page_of` is the search of a page;
-    `rows` and `bundle`, the id of their Bundle, are what is returned if nothing fails.
+    `patients` are the ids of those that a search names by identifiers; `rows` and `bundle`,
+    the id of their Bundle, are what is returned if nothing fails.
     `seconds` has the time of each stage; the present one began at `since`.
     """
 
@@ -60,6 +61,7 @@ class Call:
     resource_id: str = ""
     parameters: Parameters = ()
     page_of: tuple[ResourceType, Parameters] | None = None
+    patients: Sequence[str] = ()
     rows: Sequence[Record | RowFault] = ()
     bundle: str | None = None
     seconds: dict[Stage, float] = field(default_factory=_NO_SECONDS.copy)

@@ -5,7 +5,7 @@ Computed once, at start. Parser, error texts, paging and CapabilityStatement rea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.contract import (
     Capabilities,
@@ -15,7 +15,14 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.profile import Profile, ResourceProfile
-from adapters.parameters import INCLUDES, SORTS, Include
+from adapters.parameters import (
+    DERIVED,
+    INCLUDES,
+    SEARCH_PARAMETERS,
+    SORTS,
+    Include,
+    SearchParameter,
+)
 
 _NOT_OFFERED = {(ResourceType.ENCOUNTER, SortKey.ID)}
 """Orders that a source can have and `_sort` does not take (decision 8)."""
@@ -23,11 +30,17 @@ _NOT_OFFERED = {(ResourceType.ENCOUNTER, SortKey.ID)}
 
 @dataclass(frozen=True, slots=True)
 class OfferedParameter:
-    """A search parameter that works here, with at most `values` values."""
+    """A search parameter that works here, with at most `values` values.
+
+    They are those of `row`, which has the name of the parameter that they are compared by: of
+    another type than the one searched if it `is_linked`.
+    """
 
     name: str
     values: int
     capability: ParameterCapability
+    row: SearchParameter
+    is_linked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +99,9 @@ def _resource_offer(
     )
     default = sorts[0] if sorts else SortKey.ID
     parameters = {
-        name: OfferedParameter(name, values, source.parameters[name])
+        name: offered
         for name, values in profile.parameters.items()
-        if name in source.parameters
+        if (offered := _offered(kind, name, values, served))
     }
     includes = {
         include.name: include
@@ -120,3 +133,28 @@ def finds_several(served: Capabilities, target: ResourceType) -> bool:
         return False
     ids = served[target].parameters.get("_id")
     return ids is not None and (ids.most is None or ids.most > 1)
+
+
+def _offered(
+    kind: ResourceType, name: str, values: int, served: Capabilities
+) -> OfferedParameter | None:
+    """Return a parameter, None where the source cannot answer it or it filters nothing."""
+    derived = DERIVED.get(kind, {}).get(name)
+    if derived is None:
+        if name not in served[kind].parameters:
+            return None
+        row = SEARCH_PARAMETERS[kind][name]
+        return OfferedParameter(name, values, served[kind].parameters[name], row)
+    is_linked = derived.kind is not kind
+    source = served.get(derived.kind)
+    if source is None or derived.parameter not in source.parameters:
+        return None
+    if is_linked and not (source.listed and "patient" in served[kind].parameters):
+        return None
+    row = replace(
+        SEARCH_PARAMETERS[derived.kind][derived.parameter],
+        documentation=derived.documentation,
+        definition=derived.definition,
+    )
+    capability = source.parameters[derived.parameter]
+    return OfferedParameter(name, values, capability, row, is_linked)

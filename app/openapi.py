@@ -23,7 +23,6 @@ from adapters.mapping.slots import (
     Slot,
 )
 from adapters.mapping.slots import Kind as SlotKind
-from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
 from app.error_responses import CONTENT_TYPE
 from app.errors import answer_for_status
 from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text
@@ -352,10 +351,10 @@ def _bundle(*, paging: bool) -> Node:
 def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
     """Yield the parameters of a search; each modifier makes one of its own."""
     for name, offered in offer.parameters.items():
-        row = SEARCH_PARAMETERS[offer.resource_type][name]
-        schema = _values(row, offered)
-        yield {**_parameter(name, schema), "description": parameter_text(row, offered)}
-        for modifier in TYPES[row.type].modifiers(offered.capability):
+        row = offered.row
+        schema = _values(offered)
+        yield {**_parameter(name, schema), "description": parameter_text(offered)}
+        for modifier in TYPES[row.type].modifiers(row, offered.capability):
             yield _parameter(f"{name}{modifier}", schema)
     size = {"type": "integer", "minimum": 1, "maximum": offer.count_max}
     yield _parameter("_count", {**size, "default": offer.count_default})
@@ -379,14 +378,14 @@ def _presentation(kind: ResourceType | None) -> Iterator[Node]:
     yield from _FORMATS
 
 
-def _values(row: SearchParameter, offered: OfferedParameter) -> Node:
+def _values(offered: OfferedParameter) -> Node:
     """Return the schema of a parameter's values (decision 4).
 
     Alternatives are one text with commas. Where several criteria make sense together,
     the bounds of a range or the parts of a name, the schema is an array.
     """
-    type_ = TYPES[row.type]
-    pattern = type_.pattern(row, offered.capability)
+    type_ = TYPES[offered.row.type]
+    pattern = type_.pattern(offered.row, offered.capability)
     one = _alternatives(pattern, offered.values) if pattern else _ANY
     if not type_.is_repeated or offered.values == 1:
         return one

@@ -62,8 +62,8 @@ from app.errors import (
 from app.fhir.summary import Summary
 from app.offer import Offer, ResourceOffer
 from app.redis_client import REDIS_ERRORS
-from app.search.includes import Included, included_in
 from app.search.parser import Parameters, Search, Total, parse_search
+from app.search.references import Included, included_in, linked
 from app.search.types import Context
 
 WRITTEN = 1
@@ -319,6 +319,7 @@ class SearchSessions:
         and whatever the adapter raises.
         """
         call.enter(Stage.SOURCE)
+        search, call.patients = linked(search, self.adapter)
         page = self._rows(search, Start())
         client = call.client.id
         stored = StoredSearch(
@@ -336,6 +337,7 @@ class SearchSessions:
     def resume(self, call: Call, stored: StoredPage, search: Search) -> ResultPage:
         """Query the source for a stored page; raises whatever the adapter raises."""
         call.enter(Stage.SOURCE)
+        search, call.patients = linked(search, self.adapter)
         page = self._rows(search, stored.start)
         return self._result(call, stored, search, page)
 

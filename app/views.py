@@ -251,7 +251,7 @@ def page(call: Call) -> Response:
     require(call.client, SEARCH_SCOPES[stored.search.resource_type])
     call.enter(Stage.PARSE)
     query = service.sessions.parse(stored.search)
-    _require_included(call, query)
+    _require_linked(call, query)
     result = service.sessions.resume(call, stored, query)
     ignored = [name for name in dict(call.parameters) if name not in single]
     return _page_response(call, result, single, ignored)
@@ -333,7 +333,7 @@ def search(call: Call, kind: ResourceType) -> Response:
         raise UnknownResourceError(f"{kind} is not searched here.")
     parameters, lenient = _parameters(call), _is_lenient(call)
     query = parse_search(parameters, offer, service.context, lenient=lenient)
-    _require_included(call, query)
+    _require_linked(call, query)
     single = dict(parameters)
     _check_format(call, single)
     result = service.sessions.begin(call, query, parameters, lenient=lenient)
@@ -376,8 +376,13 @@ def read(call: Call, kind: ResourceType, id: str) -> Response:
 # Parse
 
 
-def _require_included(call: Call, search: Search) -> None:
-    """Raise InsufficientScopeError unless the client may read what is included."""
+def _require_linked(call: Call, search: Search) -> None:
+    """Raise InsufficientScopeError unless the client may see the other types of a search.
+
+    These are what is included, and the patients that are searched first.
+    """
+    if search.patients:
+        require(call.client, SEARCH_SCOPES[ResourceType.PATIENT])
     for include in search.includes:
         require(call.client, READ_SCOPES[include.target])
 

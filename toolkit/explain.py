@@ -88,7 +88,8 @@ def _extent(
 ) -> str:
     """Return how far an offered parameter goes."""
     extent = "one value" if values == 1 else f"up to {values} values"
-    words = TYPES[SEARCH_PARAMETERS[kind][name].type].extent(able)
+    row = SEARCH_PARAMETERS[kind][name]
+    words = TYPES[row.type].extent(row, able)
     if words:
         extent += f"; {words}"
     return extent

@@ -36,6 +36,7 @@ from app.errors import ServiceError, answer_for_error
 from app.fhir.resources import SCHEMAS
 from app.offer import Offer, compute_offer
 from app.search.parser import Parameters, context_of, decode_form, parse_search
+from app.search.references import linked
 from toolkit.checks.rows import plain_text
 from toolkit.console import MappingFile
 from toolkit.findings import Finding
@@ -433,9 +434,9 @@ class Searches:
             raise RefusedError(f"{kind} is not searched here.")
         constants, zone = self.mapping.constants, self.mapping.time_zone
         with _refusals():
-            return parse_search(
-                pairs, offer, context_of(BASE_URL, constants, zone)
-            ).query
+            context = context_of(BASE_URL, constants, zone)
+            search, _ = linked(parse_search(pairs, offer, context), self.adapter)
+            return search.query
 
     def sent(self, query: SearchQuery) -> str:
         """Return what a search sends to the source. Raises RefusedError, AdapterError."""

@@ -12,11 +12,7 @@ from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Table, parse_file, place
-from adapters.parameters import (
-    RESULT_PARAMETERS,
-    SEARCH_PARAMETERS,
-    result_parameters,
-)
+from adapters.parameters import RESULT_PARAMETERS, profile_parameters
 
 PROFILES = ("full", "group-a", "group-b")
 
@@ -89,7 +85,7 @@ def _resource(kind: ResourceType, section: Table, shared: Table) -> ResourceProf
     unfiltered = "false" if kind is ResourceType.PATIENT else "true"
     limits = {
         name: int(section.table(name).text("values") or _FEWER.get(name, MAX_VALUES))
-        for name in (*SEARCH_PARAMETERS[kind], *result_parameters(kind))
+        for name in profile_parameters(kind)
         if name in section
     }
     return ResourceProfile(

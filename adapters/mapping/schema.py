@@ -44,11 +44,12 @@ from adapters.mapping.slots import (
 from adapters.mapping.times import format_fault, zone_names
 from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place
 from adapters.parameters import (
+    DERIVED,
     SEARCH_PARAMETERS,
     SORTS,
     ParameterType,
     SearchParameter,
-    result_parameters,
+    profile_parameters,
 )
 
 Node: TypeAlias = dict[str, Any]
@@ -156,15 +157,14 @@ def _of_type(kind: ResourceType, described: Node) -> Node:
     _describe(fields, described[kind])
     parameters = SEARCH_PARAMETERS[kind]
     searches = {name: _ref(_search(row)) for name, row in parameters.items()}
-    limits = {
-        name: _ref("ProfileParameter")
-        for name in (*parameters, *result_parameters(kind))
-    }
+    limits = {name: _ref("ProfileParameter") for name in profile_parameters(kind)}
     for name, row in parameters.items():
         searches[name]["description"] = (
             f"how the parameter is sent: {row.documentation}"
         )
         limits[name]["description"] = row.documentation
+    for derived in DERIVED.get(kind, {}).values():
+        limits[derived.name]["description"] = derived.documentation
     more = {"count": _ref("ProfileCount"), "unfiltered_search": {"type": "boolean"}}
     _describe(more, described["Profile"])
     _describe(limits, described["Profile"])

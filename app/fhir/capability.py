@@ -5,7 +5,6 @@ from datetime import date
 from importlib.metadata import version
 
 from adapters.mapping.profile import MAX_VALUES
-from adapters.parameters import SEARCH_PARAMETERS, SearchParameter
 from app.fhir.resources import Element, filled
 from app.offer import Offer, OfferedParameter, ResourceOffer
 from app.search.types import TYPES
@@ -101,9 +100,9 @@ def _resource(
         interactions.append({"code": "search-type", "documentation": text})
     parameters = []
     for name, offered in offer.parameters.items():
-        row = SEARCH_PARAMETERS[offer.resource_type][name]
+        row = offered.row
         element = {"name": name, "definition": row.definition, "type": row.type}
-        text = parameter_text(row, offered)
+        text = parameter_text(offered)
         if row.extension and unit_extension:
             text = f"{text} The extension url is {unit_extension}."
         parameters.append(filled({**element, "documentation": text}))
@@ -155,14 +154,15 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
     return f"{size} {order} {_KEYSET}" if offer.keyset else f"{size} {order}"
 
 
-def parameter_text(row: SearchParameter, offered: OfferedParameter) -> str:
+def parameter_text(offered: OfferedParameter) -> str:
     """Return what a parameter finds and which values it takes in this deployment."""
-    return " ".join(_sentences(row, offered))
+    return " ".join(_sentences(offered))
 
 
-def _sentences(row: SearchParameter, offered: OfferedParameter) -> Iterator[str]:
+def _sentences(offered: OfferedParameter) -> Iterator[str]:
+    row = offered.row
     yield row.documentation
-    yield from TYPES[row.type].sentences(offered.capability)
+    yield from TYPES[row.type].sentences(row, offered.capability)
     if offered.values == 1:
         yield "One value."
     elif offered.values < MAX_VALUES:

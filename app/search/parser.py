@@ -20,12 +20,13 @@ from adapters.contract import (
     SearchQuery,
     Sort,
     SortKey,
+    StringMatch,
 )
 from adapters.mapping.model import Constants
 from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS, Include
 from app.errors import BadRequestError, BadValueError, BusinessRuleError, IssueCode
 from app.fhir.summary import ELEMENTS, Presentation, Summary
-from app.offer import ResourceOffer
+from app.offer import OfferedParameter, ResourceOffer
 from app.search.dates import shortened
 from app.search.types import MATCHES, TYPES, Context, Value, bad_value
 
@@ -73,11 +74,13 @@ class Total(StrEnum):
 class Search:
     """A parsed search; `ignored` names parameters left out, `capped` a lowered `_count`.
 
-    `includes` are references whose resources are added to the page.
+    `patients` are criteria of the patients whose stays are searched, besides those of the
+    `query`. `includes` are references whose resources are added to the page.
     """
 
     query: SearchQuery
     presentation: Presentation
+    patients: tuple[Criterion, ...] = ()
     includes: tuple[Include, ...] = ()
     total: Total = Total.IN_TIME
     ignored: tuple[str, ...] = ()
@@ -133,17 +136,17 @@ def parse_search(
         includes = _includes(parameters, offer)
         parameters = [p for p in parameters if p[0] != "_include"]
     single, filters, ignored = _sort_out(parameters, allowed, offered, offer, lenient)
-    criteria = tuple(_criteria(filters, offer, context))
-    if not criteria and not offer.unfiltered:
+    if not filters and not offer.unfiltered:
         raise BusinessRuleError(
             f"A search of {offer.resource_type} needs one of: "
             f"{', '.join(offer.parameters)}."
         )
     presentation = read_presentation(single, offer.resource_type)
     size = _page_size(single.get("_count"), offer, lenient)
+    found = [*_criteria(filters, offer, context)]
     query = SearchQuery(
         offer.resource_type,
-        criteria,
+        tuple(criterion for offered, criterion in found if not offered.is_linked),
         _sort(single.get("_sort"), offer),
         min(size, offer.count_max),
     )
@@ -152,6 +155,7 @@ def parse_search(
     return Search(
         query,
         presentation,
+        patients=tuple(c for offered, c in found if offered.is_linked),
         includes=tuple(includes.values()),
         total=_total(single.get("_total"), presentation),
         ignored=ignored,
@@ -245,8 +249,8 @@ def _add_single(single: dict[str, str], name: str, text: str) -> None:
 
 def _check_modifier(name: str, offer: ResourceOffer) -> None:
     base, _, modifier = name.partition(":")
-    type_ = TYPES[SEARCH_PARAMETERS[offer.resource_type][base].type]
-    words = type_.modifiers(offer.parameters[base].capability)
+    offered = offer.parameters[base]
+    words = TYPES[offered.row.type].modifiers(offered.row, offered.capability)
     if f":{modifier}" not in words:
         raise _bad_modifier(name, words)
 
@@ -281,12 +285,12 @@ def _split(name: str, text: str) -> Sequence[Value]:
 
 def _criteria(
     filters: Mapping[str, list[str]], offer: ResourceOffer, context: Context
-) -> Iterator[Criterion]:
+) -> Iterator[tuple[OfferedParameter, Criterion]]:
     counts: dict[str, int] = {}
     for name, texts in filters.items():
         base, _, modifier = name.partition(":")
         offered = offer.parameters[base]
-        row = SEARCH_PARAMETERS[offer.resource_type][base]
+        row = offered.row
         for text in texts:
             values = _split(name, text)
             counts[base] = counts.get(base, 0) + len(values)
@@ -297,8 +301,10 @@ def _criteria(
                     f"http.{base}",
                     code=None if base in _LIMITED_BY_SPEC else IssueCode.TOO_COSTLY,
                 )
-            yield TYPES[row.type].read(
-                row, values, MATCHES[modifier], offered.capability, context
+            match = MATCHES.get(modifier, StringMatch.STARTS_WITH)
+            yield (
+                offered,
+                TYPES[row.type].read(row, values, match, offered.capability, context),
             )
 
 

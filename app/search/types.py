@@ -126,19 +126,27 @@ class ValueType(ABC):
     def pattern(self, row: SearchParameter, capability: ParameterCapability) -> str:
         """Return the pattern of one value, "" where nearly any text is one."""
 
-    def sentences(self, capability: ParameterCapability) -> Iterator[str]:  # noqa: ARG002
+    def sentences(
+        self,
+        row: SearchParameter,  # noqa: ARG002
+        capability: ParameterCapability,  # noqa: ARG002
+    ) -> Iterator[str]:
         """Yield what this deployment compares, for the CapabilityStatement."""
         yield from ()
 
-    def extent(self, capability: ParameterCapability) -> str:
+    def extent(self, row: SearchParameter, capability: ParameterCapability) -> str:
         """Return the same in a few words, "" where there is nothing to say."""
-        return " ".join(self.sentences(capability))
+        return " ".join(self.sentences(row, capability))
 
     def matches(self, capability: ParameterCapability) -> Collection[StringMatch]:  # noqa: ARG002
         """Return the comparisons that a modifier chooses from."""
         return ()
 
-    def modifiers(self, capability: ParameterCapability) -> tuple[str, ...]:
+    def modifiers(
+        self,
+        row: SearchParameter,  # noqa: ARG002
+        capability: ParameterCapability,
+    ) -> tuple[str, ...]:
         """Return the modifiers that are offered, with their colon."""
         offered = self.matches(capability)
         return tuple(f":{word}" for word, m in MATCHES.items() if word and m in offered)
@@ -238,7 +246,11 @@ class DateType(ValueType):
             date = f"{_DATE_PATTERN}|{_TIME_PATTERN}"
         return f"(?:{prefixes})?(?:{date})"
 
-    def sentences(self, capability: ParameterCapability) -> Iterator[str]:
+    def sentences(
+        self,
+        row: SearchParameter,  # noqa: ARG002
+        capability: ParameterCapability,
+    ) -> Iterator[str]:
         """Yield how dates are compared."""
         if capability.period:
             yield "It is compared with the whole stay, from its start to its end."
@@ -246,7 +258,11 @@ class DateType(ValueType):
         if capability.finest is Limit.DAY:
             yield "It takes whole days."
 
-    def extent(self, capability: ParameterCapability) -> str:
+    def extent(
+        self,
+        row: SearchParameter,  # noqa: ARG002
+        capability: ParameterCapability,
+    ) -> str:
         """Return the prefixes."""
         return "prefixes " + " ".join(p for p in Prefix if p in capability.prefixes)
 
@@ -301,12 +317,18 @@ class StringType(ValueType):
         """Return how the source compares texts."""
         return capability.matches
 
-    def sentences(self, capability: ParameterCapability) -> Iterator[str]:
+    def sentences(
+        self, row: SearchParameter, capability: ParameterCapability
+    ) -> Iterator[str]:
         """Yield the modifiers."""
-        if words := self.modifiers(capability):
+        if words := self.modifiers(row, capability):
             yield f"Modifiers {', '.join(words)}."
 
-    def extent(self, capability: ParameterCapability) -> str:
+    def extent(
+        self,
+        row: SearchParameter,  # noqa: ARG002
+        capability: ParameterCapability,
+    ) -> str:
         """Return the comparisons."""
         return "compares " + ", ".join(sorted(capability.matches))
 
@@ -329,6 +351,14 @@ class ReferenceType(ValueType):
     def pattern(self, row: SearchParameter, capability: ParameterCapability) -> str:  # noqa: ARG002
         """Return the pattern of an id, a relative or an absolute reference."""
         return rf"(?:[A-Z][A-Za-z]+/)?{FHIR_ID.pattern}|{_CHARACTER}*:{_CHARACTER}*"
+
+    def modifiers(
+        self,
+        row: SearchParameter,
+        capability: ParameterCapability,  # noqa: ARG002
+    ) -> tuple[str, ...]:
+        """Return the type of the target: a reference to another matches nothing anyway."""
+        return (f":{row.target}",)
 
     def _id(self, value: Value, target: str, base_url: str) -> str | None:
         text, home = value.text, f"{base_url}/"

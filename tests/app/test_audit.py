@@ -31,7 +31,7 @@ from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, serve
 from tests.validity import fhir_faults
-from toolkit.contract.hospital import EDGES
+from toolkit.contract.hospital import EDGES, IPP_SYSTEM
 
 KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
 Event = dict[str, Any]
@@ -199,8 +199,13 @@ def test_reads_with_patients_as_digests_or_in_clear(audit: Audit) -> None:
 def test_one_digest_for_a_patient_wherever_it_stands(audit: Audit) -> None:
     audited = audit()
     base = audited.served.app.extensions["encounters"].settings.base_url
-    for value in ("1", "Patient/1", f"{base}/Patient/1"):
-        audited.served.search("Encounter", {"patient": value})
+    for name in ("patient", "subject", "patient:Patient", "subject:Patient"):
+        for value in ("1", "Patient/1", f"{base}/Patient/1"):
+            audited.served.search("Encounter", {name: value})
+    number = {"patient.identifier": f"{IPP_SYSTEM}|1"}
+    audited.served.search("Encounter", number)
+    page = audited.served.search("Encounter", {**number, "_count": "1"})
+    audited.served.follow(page, "next")
     audited.served.search("Patient", {"_id": "1"})
     audited.served.get("Patient/1")
     for event in audited.events():

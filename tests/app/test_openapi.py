@@ -23,7 +23,7 @@ from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.parameters import SEARCH_PARAMETERS
 from app.error_responses import CONTENT_TYPE
-from app.offer import OfferedParameter, compute_offer
+from app.offer import compute_offer
 from app.openapi import openapi, search_parameters
 from app.service import EXTENSION
 from tests.app.answers import refused
@@ -142,7 +142,8 @@ def test_a_source_that_compares_less_is_described_so() -> None:
     able = ParameterCapability(frozenset({Prefix.EQ, Prefix.GE}), finest=Limit.DAY)
     full = compute_offer(load_profile("full", Path()), EDGES.model().capabilities)
     offer = full.resources[ResourceType.ENCOUNTER]
-    parameters = {**offer.parameters, "date": OfferedParameter("date", 10, able)}
+    date = replace(offer.parameters["date"], capability=able)
+    parameters = {**offer.parameters, "date": date}
     described = search_parameters(replace(offer, parameters=parameters))
     schema = next(
         each["schema"]["items"] for each in described if each["name"] == "date"

@@ -77,6 +77,7 @@ PLAUSIBLE: Mapping[str, tuple[str, ...]] = {
     "class": _CODES[3:6],
     "gender": _CODES[6:],
     "identifier": ("A\\\\B", "000000007", "|1", "urn:oid:1.2|1", "1"),
+    "service-provider": ("H1", "Organization/H2", f"{BASE_URL}/Organization/H1"),
     "service-provider._extension": (
         f"{UNIT_URL}|é",
         f"{UNIT_URL}|0123",

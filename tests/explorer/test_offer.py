@@ -7,7 +7,7 @@ import pytest
 
 from adapters.contract import Limit, ResourceType
 from adapters.mapping.profile import MAX_VALUES
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType
+from adapters.parameters import ParameterType
 from app.offer import OfferedParameter
 from explorer.offer import Offer, Parameter
 from tests.redis_server import RedisServer
@@ -43,7 +43,7 @@ def test_the_statement_says_what_forms_need(
 
 def check_parameter(kind: str, read: Parameter, meant: OfferedParameter) -> None:
     """Check what was read of a parameter against what the service takes."""
-    row = SEARCH_PARAMETERS[ResourceType(kind)][meant.name]
+    row = meant.row
     assert read.type == row.type
     assert read.most == (meant.values if meant.values < MAX_VALUES else None)
     assert read.extension == (UNIT_URL if row.extension else "")

@@ -248,6 +248,11 @@ def text(
     return StringCriterion(parameter, values, match)
 
 
+def hospital(*ids: str) -> ReferenceCriterion:
+    """Return a criterion of hospitals."""
+    return ReferenceCriterion("service-provider", ids)
+
+
 def patient(*ids: str) -> ReferenceCriterion:
     """Return a criterion of patients."""
     return ReferenceCriterion("patient", ids)
@@ -364,7 +369,7 @@ def with_ids(opened: Opened, criterion: Criterion) -> Criterion:
         return opened.id(int(value)) if value.isdecimal() else value
 
     match criterion:
-        case ReferenceCriterion(values=ids):
+        case ReferenceCriterion(parameter="patient", values=ids):
             return replace(criterion, values=tuple(map(written, ids)))
         case TokenCriterion(parameter=name, values=tokens):
             values = (
@@ -386,6 +391,7 @@ _MALE = token("gender", "male")
 Case: TypeAlias = tuple[str, tuple[Criterion, ...], tuple[int | str, ...]]
 """A name, criteria, and the rows that meet them: by number, organizations by id."""
 
+_JUNE_1 = dates("2024-06-01")
 STAYS_FOUND: tuple[Case, ...] = (
     ("visit number", (token("identifier", "V1"),), (1,)),
     ("visit number, other case", (token("identifier", "v1"),), (2,)),
@@ -417,6 +423,9 @@ STAYS_FOUND: tuple[Case, ...] = (
     ("functional unit without zeros", (token(EXTENSION, "123"),), (7,)),
     ("functional unit with accent", (token(EXTENSION, "É"),), (76,)),
     ("functional unit, wildcards", (token(EXTENSION, "%", "_"),), (75, 74)),
+    ("hospital", (hospital("H2"),), (71,)),
+    ("hospital in other case", (hospital("h2", "H-2"),), ()),
+    ("hospital or another", (hospital("H2", "H1"), patient("6"), _JUNE_1), (71, 70)),
     ("class", (token("class", "REC"),), (27,)),
     ("class of several codes", (token("class", "IMP"), patient("4")), (60,)),
     ("otherwise", (token("class", "UNK"),), (64, 63, 62, 61)),

@@ -35,7 +35,7 @@ from adapters.contract import (
 from adapters.mapping.model import DateReading, Never, Twice
 from adapters.parameters import INCLUDES, Include
 from app.offer import finds_several
-from app.search.includes import included_in
+from app.search.references import included_in
 from toolkit.contract.harness import (
     EVERY_ROW,
     FOUND,

@@ -14,7 +14,7 @@ from adapters.parameters import (
     SEARCH_PARAMETERS,
     ParameterType,
     SearchParameter,
-    result_parameters,
+    profile_parameters,
 )
 from tests.adapters.mapping.good import (
     HTTP,
@@ -28,8 +28,8 @@ from tests.adapters.mapping.good import (
 def test_what_a_profile_limits_is_what_can_be_searched() -> None:
     for kind in ResourceType:
         limits = profile_schema()["definitions"][f"Profile{kind}"]["properties"]
-        more = {*result_parameters(kind), "count", "unfiltered_search"}
-        assert set(limits) == {*SEARCH_PARAMETERS[kind], *more}
+        more = {"count", "unfiltered_search"}
+        assert set(limits) == {*profile_parameters(kind), *more}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from adapters.mapping.profile import (
     ResourceProfile,
     load_profile,
 )
-from adapters.parameters import SEARCH_PARAMETERS, result_parameters
+from adapters.parameters import profile_parameters
 from tests.docs.pages import DOCS, section, table
 
 ENCOUNTER, PATIENT, ORGANIZATION = ResourceType
@@ -53,7 +53,7 @@ def test_full_offers_all_there_is() -> None:
     profile = load_profile("full", Path())
     assert profile.paging
     for kind in ResourceType:
-        expected = {*SEARCH_PARAMETERS[kind], *result_parameters(kind)}
+        expected = set(profile_parameters(kind))
         assert set(profile.resources[kind].parameters) == expected
     values = profile.resources[ENCOUNTER].parameters
     assert (values["date"], values["_id"], values["status"]) == (10, 10, 100)

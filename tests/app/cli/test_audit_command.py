@@ -18,7 +18,7 @@ from tests.redis_server import RedisServer
 from tests.server.running import edges, running
 from tests.serving import serve
 from tests.toolkit.conftest import Said
-from toolkit.contract.hospital import EDGES
+from toolkit.contract.hospital import EDGES, IPP_SYSTEM
 
 KEY, OLD_KEY = "k" * 44, "o" * 44
 
@@ -151,11 +151,12 @@ def test_who_saw_a_patient(
 def test_who_in_clear(audit: Audit, deployment: Callable[..., Any]) -> None:
     served = deployment(AUDIT_PATIENTS="clear")
     included = "Encounter?_id=1,42&_include=Encounter:patient"
-    for path in ("Patient/1", "Encounter/1", "Patient/12", included):
+    counted = f"Encounter?_summary=count&patient.identifier={IPP_SYSTEM}|1"
+    for path in ("Patient/1", "Encounter/1", "Patient/12", included, counted):
         served.get(path)
     rows = audit("who", "Patient/1", "--json").told["disclosures"]
     shown = [row["resources"] for row in rows]
-    assert shown == ["Patient/1", "Encounter/1", "Encounter/1 Patient/1"]
+    assert shown == ["Patient/1", "Encounter/1", "Encounter/1 Patient/1", ""]
 
 
 def test_who_across_keys(

@@ -1,11 +1,15 @@
-"""The resources that a page refers to, found by their ids (`_include`; decision 36)."""
+"""What a search and its pages refer to: patients by an identifier, and resources to include.
+
+Both are searches of the adapter for other resources than those searched (decision 36).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from adapters.contract import (
     Adapter,
     Record,
+    ReferenceCriterion,
     ResourceType,
     RowFault,
     SearchQuery,
@@ -15,6 +19,33 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.parameters import Include
+from app.errors import BusinessRuleError, IssueCode
+from app.search.parser import Search
+
+MOST_PATIENTS = 100
+"""As many patients a search may name by identifiers."""
+
+
+def linked(search: Search, adapter: Adapter) -> tuple[Search, tuple[str, ...]]:
+    """Return the search by the ids of the patients that it names by identifiers, and these.
+
+    Raises BusinessRuleError for too many, and what the adapter raises.
+    """
+    if not search.patients:
+        return search, ()
+    kind = ResourceType.PATIENT
+    most = MOST_PATIENTS + 1
+    query = SearchQuery(kind, search.patients, Sort(SortKey.ID), most)
+    rows = adapter.search(query).rows
+    if len(rows) > MOST_PATIENTS:
+        raise BusinessRuleError(
+            f"More than {MOST_PATIENTS} patients have such an identifier: name fewer.",
+            "http.patient.identifier",
+            code=IssueCode.TOO_COSTLY,
+        )
+    ids = tuple(row.id for row in rows if row.id)
+    criteria = (*search.query.criteria, ReferenceCriterion("patient", ids))
+    return replace(search, query=replace(search.query, criteria=criteria)), ids
 
 
 @dataclass(frozen=True, slots=True)
