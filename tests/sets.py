@@ -66,13 +66,15 @@ SYSTEM = (
 FIXTURES = frozenset(
     {
         *("browser", "demo", "demo_api", "hospital_server"),
-        *("kestrel", "mariadb_server", "mysql_server"),
+        *("kestrel", "mariadb_server", "mysql_server", "pgbouncer"),
     }
 )
 """Who asks for one of these has a process started, and is `system`."""
 
 SERVERS = ("mariadb", "mysql")
-PARAMETERS = frozenset({("source", "http"), ("deployment", "limited")})
+PARAMETERS = frozenset(
+    {("source", "http"), ("source", "pgbouncer"), ("deployment", "limited")}
+)
 """So is a test with one of these parameters, or with one that names one of the servers.
 
 A source over HTTP is a process; a limit counts within one minute of the clock.

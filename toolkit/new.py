@@ -18,7 +18,8 @@ from typing import Any
 
 from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.problems import did_you_mean
-from adapters.sql.engine import AddressError, Database
+from adapters.sql.dialects.base import AddressError
+from adapters.sql.engine import Database
 from app.console import FINE, CannotRunError, aligned, print_json
 from toolkit.catalogue import Catalogue, Table, read_catalogue
 from toolkit.console import MARK, marked_lines, write_text

@@ -109,6 +109,10 @@ class Builder:
             connections=int(source.text("connections") or model.CONNECTIONS),
             wait_seconds=_number(source, "wait_seconds", model.WAIT_SECONDS),
             may_write=source.text("may_write") == "true",
+            schema=source.text("schema"),
+            prepared=source.text("prepared") == "true"
+            if "prepared" in source
+            else None,
             http=self._http_source(source) if kind == "http" else None,
             options=self._secrets(source.table("options")),
         )

@@ -530,7 +530,8 @@ class SourceConfig:
     """Where the system is, its time limits, a class's own `options`; secrets are resolved.
 
     `zone` is that of `:now` and `:today` in its SELECTs. Its connections live for
-    `lifetime_seconds` at most.
+    `lifetime_seconds` at most. In a database, tables are in its `schema`, and statements are
+    `prepared`, by default where no pooler is seen.
     """
 
     kind: str
@@ -543,6 +544,8 @@ class SourceConfig:
     wait_seconds: float = WAIT_SECONDS
     may_write: bool = False
     lifetime_seconds: float = LIFETIME_SECONDS
+    schema: str = ""
+    prepared: bool | None = None
     http: HttpSource | None = None
     options: Mapping[str, Secret] = field(default_factory=dict, hash=False, repr=False)
 
@@ -630,7 +633,7 @@ class SourceMapping:
         """
         place = self.source.url.rpartition("@")[2]
         decisive: list[object] = [self.source.kind, place, self.date_reading]
-        decisive.append(self.time_zone.key)
+        decisive += [self.time_zone.key, *filter(None, [self.source.schema])]
         for kind, section in sorted(self.resources.items()):
             decisive += [kind, section.rows, *filter(None, [section.http])]
             decisive += [

@@ -54,7 +54,6 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.columns import TEXTS, Kind, held, instant_of
 from adapters.sql.dialects.base import Dialect, Statement, name_of
 from adapters.sql.engine import (
-    AddressError,
     Database,
     StatementRefusedError,
     open_databases,
@@ -502,7 +501,7 @@ def _read_columns(
         columns = database.columns(rows)
     except SourceDataError as error:
         text = str(error)
-        if not isinstance(error, AddressError):
+        if isinstance(error, StatementRefusedError):
             text = _refusal(database.dialect, str(error.__cause__), rows)
         unfit = UnfitError([MappingProblem(of.mark, kind, text)])
         unfit.reason = error.reason

@@ -22,8 +22,9 @@ from adapters.mapping.model import WAIT_SECONDS, SourceConfig
 from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
 from adapters.sql.dialects.base import (
-    Limits,
+    AddressError,
     Origin,
+    PoolConfig,
     Report,
     RowsRead,
     ServerStatus,
@@ -45,8 +46,11 @@ _REFUSED = (
 )
 
 
-class AddressError(SourceDataError):
-    """The address of a database cannot be read, or has an option that is refused."""
+_POOLER = (
+    "a pooler between the service and the database loses prepared statements: write"
+    " `prepared: false` under source (PgBouncer keeps them from 1.21 on, with"
+    " max_prepared_statements above 0)"
+)
 
 
 class StatementRefusedError(SourceDataError):
@@ -72,13 +76,15 @@ class Database:
         connections: int,
         wait: float = WAIT_SECONDS,
         lifetime: float = LIFETIME_SECONDS,
+        **session: Any,
     ) -> None:
+        """Take more fields of `PoolConfig` as `session`. Raises AddressError."""
         address = read_address(url)
         self._seconds, self._lifetime = seconds, lifetime
         self.dialect = dialect_of(address)
         try:
             self._engine = self.dialect.engine(
-                address, Limits(seconds, connections, wait)
+                address, PoolConfig(seconds, connections, wait, **session)
             )
         except ImportError as error:
             raise SourceUnavailableError(
@@ -283,6 +289,12 @@ class Database:
             raise SourceDataError(unread) from error
         else:
             return
+        if self.dialect.code(cause) in self.dialect.pooler:
+            # Nobody knows whose statement its name stands for.
+            connection.invalidate()
+            lost = SourceDataError(_POOLER)
+            lost.reason = f"{self.dialect.reason(cause, text)}: {_POOLER}"
+            raise lost from cause
         is_unread = self.dialect.unread(cause) and not connection.info["is_lenient"]
         self._is_lenient = self._is_lenient or is_unread
         if is_lost or is_unread or self.dialect.replans(cause):
@@ -315,17 +327,25 @@ def open_databases(source: SourceConfig) -> tuple[Database, Database]:
     Raises SourceDataError, with the place of the source in its file, for an address that
     cannot be read, of an unknown kind, or whose driver is not installed.
     """
-    wait, lifetime = source.wait_seconds, source.lifetime_seconds
-    limits = (
-        (source.timeout_seconds, source.connections),
-        (source.count_timeout_seconds, COUNTS),
+    return (
+        open_database(source, source.timeout_seconds, source.connections),
+        open_database(source, source.count_timeout_seconds, COUNTS),
     )
+
+
+def open_database(source: SourceConfig, seconds: float, connections: int) -> Database:
+    """Return the database of a source, which is not connected yet; as `open_databases`."""
     try:
-        pages, counts = (
-            Database(source.url, seconds, connections, wait, lifetime)
-            for seconds, connections in limits
+        return Database(
+            source.url,
+            seconds,
+            connections,
+            source.wait_seconds,
+            source.lifetime_seconds,
+            account_seconds=min(source.timeout_seconds, source.count_timeout_seconds),
+            schema=source.schema,
+            prepared=source.prepared,
         )
-        return pages, counts
     except AdapterError as error:
         raise SourceDataError(f"{source.mark}: {error}") from error
 

@@ -35,7 +35,7 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceConfig, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
-from adapters.sql.engine import COUNTS, Database
+from adapters.sql.engine import COUNTS, open_database
 from app.auth import BadTokenError, Introspection
 from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
@@ -317,7 +317,7 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
 
 def _check_database(source: SourceConfig, settings: Settings) -> Results:
     try:
-        with closing(Database(source.url, source.timeout_seconds, 1)) as database:
+        with closing(open_database(source, source.timeout_seconds, 1)) as database:
             status = database.server_status()
     except AdapterError as failure:
         text = f"does not report its state: {failure}"

@@ -51,12 +51,14 @@ def _in_database(
     kind: str, hospital: Hospital, directory: Path, request: pytest.FixtureRequest
 ) -> Iterator[Changeable]:
     url = f"sqlite:///{directory / 'pas.db'}"
-    if kind == "postgresql":
+    if kind in ("postgresql", "pgbouncer"):
         locale = "unicode" if hospital.ids is Ids.NUMBERS else "plain"
         url = request.getfixturevalue("new_postgresql")(locale)
     if kind in SERVERS:
         url = request.getfixturevalue(f"{kind}_server").new_database()
     tables = Tables(url, hospital)
+    if kind == "pgbouncer":
+        url = request.getfixturevalue("pgbouncer")(url)
     file = directory / "hospital.yaml"
     file.write_text(covering_changes(mapping_text(hospital)), encoding="utf-8")
     adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
@@ -97,7 +99,8 @@ Opener: TypeAlias = Callable[
 OPENERS: Mapping[str, Opener] = {
     "memory": _memory,
     **{
-        kind: partial(_in_database, kind) for kind in ("sqlite", "postgresql", *SERVERS)
+        kind: partial(_in_database, kind)
+        for kind in ("sqlite", "postgresql", "pgbouncer", *SERVERS)
     },
     "http": _http,
 }

@@ -16,16 +16,32 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.pool import QueuePool
 
+from adapters.contract import SourceDataError
+from adapters.mapping.model import WAIT_SECONDS
 from adapters.mapping.slots import LONGEST_ID
 from adapters.sql.columns import Column, Kind
 
 CONNECT_SECONDS = 3
+"""The time limit of connecting, unless the address has another."""
 
 GRACE_SECONDS = 1
 """How much longer than the statement timeout the driver waits for the response."""
 
 MARK = "\0"
 """Stands for a value in the text of SQL, which can hold no such sign itself."""
+
+
+class AddressError(SourceDataError):
+    """The address of a database cannot be read, or has an option that is refused."""
+
+
+class SessionError(SourceDataError):
+    """A new connection lacks what the service relies on (decision 42)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        # For the log: it has the lines that mend it.
+        self.reason = text
 
 
 class Sql(NamedTuple):
@@ -65,12 +81,21 @@ class Statement(Sql):
         return first + "".join(numbered)
 
 
-class Limits(NamedTuple):
-    """The limits of a pool: seconds a statement may take, connections, seconds to wait."""
+@dataclass(frozen=True, slots=True)
+class PoolConfig:
+    """How a pool connects: seconds for a statement, its connections, seconds to wait for one.
+
+    `account_seconds` is the time limit that the account needs where connections cannot have
+    their own, 0 for the same. `schema` is where tables are found, "" for the account's own
+    choice. `prepared`: whether statements are prepared; None does so where no pooler is seen.
+    """
 
     seconds: float
     connections: int
-    wait: float
+    wait: float = WAIT_SECONDS
+    account_seconds: float = 0
+    schema: str = ""
+    prepared: bool | None = None
 
 
 class Transport(NamedTuple):
@@ -170,7 +195,8 @@ class Dialect:
     With `has_included_columns`, an index can hold columns beside its keys (INCLUDE).
 
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
-    timeout, `refusals` those of wrong credentials, and `unknowns` matches those of a statement
+    timeout, `refusals` those of wrong credentials, `pooler` those of a pooler that loses
+    prepared statements, and `unknowns` matches those of a statement
     that the database refuses. `missing` are patterns of messages about a column or table that
     is missing; `denied` are those about one that the account may not read, each with the
     GRANT that it lacks; `invalid_option` names the option of the address that the driver
@@ -188,7 +214,7 @@ class Dialect:
     """
 
     driver: str
-    engine: Callable[[URL, Limits], Engine]
+    engine: Callable[[URL, PoolConfig], Engine]
     columns: Callable[[sa.Connection, str], tuple[Column, ...]]
     may_write: Callable[[sa.Connection], bool]
     fold: Callable[[Sql], Sql]
@@ -219,6 +245,7 @@ class Dialect:
     orders_nulls: bool = False
     has_included_columns: bool = False
     refusals: tuple[str, ...] = ()
+    pooler: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     denied: Mapping[str, str] = field(default_factory=dict)
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
@@ -309,7 +336,7 @@ def name_of(pattern: str, message: str, statement: str) -> str:
     return ""
 
 
-def pooled(url: URL, limits: Limits, **options: Any) -> Engine:
+def pooled(url: URL, config: PoolConfig, **options: Any) -> Engine:
     """Return an engine with a pool of fixed size; each statement is its own transaction."""
     defaults = {
         "isolation_level": "AUTOCOMMIT",
@@ -320,9 +347,9 @@ def pooled(url: URL, limits: Limits, **options: Any) -> Engine:
     return sa.create_engine(
         url,
         poolclass=QueuePool,
-        pool_size=limits.connections,
+        pool_size=config.connections,
         max_overflow=0,
-        pool_timeout=limits.wait,
+        pool_timeout=config.wait,
         pool_use_lifo=True,
         hide_parameters=True,
         **{**defaults, **options},

@@ -16,11 +16,13 @@ from adapters.sql.columns import WHOLE, Column, Kind, has_zeros
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
+    AddressError,
     Dialect,
-    Limits,
     Origin,
+    PoolConfig,
     RowsRead,
     ServerStatus,
+    SessionError,
     Sql,
     Transport,
     description,
@@ -46,33 +48,76 @@ _KINDS: Mapping[int, Kind] = {
 _SESSION = "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
 """As in other databases, a backslash is a plain character and || joins texts."""
 
+_SET_BY_US = ("read_timeout", "write_timeout", "sql_mode", "autocommit", "use_unicode")
+"""Options that an address cannot have: timeouts are those of the mapping."""
 
-def _engine(url: URL, limits: Limits) -> Engine:
-    engine = pooled(
-        url.set(drivername=_DRIVER),
-        limits,
-        connect_args={
-            "charset": "utf8mb4",
-            "conv": {**conversions, _TIMESTAMP: _instant, datetime: _literal},
-            "connect_timeout": CONNECT_SECONDS,
-            "read_timeout": limits.seconds + GRACE_SECONDS,
-            "write_timeout": limits.seconds + GRACE_SECONDS,
-        },
-    )
+_SESSION_SETTING = re.compile(
+    "time_zone|sql_mode|max_statement_time|max_execution_time|read_only|autocommit"
+    r"|\bNAMES\b|character_set|transaction",
+    re.IGNORECASE,
+)
+
+
+def _engine(url: URL, config: PoolConfig) -> Engine:
+    _refuse_options(url)
+    options: dict[str, Any] = {
+        "charset": "utf8mb4",
+        "conv": {**conversions, _TIMESTAMP: _instant, datetime: _literal},
+        "read_timeout": config.seconds + GRACE_SECONDS,
+        "write_timeout": config.seconds + GRACE_SECONDS,
+    }
+    if "connect_timeout" not in url.query:
+        options["connect_timeout"] = CONNECT_SECONDS
+    address = url.set(drivername=_DRIVER, database=config.schema or url.database)
+    engine = pooled(address, config, connect_args=options)
 
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
         is_mariadb = "MariaDB" in connection.get_server_info()
         limit = (
-            f"max_statement_time = {limits.seconds}"
+            f"max_statement_time = {config.seconds}"
             if is_mariadb
-            else f"max_execution_time = {round(limits.seconds * 1000)}"
+            else f"max_execution_time = {round(config.seconds * 1000)}"
         )
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
             cursor.execute(f"SET SESSION {limit}, {_SESSION}")
+        read_back(connection, config.seconds)
 
     return engine
+
+
+def _refuse_options(url: URL) -> None:
+    """Raise AddressError for options that what the service sets would replace."""
+    names = [name for name in _SET_BY_US if name in url.query]
+    if url.query.get("charset", "utf8mb4") != "utf8mb4":
+        names.append("charset (texts are read as utf8mb4)")
+    if _SESSION_SETTING.search(str(url.query.get("init_command", ""))):
+        names.append("a session setting in init_command")
+    if names:
+        raise AddressError(
+            f"the address sets {', '.join(names)}, which the service sets itself:"
+            " remove it there"
+        )
+
+
+def read_back(connection: Any, seconds: float) -> None:
+    """Raise SessionError where a session lacks what was set in it (decision 42)."""
+    is_mariadb = "MariaDB" in connection.get_server_info()
+    names = (
+        "@@max_statement_time, @@time_zone, @@tx_read_only"
+        if is_mariadb
+        else "@@max_execution_time / 1000, @@time_zone, @@transaction_read_only"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {names}")
+        limit, zone, reads_only = cursor.fetchone()
+    if not 0 < limit <= seconds or zone != "+00:00" or not reads_only:
+        raise SessionError(
+            "the session lacks the time limit, the zone or the read-only mode that the"
+            " service has set: a proxy in between drops them. Let the proxy keep one"
+            " server for each connection, or connect to the server itself"
+        )
 
 
 def _transport(url: URL) -> Transport:

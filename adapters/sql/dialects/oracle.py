@@ -17,7 +17,7 @@ from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     MARK,
     Dialect,
-    Limits,
+    PoolConfig,
     Sql,
     Transport,
     any_true,
@@ -48,23 +48,34 @@ _SESSION = (
 )
 
 
-def _engine(url: URL, limits: Limits) -> Engine:
+def _engine(url: URL, config: PoolConfig) -> Engine:
+    timeout = "tcp_connect_timeout"
     engine = pooled(
         url.set(drivername=_DRIVER),
-        limits,
+        config,
         isolation_level=None,
         pool_reset_on_return="rollback",
-        connect_args={"tcp_connect_timeout": CONNECT_SECONDS},
+        connect_args={} if timeout in url.query else {timeout: CONNECT_SECONDS},
     )
 
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        connection.call_timeout = round(limits.seconds * 1000)
+        connection.call_timeout = round(config.seconds * 1000)
         connection.inputtypehandler = _whole_times
         with connection.cursor() as cursor:
-            cursor.execute(_SESSION)
+            cursor.execute(session(config))
 
     return engine
+
+
+def session(config: PoolConfig) -> str:
+    """Return the statement that prepares a session."""
+    if not config.schema:
+        return _SESSION
+    # As everywhere in a mapping, a name in small letters is one without quotes.
+    name = config.schema.upper() if config.schema.islower() else config.schema
+    quoted = name.replace('"', "")
+    return f'{_SESSION} CURRENT_SCHEMA = "{quoted}"'
 
 
 def _ready(cursor: Any, _seconds: float) -> None:

@@ -12,15 +12,12 @@ import sqlalchemy as sa
 from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Loader
 from psycopg.pq import Format
-from sqlalchemy.engine import URL, Engine
+from sqlalchemy.engine import URL
 
 from adapters.sql.columns import TEXTS, TIMES, Column, Kind
 from adapters.sql.dialects.base import (
-    CONNECT_SECONDS,
-    GRACE_SECONDS,
     MARK,
     Dialect,
-    Limits,
     Origin,
     RowsRead,
     ServerStatus,
@@ -29,11 +26,9 @@ from adapters.sql.dialects.base import (
     any_true,
     description,
     execute,
-    pooled,
 )
 from adapters.sql.dialects.folding import translated
-
-_DRIVER = "postgresql+psycopg"
+from adapters.sql.dialects.postgresql_connection import DRIVER, open_engine
 
 _ONE_BYTE = 18
 """The type "char", the only text without a collation."""
@@ -58,28 +53,6 @@ _KINDS: Mapping[int, Kind] = {
 """By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
 
 
-def _engine(url: URL, limits: Limits) -> Engine:
-    milliseconds = round(limits.seconds * 1000)
-    options = {
-        "application_name": "encounters",
-        "connect_timeout": CONNECT_SECONDS,
-        "options": "-c default_transaction_read_only=on -c TimeZone=UTC"
-        f" -c statement_timeout={milliseconds}",
-    }
-    defaults = {
-        # Of a database without an encoding (SQL_ASCII) the driver would read bytes.
-        "client_encoding": "utf8",
-        # The kernel ends the wait for a host that has gone.
-        "tcp_user_timeout": milliseconds + GRACE_SECONDS * 1000,
-        "keepalives": 1,
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
-    }
-    options |= {name: n for name, n in defaults.items() if name not in url.query}
-    return pooled(url.set(drivername=_DRIVER), limits, connect_args=options)
-
-
 def _replans(error: BaseException) -> bool:
     # "cached plan must not change result type": a column has been altered, and each
     # connection that has prepared the statement would fail.
@@ -96,7 +69,7 @@ _OF_ENVIRONMENT = ("host", "hostaddr", "service", "sslmode", "sslrootcert")
 def _transport(url: URL) -> Transport:
     """Read the options as libpq does: what an address leaves open, PGHOST and others say."""
     variables = {name: os.environ.get(f"PG{name.upper()}") for name in _OF_ENVIRONMENT}
-    dialect = url.set(drivername=_DRIVER).get_dialect()()
+    dialect = url.set(drivername=DRIVER).get_dialect()()
     _, named = dialect.create_connect_args(url)
     options = {name: str(named.get(name, variables[name]) or "") for name in variables}
     # The host that a service file names is not read: it counts as one of the network.
@@ -454,9 +427,9 @@ def _clock(now: datetime) -> tuple[str, str]:
 
 
 DIALECT = Dialect(
-    driver=_DRIVER,
+    driver=DRIVER,
     placeholder="%s",
-    engine=_engine,
+    engine=open_engine,
     unread=_unread,
     lenient=_lenient,
     replans=_replans,
@@ -475,6 +448,8 @@ DIALECT = Dialect(
     has_included_columns=True,
     code=_code,
     timeouts=("57014",),
+    # A statement of that name exists, or does not, or takes other values.
+    pooler=("42P05", "26000", "08P01"),
     # Classes 0A (not supported), 22 (data), 42 (syntax, names, rights) of PostgreSQL's
     # appendix A, and 25006, a change or a lock.
     unknowns="(0A|22|42)...|25006",

@@ -13,9 +13,10 @@ from sqlalchemy.engine import URL, Engine
 from adapters.folding import fold
 from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
+    AddressError,
     Dialect,
-    Limits,
     Origin,
+    PoolConfig,
     ServerStatus,
     description,
     execute,
@@ -23,16 +24,17 @@ from adapters.sql.dialects.base import (
 )
 
 
-def _engine(url: URL, limits: Limits) -> Engine:
+def _engine(url: URL, config: PoolConfig) -> Engine:
+    _refuse_options(url, config)
+    name = url.database or ""
+    file = name if name.startswith("file:") else f"file:{quote(name)}"
     read_only = URL.create(
-        "sqlite",
-        database=f"file:{quote(url.database or '')}",
-        query={"mode": "ro", "uri": "true"},
+        "sqlite", database=file, query={**url.query, "mode": "ro", "uri": "true"}
     )
     engine = pooled(
         read_only,
-        limits,
-        connect_args={"timeout": limits.seconds, "check_same_thread": False},
+        config,
+        connect_args={"timeout": config.seconds, "check_same_thread": False},
     )
 
     @sa.event.listens_for(engine, "connect")
@@ -41,6 +43,21 @@ def _engine(url: URL, limits: Limits) -> Engine:
         connection.text_factory = _text_or_bytes
 
     return engine
+
+
+_OF_FILES = frozenset({"cache", "immutable", "mode", "nolock", "psow", "uri", "vfs"})
+"""The options of sqlite.org/uri.html, and `uri`, which says that the address has some."""
+
+
+def _refuse_options(url: URL, config: PoolConfig) -> None:
+    if url.query.keys() - _OF_FILES:
+        # Unknown names are not quoted: they may be a part of something secret.
+        known = ", ".join(sorted(_OF_FILES))
+        raise AddressError(f"the address has an option of a file other than {known}")
+    if url.query.get("mode", "ro") != "ro":
+        raise AddressError("the address has a mode: the file is opened with mode=ro")
+    if config.schema:
+        raise AddressError("a file has no schema: remove source.schema")
 
 
 def _ready(cursor: sqlite3.Cursor, seconds: float) -> None:

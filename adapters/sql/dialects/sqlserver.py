@@ -17,8 +17,9 @@ from adapters.sql.columns import Column, Kind
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     MARK,
+    AddressError,
     Dialect,
-    Limits,
+    PoolConfig,
     Sql,
     Transport,
     any_true,
@@ -41,19 +42,41 @@ _KINDS: Mapping[str, Kind] = {
 """By the name of the type; times with an offset are OTHER."""
 
 
-def _engine(url: URL, limits: Limits) -> Engine:
-    read_only = {"ApplicationIntent": "ReadOnly"}
+def _engine(url: URL, config: PoolConfig) -> Engine:
     engine = pooled(
-        url.set(drivername=_DRIVER).update_query_dict(read_only),
-        limits,
-        connect_args={"timeout": CONNECT_SECONDS},
+        read_only(url, config), config, connect_args={"timeout": CONNECT_SECONDS}
     )
 
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
-        connection.timeout = math.ceil(limits.seconds)
+        connection.timeout = math.ceil(config.seconds)
 
     return engine
+
+
+_READ_ONLY = "ReadOnly"
+
+
+def read_only(url: URL, config: PoolConfig) -> URL:
+    """Return the address with the declaration that it is only read from."""
+    if config.schema:
+        raise AddressError(
+            "SQL Server has no schema of a connection: write it before each table, or set"
+            " DEFAULT_SCHEMA of the account, and remove source.schema"
+        )
+    options = {name.lower(): value for name, value in url.query.items()}
+    # With a connection string in the address, other options of it are passed over.
+    text = str(options.get("odbc_connect", ""))
+    intent = re.search(r"(?i)ApplicationIntent\s*=\s*(\w+)", text)
+    stated = str(options.get("applicationintent", intent[1] if intent else _READ_ONLY))
+    if stated.lower() != _READ_ONLY.lower():
+        raise AddressError("the address has an ApplicationIntent other than ReadOnly")
+    if text and not intent:
+        both = {"odbc_connect": f"{text.rstrip(';')};ApplicationIntent={_READ_ONLY}"}
+        url = url.difference_update_query(["odbc_connect"]).update_query_dict(both)
+    elif not text and "applicationintent" not in options:
+        url = url.update_query_dict({"ApplicationIntent": _READ_ONLY})
+    return url.set(drivername=_DRIVER)
 
 
 _KEYWORD = re.compile(r"\s*([^=;]+)=(\{(?:[^}]|\}\})*\}|[^;]*);?")

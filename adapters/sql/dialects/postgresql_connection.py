@@ -1,0 +1,182 @@
+"""Connections to PostgreSQL: options added to those of the address, and read back.
+
+A pooler between service and server (PgBouncer) may refuse options or drop them, and gives each
+transaction another server. Nothing is SET there: it would reach other applications.
+"""
+
+import os
+import re
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Engine
+
+from adapters.sql.dialects.base import (
+    CONNECT_SECONDS,
+    GRACE_SECONDS,
+    AddressError,
+    PoolConfig,
+    SessionError,
+    pooled,
+)
+
+DRIVER = "postgresql+psycopg"
+
+_VARIABLES = {
+    "application_name": "PGAPPNAME",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+    "client_encoding": "PGCLIENTENCODING",
+    "options": "PGOPTIONS",
+    "service": "PGSERVICE",
+}
+"""The variables of libpq that stand for what an address leaves out."""
+
+_SETTING = re.compile(r"(?:-c\s*|--)([\w.-]+)\s*=")
+
+_REFUSED = re.compile("startup parameter|command-line options", re.IGNORECASE)
+"""What poolers answer to options: they have no SQLSTATE of their own, and no translations."""
+
+_SESSION = """
+SELECT date_part('epoch', CAST(current_setting('statement_timeout') AS INTERVAL)),
+  current_setting('TimeZone'), current_setting('transaction_read_only'),
+  current_setting('encounters.options', true), current_schema(), pg_backend_pid()
+"""
+
+_UTC = frozenset({"utc", "uct", "gmt", "zulu", "universal", "etc/utc", "etc/gmt"})
+"""Names of the zone without an offset."""
+
+
+def open_engine(url: URL, config: PoolConfig) -> Engine:
+    """Return a pool whose connections read only, in UTC, with a time limit.
+
+    Raises AddressError for options that the service sets itself.
+    """
+    milliseconds = round(config.seconds * 1000)
+    defaults = {
+        "application_name": "encounters",
+        "connect_timeout": CONNECT_SECONDS,
+        # Of a database without an encoding (SQL_ASCII) the driver would read bytes.
+        "client_encoding": "utf8",
+        # The kernel ends the wait for a host that has gone.
+        "tcp_user_timeout": milliseconds + GRACE_SECONDS * 1000,
+        "keepalives": 1,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+    }
+    options = {n: v for n, v in defaults.items() if not _of_operator(url, n)}
+    if config.prepared is False:
+        options["prepare_threshold"] = None
+    engine = pooled(url.set(drivername=DRIVER), config, connect_args=options)
+    sa.event.listen(engine, "do_connect", _Connector(url, config).connect)
+    return engine
+
+
+def _of_operator(url: URL, name: str) -> str:
+    """Return what the address or a variable of libpq says of an option."""
+    value = url.query.get(name, os.environ.get(_VARIABLES.get(name, ""), ""))
+    return value if isinstance(value, str) else " ".join(value)
+
+
+class _Connector:
+    """Opens connections, and refuses one that lacks what the service relies on."""
+
+    def __init__(self, url: URL, config: PoolConfig) -> None:
+        self._config = config
+        self._theirs = _of_operator(url, "options")
+        settings = {
+            "default_transaction_read_only": "on",
+            "TimeZone": "UTC",
+            "statement_timeout": str(round(config.seconds * 1000)),
+            # Shows whether the options arrive.
+            "encounters.options": "on",
+        }
+        if config.schema:
+            settings["search_path"] = _quoted(config.schema)
+        theirs = {n.replace("-", "_").lower() for n in _SETTING.findall(self._theirs)}
+        if both := [name for name in settings if name.lower() in theirs]:
+            raise AddressError(
+                f"the options of the address, or PGOPTIONS, set {', '.join(both)}, which"
+                " the service sets itself from the source of the mapping"
+            )
+        pairs = (f"-c {name}={_escaped(value)}" for name, value in settings.items())
+        self._options = " ".join([self._theirs, *pairs]).strip()
+        if _of_operator(url, "service"):
+            # Ours would replace those in the service file, which is not read here.
+            self._options = ""
+
+    def connect(
+        self, dialect: sa.Dialect, _record: object, args: Any, named: dict[str, Any]
+    ) -> Any:
+        """Return a connection as SQLAlchemy would make it. Raises SessionError."""
+        named.pop("options", None)
+        try:
+            options = {"options": self._options} if self._options else {}
+            connection: Any = dialect.connect(*args, **named, **options)
+        except psycopg.OperationalError as error:
+            if not _REFUSED.search(str(error)):
+                raise
+            if self._theirs:
+                raise SessionError(self._dropped()) from error
+            connection = dialect.connect(*args, **named)
+        try:
+            self._read_back(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _read_back(self, connection: Any) -> None:
+        """Compare the session with what the service relies on (decision 42)."""
+        connection.autocommit = True
+        row = connection.execute(_SESSION, prepare=False).fetchone()
+        seconds, zone, read_only, arrived, schema, process = row
+        if self._config.prepared is None and process != connection.info.backend_pid:
+            # The next statement may run on a server that has prepared another one by its name.
+            connection.prepare_threshold = None
+        if self._theirs and self._options and not arrived:
+            raise SessionError(self._dropped())
+        wanted = self._config.schema
+        if arrived and wanted and schema != wanted:
+            raise SessionError(
+                f"the database has no schema '{wanted}', or the account may not use it"
+                f" (GRANT USAGE ON SCHEMA {_quoted(wanted)})"
+            )
+        limit = self._config.seconds if arrived else self._account_seconds
+        lacking = {
+            f"statement_timeout = '{self._account_seconds * 1000:g}ms'": not (
+                0 < seconds <= limit
+            ),
+            "TimeZone = 'UTC'": zone.lower() not in _UTC,
+            "default_transaction_read_only = on": read_only != "on",
+            f"search_path = {_quoted(wanted)}": bool(wanted) and schema != wanted,
+        }
+        if lines := [line for line, lacks in lacking.items() if lacks]:
+            role = _quoted(connection.info.user)
+            statements = " ".join(f"ALTER ROLE {role} SET {line};" for line in lines)
+            raise SessionError(
+                "the connection lacks what the service relies on: a pooler, a service file"
+                f" or a variable of libpq is in between. Set it for the account: {statements}"
+                " A pooler must reconnect then"
+            )
+
+    @property
+    def _account_seconds(self) -> float:
+        return self._config.account_seconds or self._config.seconds
+
+    def _dropped(self) -> str:
+        names = ", ".join(_SETTING.findall(self._theirs)) or "them"
+        return (
+            "a pooler does not pass on the options of the address: remove them there, and"
+            f" set {names} for the account (ALTER ROLE … SET …)"
+        )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _escaped(value: str) -> str:
+    """Return a value as it is written among options."""
+    return re.sub(r"([\\\s])", r"\\\1", value)

