@@ -256,8 +256,19 @@ def _address(text: str) -> str:
     return text
 
 
+class Need(StrEnum):
+    """Who has to think of a setting."""
+
+    REQUIRED = "Required"
+    PRODUCTION = "Wanted in production"
+    OTHER = "The rest"
+
+
 class Setting(NamedTuple):
-    """One environment variable and the field of `Settings` that it becomes."""
+    """One environment variable and the field of `Settings` that it becomes.
+
+    `first` is what a first file of settings holds: of a secret, the path of its file.
+    """
 
     field: str
     kind: Kind
@@ -265,20 +276,34 @@ class Setting(NamedTuple):
     default: str | None
     required: bool
     secret: bool
+    first: str | None
 
     @property
     def name(self) -> str:
         """The name of the variable."""
         return PREFIX + self.field.upper()
 
+    @property
+    def need(self) -> Need:
+        """Who has to think of it."""
+        if self.required:
+            return Need.REQUIRED
+        return Need.OTHER if self.first is None else Need.PRODUCTION
+
 
 _REQUIRED = object()
 
 
-def _setting(sentence: str, default: object = None, *, secret: bool = False) -> Any:
+def _setting(
+    sentence: str,
+    default: object = None,
+    *,
+    secret: bool = False,
+    first: str | None = None,
+) -> Any:
     """Declare a setting. Without a default it is None where it is not set."""
     required = default is _REQUIRED
-    values = (sentence, None if required else default, required, secret)
+    values = (sentence, None if required else default, required, secret, first)
     return field(repr=not secret, metadata={"setting": values})
 
 
@@ -298,7 +323,7 @@ class Settings:
         "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
     )
     token_url: Annotated[str | None, _web_url] = _setting(
-        "Where clients get access tokens; discovery and OpenAPI name it."
+        "Where clients get access tokens; discovery and OpenAPI name it.", first=""
     )
     key_set_url: Annotated[str | None, _web_url] = _setting(
         "Where the identity provider publishes its keys (JWKS). Default: from the "
@@ -340,15 +365,21 @@ class Settings:
         "Whether `/metadata`, `/openapi.json` and discovery need no token.", "true"
     )
     mapping: Annotated[Path, _readable_file] = _setting(
-        "The mapping file of the hospital system.", _REQUIRED
+        "The mapping file of the hospital system.",
+        _REQUIRED,
+        first="/etc/encounters/hospital.yaml",
     )
     redis_url: Annotated[str, _redis_url] = _setting(
-        "The Redis that stores searches for paging.", _REQUIRED, secret=True
+        "The Redis that stores searches for paging.",
+        _REQUIRED,
+        secret=True,
+        first="/etc/encounters/redis_url",
     )
     seal_keys: Annotated[tuple[str, ...], _fernet_keys] = _setting(
         "The keys of stored searches: the first one encrypts, all of them decrypt.",
         _REQUIRED,
         secret=True,
+        first="/etc/encounters/seal_keys",
     )
     page_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
         "How long a page is stored after its last use.", "30"
@@ -363,10 +394,14 @@ class Settings:
         "How long a request waits for a free thread; then it gets 503.", "10"
     )
     audit: Annotated[str, _audit_target] = _setting(
-        "Where one AuditEvent per request is written.", AUDIT_OFF
+        "Where one AuditEvent per request is written.",
+        AUDIT_OFF,
+        first="/var/log/encounters/audit.jsonl",
     )
     audit_key: Annotated[str | None, _digest_key] = _setting(
-        "The key of the digests in audit events. Required with them.", secret=True
+        "The key of the digests in audit events. Required with them.",
+        secret=True,
+        first="/etc/encounters/audit_key",
     )
     audit_patients: Literal["digest", "clear"] = _setting(
         "How audit events name the patients of a response.", "digest"
@@ -393,16 +428,19 @@ class Settings:
         "refuse",
     )
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = _setting(
-        "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are trusted.", ""
+        "Proxies whose `X-Forwarded-Proto` and `X-Forwarded-For` are trusted.",
+        "",
+        first="127.0.0.1",
     )
     unverified_tls: Annotated[frozenset[Link], _links] = _setting(
         "Connections that may cross a network without verified TLS.", ""
     )
     bind: Annotated[str, _address] = _setting(
-        "Where the service listens.", "127.0.0.1:8000"
+        "Where the service listens.", "127.0.0.1:8000", first="127.0.0.1:8000"
     )
     operations_bind: Annotated[str | None, _address] = _setting(
-        "The address of `/live`, `/ready` and `/metrics`. Without it they are off."
+        "The address of `/live`, `/ready` and `/metrics`. Without it they are off.",
+        first="127.0.0.1:9000",
     )
     explorer_bind: Annotated[str | None, _address] = _setting(
         "The address of the explorer, the pages for people. Without it they are off."
@@ -440,12 +478,13 @@ class Settings:
         "How often everything that `/ready` reports is checked.", "60"
     )
     workers: Annotated[int, _whole(1, 64)] = _setting(
-        "How many processes answer requests.", "2"
+        "How many processes answer requests.", "2", first="2"
     )
     threads: Annotated[int, _whole(1, 128)] = _setting(
         "How many threads answer requests in each process. More than a source has "
         "connections.",
         "16",
+        first="16",
     )
     log_level: Literal["debug", "info", "warning", "error"] = _setting(
         "The lowest level of log lines that are written.", "info"

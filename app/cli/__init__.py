@@ -86,6 +86,11 @@ def serve_command() -> NoReturn:
 
 
 @cli.command("settings", epilog=STATUSES)
+@click.option(
+    "--first",
+    is_flag=True,
+    help="Print a file of settings to fill in; it lists the variables of ENCOUNTERS_MAPPING.",
+)
 @as_json
 def settings_command(**options: Any) -> int:
     """Print every setting and its origin, without secrets."""

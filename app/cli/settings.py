@@ -1,5 +1,7 @@
 """`encounters settings`: every setting of a deployment, its origin, and every fault.
 
+With `--first` it prints a file of settings to fill in.
+
 The service refuses to start for the same faults. Secrets and the variables that the
 mapping names are never shown.
 """
@@ -15,14 +17,17 @@ from adapters.mapping.document import (
     variables_in,
 )
 from adapters.mapping.problems import MappingError
-from app.config import Entry, Origin, read_settings
+from app.config import PREFIX, SETTINGS, Entry, Need, Origin, read_settings
 from app.console import FINDINGS, FINE, aligned, print_json
 
 _HIDDEN, _AT_FAULT = "(hidden)", "at fault"
 
 
-def run(*, as_json: bool) -> int:
-    """Print every setting and every fault."""
+def run(*, as_json: bool, first: bool) -> int:
+    """Print every setting and every fault, or a first file of settings."""
+    if first:
+        print(*_first_file(), sep="\n")
+        return FINE
     reading = read_settings(os.environ)
     variables = _mapping_variables(reading.values.get("mapping"))
     missing = dict(_variable_faults(variables))
@@ -48,6 +53,22 @@ def run(*, as_json: bool) -> int:
         if os.environ.get("GUNICORN_CMD_ARGS"):
             print("note: GUNICORN_CMD_ARGS overrides workers, threads and bind")
     return FINDINGS if faults else FINE
+
+
+def _first_file() -> Iterator[str]:
+    """Yield the lines of a file of settings to fill in."""
+    yield "# Fill this in, then run `encounters settings`. docs/operators.md has all settings."
+    for need in (Need.REQUIRED, Need.PRODUCTION):
+        yield f"\n# {need}"
+        for setting in SETTINGS:
+            if setting.need is need:
+                yield f"\n# {setting.sentence} ({setting.kind.name}: {setting.kind.takes})"
+                name = f"{setting.name}_FILE" if setting.secret else setting.name
+                yield f"{name}={setting.first or ''}"
+    mapping = Path(os.environ.get(f"{PREFIX}MAPPING", ""))
+    variables = _mapping_variables(mapping if mapping.is_file() else None)
+    yield "\n# What the mapping names: NAME_FILE is the path of a file that holds the value"
+    yield from (f"{name}_FILE=/etc/encounters/{name.lower()}" for name in variables)
 
 
 def _mapping_variables(mapping: Path | None) -> tuple[str, ...]:

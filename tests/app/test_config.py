@@ -450,6 +450,28 @@ def test_faults_are_shown_at_once_and_values_are_not(settings, mapping):
     assert set(document) == {"settings", "mapping", "faults"}
 
 
+def test_the_first_file_has_all_that_a_deployment_needs(
+    settings, mapping, tmp_path
+):
+    source = "{kind: http, url: {env: PAS_URL}, headers: {X: {env: PAS_KEY}}}"
+    mapping.write_text(f"mapping: 1\nsource: {source}\n")
+    status, text = settings({"ENCOUNTERS_MAPPING": str(mapping)}, "--first")
+    assert status == 0
+    text = re.sub(r"/(?:etc|var/log)/encounters", str(tmp_path), text)
+    (tmp_path / "hospital.yaml").touch()
+    secrets = {"redis_url": "redis://127.0.0.1", "audit_key": "k" * 44}
+    for name, secret in (secrets | {"seal_keys": SEAL_KEYS[0]}).items():
+        (tmp_path / name).write_text(secret)
+    lines = [line for line in text.splitlines() if line and line[0] != "#"]
+    first = dict(line.split("=", 1) for line in lines)
+    assert {"PAS_URL_FILE", "PAS_KEY_FILE"} < first.keys()
+    empty = [name for name, value in first.items() if not value]
+    assert faulty(first) == ["BASE_URL", "ISSUER", "AUDIENCE"]
+    assert empty == [f"ENCOUNTERS_{n}" for n in (*faulty(first), "TOKEN_URL")]
+    first |= {name: "https://a.example/fhir/v3" for name in empty}
+    assert Settings.from_environ(first).threads == 16
+
+
 def test_variables_of_the_mapping_are_named_and_never_shown(
     settings, mapping, monkeypatch
 ):

@@ -12,7 +12,7 @@ from adapters.contract import ResourceType
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
 from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS, SearchParameter
 from app.audit import Digests
-from app.config import SETTINGS, Setting
+from app.config import SETTINGS, Need, Setting
 from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
 from tests.live import ROOT
 
@@ -41,8 +41,12 @@ _MINIMAL = {
 
 
 def settings_table() -> str:
-    """Return the table of settings, from `app.config`."""
-    return _SETTINGS + "".join(map(_setting, SETTINGS))
+    """Return the tables of settings, one for each need, from `app.config`."""
+    parts = []
+    for need in Need:
+        rows = [_setting(setting) for setting in SETTINGS if setting.need is need]
+        parts.append(f"### {need}\n\n{_SETTINGS}{''.join(rows)}")
+    return "\n".join(parts)
 
 
 def _setting(setting: Setting) -> str:

@@ -27,7 +27,7 @@ from app import auth as introspection
 from app import observability
 from app.audit import TURN_SECONDS, Digests
 from app.cli import main
-from app.config import PREFIX, SETTINGS, Settings
+from app.config import PREFIX, SETTINGS, Need, Settings
 from app.fhir.audit_event import Deployment, audit_event, read_event
 from app.redis_client import REDIS_SECONDS
 from tests.demo.running import get, offline_token
@@ -49,7 +49,12 @@ def test_generated_parts_are_up_to_date() -> None:
 
 
 def test_settings_of_the_page_are_those_of_the_service() -> None:
-    rows = table(PAGE, "Variable")
+    text = section(PAGE, "Settings")
+    rows = [
+        row
+        for need in Need
+        for row in table(text.partition(f"### {need}")[2], "Variable")
+    ]
     settings = {setting.name: setting.secret for setting in SETTINGS}
     assert {row[0]: row[4] == "yes" for row in rows} == settings
     files = {f"{name}_FILE" for name, is_secret in settings.items() if is_secret}
