@@ -13,9 +13,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 EXPLORER = "explorer.explorer"
 """The module that serves pages for people on a listener of their own.
@@ -25,6 +26,28 @@ The service does not import it: it is loaded where a deployment has such a liste
 
 WAITING_PER_THREAD = 3
 SPARE_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """What an instance needs at most: while it reloads, beside a check and a command.
+
+    `tasks` are processes and threads, all that a cgroup or a unit may count.
+    """
+
+    tasks: int
+    memory_bytes: int
+
+    @classmethod
+    def of(cls, workers: int, threads: int) -> Self:
+        """Return the peak of so many workers with so many threads for requests."""
+        # With the main thread, the watch, old connections, and the sender of spans.
+        of_worker = threads * (1 + WAITING_PER_THREAD) + SPARE_THREADS + 4
+        return cls(
+            tasks=2 * workers * of_worker + 64,
+            memory_bytes=(150 * workers + 200) * 1024**2,
+        )
+
 
 SOCKET_SECONDS = 5.0
 """How long a start waits for a unix socket that another process still serves."""

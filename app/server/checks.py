@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -21,6 +22,7 @@ from adapters.registry import problems_of
 from app.config import AUDIT_OFF, AUDIT_STDOUT, Settings
 from app.jwks import KeySource
 from app.redis_client import REDIS_ERRORS, connect
+from app.server import Peak
 
 LEAST_METRICS_BYTES, SCANT_METRICS_BYTES = 1024**2, 16 * 1024**2
 """With fewer bytes left, metrics of a new process may find no room; or soon will not."""
@@ -89,6 +91,8 @@ def checks_of(settings: Settings, keys: KeySource | None) -> Iterator[Check]:
         scant=SCANT_METRICS_BYTES,
     )
     yield Check("counts", room, required=False)
+    peak = Peak.of(settings.workers, settings.threads)
+    yield Check("limits", partial(check_limits, peak), required=False)
     if keys:
         yield Check("identity", partial(check_keys, keys))
     if settings.audit not in {AUDIT_OFF, AUDIT_STDOUT}:
@@ -164,3 +168,36 @@ def check_room(place: Path, purpose: str, *, least: int, scant: int) -> Results:
         yield warning(f"there is little room for {purpose}", remedy, detail)
     else:
         yield fine(f"there is room for {purpose}", detail=detail)
+
+
+def check_limits(peak: Peak, cgroups: Path = Path("/sys/fs/cgroup")) -> Results:
+    """Check that container or unit allow this process what workers and threads need."""
+    group = cgroups
+    with suppress(OSError):
+        # In a container it is the root. Limits of version 1 are not read.
+        text = Path("/proc/self/cgroup").read_text("utf-8")
+        group /= (text.partition("0::/")[2].splitlines() or [""])[0]
+    for file, needed, unit in (
+        ("pids.max", peak.tasks, "processes and threads"),
+        ("memory.max", peak.memory_bytes, "bytes of memory"),
+    ):
+        limit = _least(cgroups, group, file)
+        if limit is not None and limit < needed:
+            text = f"{limit} {unit} are allowed, a reload needs up to {needed}"
+            yield error(
+                text, "raise the limit, or lower ENCOUNTERS_WORKERS or _THREADS"
+            )
+            return
+    yield fine("container and unit allow what workers and threads need")
+
+
+def _least(root: Path, group: Path, file: str) -> int | None:
+    """Return the narrowest limit of a group and those around it, None without one."""
+    limits = []
+    for folder in (group, *group.parents):
+        if not folder.is_relative_to(root):
+            break
+        with suppress(OSError, ValueError):
+            # "max" is no number.
+            limits.append(int((folder / file).read_text("ascii")))
+    return min(limits, default=None)

@@ -450,9 +450,7 @@ def test_faults_are_shown_at_once_and_values_are_not(settings, mapping):
     assert set(document) == {"settings", "mapping", "faults"}
 
 
-def test_the_first_file_has_all_that_a_deployment_needs(
-    settings, mapping, tmp_path
-):
+def test_the_first_file_has_all_that_a_deployment_needs(settings, mapping, tmp_path):
     source = "{kind: http, url: {env: PAS_URL}, headers: {X: {env: PAS_KEY}}}"
     mapping.write_text(f"mapping: 1\nsource: {source}\n")
     status, text = settings({"ENCOUNTERS_MAPPING": str(mapping)}, "--first")
@@ -468,7 +466,7 @@ def test_the_first_file_has_all_that_a_deployment_needs(
     empty = [name for name, value in first.items() if not value]
     assert faulty(first) == ["BASE_URL", "ISSUER", "AUDIENCE"]
     assert empty == [f"ENCOUNTERS_{n}" for n in (*faulty(first), "TOKEN_URL")]
-    first |= {name: "https://a.example/fhir/v3" for name in empty}
+    first |= dict.fromkeys(empty, "https://a.example/fhir/v3")
     assert Settings.from_environ(first).threads == 16
 
 

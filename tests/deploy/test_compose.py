@@ -18,6 +18,7 @@ import requests
 import yaml
 
 from app.config import PREFIX, SETTINGS, Settings
+from app.server import Peak
 from demo.processes import redis_server as server_program
 from tests.deploy.proxies import NGINX, around, echoing
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
@@ -63,6 +64,11 @@ def test_each_instance_runs_as_the_image_is_made_for() -> None:
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert "no-new-privileges:true" in service["security_opt"]
+        settings = env_file(COMPOSE / "settings.env")
+        counts = [int(settings[f"{PREFIX}{n}"]) for n in ("WORKERS", "THREADS")]
+        peak = Peak.of(*counts)
+        assert service["pids_limit"] >= peak.tasks
+        assert (service["mem_limit"], peak.memory_bytes < 1024**3) == ("1g", True)
         # What a stop takes (docs/operators.md): requests under way.
         assert int(service["stop_grace_period"].removesuffix("s")) > 30
 
