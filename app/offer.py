@@ -24,9 +24,6 @@ from adapters.parameters import (
     SearchParameter,
 )
 
-_NOT_OFFERED = {(ResourceType.ENCOUNTER, SortKey.ID)}
-"""Orders that a source can have and `_sort` does not take (decision 8)."""
-
 
 @dataclass(frozen=True, slots=True)
 class OfferedParameter:
@@ -68,6 +65,16 @@ class ResourceOffer:
     backwards: bool
     order: str
 
+    @property
+    def sort_values(self) -> tuple[str, ...]:
+        """The values of `_sort`; where the id is the last key it can be named (decision 36)."""
+        signed = [f"{sign}{key}" for key in self.sorts for sign in ("", "-")]
+        if not self.keyset:
+            return tuple(signed)
+        last = {key: "-_id" if key.startswith("-") else "_id" for key in signed}
+        pairs = [f"{key},{id}" for key, id in last.items() if key != id]
+        return (*signed, *pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -92,11 +99,7 @@ def _resource_offer(
     kind: ResourceType, profile: ResourceProfile, served: Capabilities
 ) -> ResourceOffer:
     source = served[kind]
-    sorts = tuple(
-        SortKey(key)
-        for key in SORTS[kind]
-        if key in source.sorts and (kind, key) not in _NOT_OFFERED
-    )
+    sorts = tuple(SortKey(key) for key in SORTS[kind] if key in source.sorts)
     default = sorts[0] if sorts else SortKey.ID
     parameters = {
         name: offered

@@ -359,8 +359,7 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
     size = {"type": "integer", "minimum": 1, "maximum": offer.count_max}
     yield _parameter("_count", {**size, "default": offer.count_default})
     if offer.sortable:
-        keys = [f"{sign}{key}" for key in offer.sorts for sign in ("", "-")]
-        yield _parameter("_sort", _text(*keys))
+        yield _parameter("_sort", _text(*offer.sort_values))
     if offer.uncounted:
         yield _parameter("_total", _text("none", "accurate"))
     if offer.includes:

@@ -145,6 +145,8 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
     elif offer.sortable:
         keys = ", ".join(f"{key}, -{key}" for key in offer.sorts)
         order = f"_sort is one of {keys}, by default {default}."
+        if offer.keyset:
+            order += " The last key is _id in the same direction, named or not."
     else:
         order = f"Results come in the order {default}."
     if offer.uncounted:

@@ -345,11 +345,11 @@ def _includes(parameters: Parameters, offer: ResourceOffer) -> dict[str, Include
 def _sort(text: str | None, offer: ResourceOffer) -> Sort:
     if text is None:
         return offer.default_sort
-    key = text.removeprefix("-")
-    if key not in offer.sorts:
-        keys = ", ".join(f"{key}, -{key}" for key in offer.sorts)
-        raise bad_value("_sort", text, f"use one of {keys}")
-    return Sort(SortKey(key), descending=text.startswith("-"))
+    if text not in offer.sort_values:
+        raise bad_value("_sort", text, f"use one of {', '.join(offer.sort_values)}")
+    first = text.partition(",")[0]
+    key = first.removeprefix("-")
+    return Sort(SortKey(key), descending=first != key)
 
 
 def read_presentation(

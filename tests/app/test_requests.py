@@ -131,9 +131,7 @@ def test_a_get_with_a_body_is_refused(served: Served) -> None:
 
 def test_an_unknown_parameter_is_400_and_lists_what_is_offered(served: Served) -> None:
     """Decision 2; decision 5: start and end are no parameters."""
-    stays = (
-        "foo subject length _lastUpdated _include Patient patient.name start date-end"
-    )
+    stays = "foo episode length _lastUpdated _revinclude Patient patient.name start date-end"
     for kind, names, offered in (
         ("Encounter", stays, "patient"),
         ("Patient", "phonetic", "birthdate"),
@@ -166,13 +164,13 @@ def test_a_parameter_this_deployment_does_not_offer_is_400(
 def test_lenient_ignores_it_and_one_outcome_entry_says_so(served: Served) -> None:
     """Decision 2."""
     plain = served.search("Encounter", {"patient": "2"})
-    params = {"patient": "2", "foo": "1", "bar:exact": "", "subject": "Patient/3"}
+    params = {"patient": "2", "foo": "1", "bar:exact": "", "episode": "Patient/3"}
     lenient = served.search("Encounter", params, **LENIENT)
     assert ids(lenient) == ids(plain)
     assert lenient["total"] == plain["total"]
     assert messages(lenient) == [
         ("warning", "not-supported", f"http.{name}")
-        for name in ("foo", "bar:exact", "subject")
+        for name in ("foo", "bar:exact", "episode")
     ]
     modes = [each["search"]["mode"] for each in lenient["entry"]]
     assert modes == ["match", "match", "outcome"]
@@ -214,7 +212,7 @@ def test_an_unsupported_modifier_is_400_whatever_prefer_says(served: Served) -> 
     for path, names in (
         (
             "Encounter",
-            "patient:Patient status:not date:missing _sort:desc _count:foo _id:",
+            "patient:Group status:not date:missing _sort:desc _count:foo _id:",
         ),
         ("Patient", "name:phonetic name: name:exact:contains birthdate:exact"),
         ("Organization", "name:text"),

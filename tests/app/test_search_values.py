@@ -68,7 +68,10 @@ BAD = (
     ),
     *(
         ("Encounter", "_sort", value, value, "date, -date")
-        for value in ("date,_lastUpdated", "date,_id", "_id", "--date", "-")
+        for value in (
+            *("date,_lastUpdated", "date,-_id", "-date,_id", "_id,date", "date,"),
+            *("date,_id,_id", "_id,_id", "--date", "-"),
+        )
     ),
     ("Patient", "_sort", "date", "date", "_id, -_id"),
     ("Organization", "_sort", "-name", "-name", "_id, -_id"),

@@ -74,6 +74,19 @@ def test_stays_are_sorted_by_the_key_then_by_id(
     assert [int(id) for id in ordered if int(id) in ties] == ties
 
 
+def test_the_id_is_a_sort_key_and_can_be_named_as_the_last(served: Served) -> None:
+    """Decision 36."""
+    everything = _ids_in_order(served, "Encounter", {})
+    for sign in ("", "-"):
+        by_id = _ids_in_order(served, "Encounter", {"_sort": f"{sign}_id"})
+        assert by_id == sorted(everything, key=int, reverse=bool(sign))
+        for key in ("date", "_lastUpdated"):
+            named = _ids_in_order(
+                served, "Encounter", {"_sort": f"{sign}{key},{sign}_id"}
+            )
+            assert named == _ids_in_order(served, "Encounter", {"_sort": sign + key})
+
+
 def test_the_newest_stay_comes_first_by_default(served: Served) -> None:
     """Decision 8: other resources are in the order of their ids."""
     for kind, sort, some in (

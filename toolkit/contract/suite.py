@@ -212,7 +212,7 @@ def test_odd_hours(nights: Opened) -> None:
 ORDERS = [
     pytest.param(kind, Sort(key, descending), id=f"{kind}-{'-' * descending}{key}")
     for kind, keys in (
-        (STAY, (SortKey.DATE, SortKey.LAST_UPDATED)),
+        (STAY, (SortKey.DATE, SortKey.LAST_UPDATED, SortKey.ID)),
         (PATIENT, (SortKey.ID, SortKey.LAST_UPDATED)),
         (ORGANIZATION, (SortKey.ID, SortKey.LAST_UPDATED)),
     )
