@@ -19,6 +19,7 @@ from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
+import jmespath
 from authlib.integrations.requests_client.oauth2_session import OAuth2ClientAuth
 from authlib.oauth2.rfc6749 import (
     MissingAuthorizationError,
@@ -26,8 +27,14 @@ from authlib.oauth2.rfc6749 import (
     TokenValidator,
     UnsupportedTokenTypeError,
 )
+from jmespath.exceptions import JMESPathError
 from joserfc import jwt
-from joserfc.errors import ExpiredTokenError, JoseError, UnsupportedAlgorithmError
+from joserfc.errors import (
+    ClaimError,
+    ExpiredTokenError,
+    JoseError,
+    UnsupportedAlgorithmError,
+)
 from joserfc.jwk import KeySet
 from joserfc.jws import JWSRegistry
 from joserfc.registry import HeaderParameter
@@ -66,8 +73,6 @@ WAIT_SECONDS = 1.0
 """How long an introspection waits for one in progress to end."""
 
 _LOCATION = "http.Authorization"
-_SCOPE_CLAIMS = ("scope", "scp", "permissions")
-_CLIENT_CLAIMS = ("client_id", "azp", "sub")
 # RFC 6750 section 2.1; also excludes a second header, which servers join by a comma.
 _B64_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
@@ -102,7 +107,10 @@ def scopes_of(table: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client's id and the technical scopes that it was granted."""
+    """A client's id and the technical scopes that it was granted.
+
+    The id is `<client>/<subject>` where a token is about somebody else (decision 37).
+    """
 
     id: str
     scopes: frozenset[str]
@@ -111,7 +119,8 @@ class Client:
 class BadTokenError(Exception):
     """A token that is not valid here; the reason is for the log alone.
 
-    Of an error of joserfc it is the type: some of its texts quote values of the header.
+    Of an error of joserfc it is the type and the claim: some of its texts quote values of
+    the header.
     """
 
     def __init__(self, reason: str, *, expired: bool = False) -> None:
@@ -137,6 +146,7 @@ class Authenticator:
         self._settings = settings
         self._clock = clock
         self._cache = TokenCache(clock)
+        self._scopes = scopes_of(settings.scopes)
         self.keys: KeySource | None = None
         self._introspection: Introspection | None = None
         if key_set:
@@ -174,39 +184,52 @@ class Authenticator:
             ) from error
 
     def _verify(self, token: str) -> Client:
-        if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
-            raise BadTokenError("malformed")
         keys = self._keys_for(token)
         if client := self._cache.get(token, keys):
             return client
-        if self.keys and self._is_signed(token):
-            claims = signed_claims(token, self.keys)
-            client = self._client(claims, required=True)
-            until = claims["exp"]
-        else:
-            assert self._introspection is not None  # the settings require one of both
-            claims = self._introspection.claims(token)
-            client = self._client(claims, required=False)
-            until = min(self._clock() + CACHE_SECONDS, claims.get("exp", math.inf))
+        claims = self.claims(token)
+        client = self.client(token, claims)
+        until = claims.get("exp", math.inf)
+        if not self._has_signature(token):
+            until = min(self._clock() + CACHE_SECONDS, until)
         self._cache.put(token, client, until, keys=keys)
         return client
 
-    def _is_signed(self, token: str) -> bool:
+    def claims(self, token: str) -> dict[str, Any]:
+        """Return the claims of a token that its signature or the provider vouches for.
+
+        They are not checked. Raises BadTokenError, UnavailableError.
+        """
+        if len(token) > MAX_TOKEN_LENGTH or not _B64_TOKEN.fullmatch(token):
+            raise BadTokenError("malformed")
+        if self.keys and self._has_signature(token):
+            return signed_claims(token, self.keys)
+        assert self._introspection is not None  # the settings require one of both
+        return self._introspection.claims(token)
+
+    def client(self, token: str, claims: dict[str, Any]) -> Client:
+        """Return the client of a token's claims, which are valid now, or raise BadTokenError."""
+        settings, now = self._settings, self._clock()
+        check_claims(
+            claims,
+            {"iss": settings.issuer, "aud": settings.audience},
+            required=self._has_signature(token),
+            leeway=settings.leeway_seconds,
+            now=now,
+        )
+        id = client_id(claims, settings.client_claims)
+        names = scope_names(claims, settings.scope_claims)
+        granted = (self._scopes.get(name, frozenset()) for name in names)
+        return Client(id, frozenset[str]().union(*granted))
+
+    def _has_signature(self, token: str) -> bool:
         # Three parts are a signed token's, wherever signed tokens are accepted at all.
-        return token.count(".") == 2 or self._introspection is None
+        return self.keys is not None and (
+            token.count(".") == 2 or self._introspection is None
+        )
 
     def _keys_for(self, token: str) -> KeySet | None:
-        return self.keys.current() if self.keys and self._is_signed(token) else None
-
-    def _client(self, claims: dict[str, Any], *, required: bool) -> Client:
-        """Return the client of claims that are valid now, or raise BadTokenError."""
-        settings, now = self._settings, self._clock()
-        expected = {"iss": settings.issuer, "aud": settings.audience}
-        leeway = settings.leeway_seconds
-        check_claims(claims, expected, required=required, leeway=leeway, now=now)
-        listed = {name for claim in _SCOPE_CLAIMS for name in _names(claims.get(claim))}
-        granted = listed.union(*(settings.scopes.get(name, ()) for name in listed))
-        return Client(client_id(claims), frozenset(granted))
+        return self.keys.current() if self.keys and self._has_signature(token) else None
 
 
 def _bearer_token(authorization: str | None) -> str | None:
@@ -299,22 +322,51 @@ def check_claims(
         registry.validate(claims)
     except ExpiredTokenError as error:
         raise BadTokenError("expired", expired=True) from error
+    except ClaimError as error:
+        raise BadTokenError(f"{type(error).__name__} {error.claim}") from error
     except JoseError as error:
         raise BadTokenError(type(error).__name__) from error
 
 
-def client_id(claims: Mapping[str, object]) -> str:
-    """Return the client that claims name, or raise BadTokenError (decision 22).
+def claim_of(claims: Mapping[str, object], expression: str) -> object:
+    """Return what a JMESPath expression finds in claims, None for nothing.
+
+    A condition that does not hold finds nothing, and so does one that does not fit.
+    """
+    try:
+        value: object = jmespath.search(expression, claims)
+    except JMESPathError:
+        return None
+    return None if value is False else value
+
+
+def client_id(claims: Mapping[str, object], expressions: Iterable[str]) -> str:
+    """Return whom a token belongs to, or raise BadTokenError (decision 37).
 
     It is the same for a renewed token: never the token's own id.
     """
-    named = (claims[claim] for claim in _CLIENT_CLAIMS if claims.get(claim) is not None)
-    client = next(named, None)
-    if not isinstance(client, str) or not 0 < len(client) <= MAX_CLIENT_LENGTH:
+    values = (claim_of(claims, expression) for expression in expressions)
+    client = next((value for value in values if value is not None), None)
+    subject = claims.get("sub")
+    if subject is None or subject == client:
+        return _printable(client)
+    return f"{_printable(client)}/{_printable(subject)}"
+
+
+def _printable(name: object) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_CLIENT_LENGTH:
         raise BadTokenError("no client")
-    if not client.isprintable():
+    if not name.isprintable():
         raise BadTokenError("no client")
-    return client
+    return name
+
+
+def scope_names(
+    claims: Mapping[str, object], expressions: Iterable[str]
+) -> frozenset[str]:
+    """Return the scopes that claims list, in a text with blanks or in a list."""
+    values = (claim_of(claims, expression) for expression in expressions)
+    return frozenset(name for value in values for name in _names(value))
 
 
 def _names(listed: object) -> Iterable[str]:

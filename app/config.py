@@ -29,6 +29,7 @@ from typing import (
 )
 from urllib.parse import parse_qsl, urlsplit
 
+import jmespath
 from cryptography.fernet import Fernet
 
 from adapters.encryption import is_loopback, is_plain
@@ -40,6 +41,12 @@ BASE_PATH = "/fhir/v3"
 """The version of the interface is in the path (spec 9)."""
 
 AUDIT_OFF, AUDIT_STDOUT = "off", "stdout"
+DEFAULT_SCOPE_CLAIMS = (
+    "scope; scp; permissions; scope == `null` && scp == `null` && roles"
+)
+"""Roles count in an application's own token alone, which has no scopes (decision 37): those
+of a person never give an application more than its scopes.
+"""
 DEFAULT_SCOPES = (
     "PATIENT_GAM_SEARCH=ORGANIZATION_READ PATIENT_READ PATIENT_SEARCH "
     "ENCOUNTER_READ ENCOUNTER_SEARCH"
@@ -190,6 +197,15 @@ def _fernet_keys(text: str) -> tuple[str, ...]:
     for key in keys:
         Fernet(key)
     return keys
+
+
+@_kind("list", "JMESPath expressions, separated by semicolons")
+def _claims(text: str) -> tuple[str, ...]:
+    expressions = tuple(filter(None, map(str.strip, text.split(";"))))
+    _require(expressions)
+    for expression in expressions:
+        jmespath.compile(expression)
+    return expressions
 
 
 @_kind("table", "A=B C D; E=F")
@@ -357,6 +373,13 @@ class Settings:
     )
     leeway_seconds: Annotated[int, _whole(0, 300)] = _setting(
         "How far the clocks of the identity provider and the service may differ.", "30"
+    )
+    scope_claims: Annotated[tuple[str, ...], _claims] = _setting(
+        "The claims that list scopes; they are read together.", DEFAULT_SCOPE_CLAIMS
+    )
+    client_claims: Annotated[tuple[str, ...], _claims] = _setting(
+        "The claims that name the client; the first one that a token has counts.",
+        "client_id; azp; appid; sub",
     )
     scopes: Annotated[Mapping[str, frozenset[str]], _scope_table] = _setting(
         "Which technical scopes a functional scope grants.", DEFAULT_SCOPES

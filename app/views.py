@@ -182,8 +182,9 @@ def authenticate(call: Call) -> None:
         address = requester(call.environ, service.settings.trusted_proxies)
         service.throttle.count_address(address)
         client = service.authenticator.authenticate(header)
-    if person := call.environ.get(PERSON):
-        # Pages belong to the person, and the audit trail names them.
+    person = call.environ.get(PERSON)
+    if person and not client.id.endswith(f"/{person}"):
+        # Pages belong to the person, and the audit trail names them. Most tokens do, too.
         client = replace(client, id=f"{client.id}/{person}")
     call.client, call.client_id = client, client.id
 

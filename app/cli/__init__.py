@@ -105,6 +105,13 @@ def settings_command(**options: Any) -> int:
     show_default=True,
     help="The timeout of each check. Checks run at the same time.",
 )
+@click.option(
+    "--token",
+    type=PATH,
+    metavar="FILE",
+    help="Check only the access token in FILE: print what the service reads of it, and why "
+    "it is refused.",
+)
 @as_json
 def doctor_command(**options: Any) -> int:
     """Check everything that the service depends on, and print what to do."""

@@ -6,6 +6,7 @@ no other. Results name settings, never their values: no host, account or secret 
 Paths, tables and columns of the mapping are, as in `mapping check`.
 """
 
+import json
 import logging
 import os
 import secrets
@@ -25,6 +26,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import redis
 import requests
+from joserfc import jws
+from joserfc.errors import JoseError
 
 from adapters import open_source
 from adapters.contract import AdapterError
@@ -36,7 +39,7 @@ from adapters.mapping.model import SourceConfig, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.sql.engine import COUNTS, open_database
-from app.auth import BadTokenError, Introspection
+from app.auth import Authenticator, BadTokenError, Introspection, claim_of
 from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.errors import UnavailableError
@@ -72,15 +75,20 @@ TIMEOUT_SECONDS = 5.0
 _ALLOWED = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
 
 
-def run(*, seconds: float, as_json: bool) -> int:
-    """Run all checks and print their results."""
+def run(*, seconds: float, token: Path | None, as_json: bool) -> int:
+    """Run all checks, or that of a token in a file, and print their results."""
     try:
         settings = Settings.from_environ(os.environ)
     except SettingsError as fault:
         raise CannotRunError(f"{fault}\nNothing was checked.") from fault
     # What the service would log of a failure is a result here.
     logging.getLogger().addHandler(logging.NullHandler())
-    ended = run_at_once(checks_of_deployment(settings), seconds)
+    checks = checks_of_deployment(settings)
+    if token is not None:
+        checks = iter(
+            [Check("token", partial(_check_token, settings, _text_of(token)))]
+        )
+    ended = run_at_once(checks, seconds)
     if as_json:
         print_json({"checks": [each.as_json() for each in ended]})
     else:
@@ -433,6 +441,69 @@ def _check_introspection(settings: Settings, address: Address) -> Results:
         text = "accepts an invented token"
         yield error(text, "do not use it: everybody would have access")
     yield from _link_of(address)
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text("ascii").strip()
+    except (OSError, ValueError) as failure:
+        raise CannotRunError("The file of the token cannot be read.") from failure
+
+
+_REMEDIES = {
+    "expired": "get a new one",
+    "InvalidClaimError iss": "ENCOUNTERS_ISSUER: exactly the iss of the token",
+    "InvalidClaimError aud": "ENCOUNTERS_AUDIENCE: the aud of the token, or one of them",
+    "MissingClaimError aud": "have the provider add the audience of this service",
+    "no client": "ENCOUNTERS_CLIENT_CLAIMS: the claim that names the application",
+    "InvalidKeyIdError": "ENCOUNTERS_KEY_SET_URL: the keys of the token's provider",
+    "BadSignatureError": "ENCOUNTERS_KEY_SET_URL: the keys of the token's provider",
+    "not active": "get a new one, or check the introspection account",
+}
+_LINES = "docs/operators.md, Lines for your identity provider"
+
+
+def _check_token(settings: Settings, token: str) -> Results:
+    """Yield what the service reads of a token, its client and scopes, or why it is refused."""
+    authenticator = Authenticator(settings)
+    claims = _unverified_claims(token)
+    try:
+        claims = authenticator.claims(token)
+        client = authenticator.client(token, claims)
+    except BadTokenError as refusal:
+        yield from _claims_read(settings, claims)
+        remedy = _REMEDIES.get(str(refusal), _LINES)
+        yield error(f"is refused (401): {refusal}", remedy)
+    except UnavailableError:
+        text = "cannot be checked: the identity provider does not answer (503)"
+        yield error(text, "encounters doctor, without --token")
+    else:
+        yield from _claims_read(settings, claims)
+        yield fine(f"its client is {client.id}")
+        if client.scopes:
+            yield fine(f"it grants {', '.join(sorted(client.scopes))}")
+        else:
+            remedy = f"ENCOUNTERS_SCOPE_CLAIMS, ENCOUNTERS_SCOPES: {_LINES}"
+            yield error("it grants nothing: its requests get 403", remedy)
+
+
+def _unverified_claims(token: str) -> dict[str, Any]:
+    """Return the claims of a signed token, whoever signed it; none of an opaque one."""
+    try:
+        claims = json.loads(jws.extract_compact(token.encode()).payload)
+    except (JoseError, ValueError, TypeError, RecursionError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _claims_read(settings: Settings, claims: dict[str, Any]) -> Results:
+    """Yield the claims that count, in ASCII: a token is not trusted to be printed."""
+    checked = ("iss", "aud", "exp", "nbf", "iat", "sub")
+    expressions = (*checked, *settings.client_claims, *settings.scope_claims)
+    for expression in dict.fromkeys(expressions):
+        value = claim_of(claims, expression)
+        if value is not None:
+            yield note(f"{expression}: {json.dumps(value)}")
 
 
 def _link_of(address: Address) -> Results:

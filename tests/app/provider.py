@@ -69,7 +69,7 @@ def claims(**changed: Any) -> dict[str, Any]:
     made = {
         "iss": ISSUER,
         "aud": AUDIENCE,
-        "sub": "client-1@clients",
+        "sub": changed.get("client_id") or "client-1",
         "client_id": "client-1",
         "scope": SCOPE,
         "iat": now,

@@ -19,6 +19,7 @@ from app.auth import CACHE_SECONDS, Authenticator, Client
 from app.errors import IssueCode, UnauthenticatedError, UnavailableError
 from tests.app import provider
 from tests.app.provider import INTROSPECTION_URL, Clock, bearer, ec, okp, rsa, sign
+from tests.docs.pages import OPERATORS, blocks
 
 TECHNICAL = frozenset(
     {
@@ -112,7 +113,7 @@ def good(**changed):
 
 
 def test_a_good_token_is_its_client_with_the_scopes_it_stands_for(auth, clock):
-    client = Client("client-1", TECHNICAL | {"PATIENT_GAM_SEARCH"})
+    client = Client("client-1", TECHNICAL)
     now = int(clock.now)
     for claims in (
         {},
@@ -155,24 +156,168 @@ def test_the_scheme_is_bearer_in_any_case(auth):
         assert refused(auth, scheme + token).headers == ()
 
 
+R, S = "ENCOUNTER_READ", "ENCOUNTER_SEARCH"
+
+
 @pytest.mark.parametrize(
     ("claims", "scopes"),
     [
-        ({"scope": "A B"}, {"A", "B"}),
-        ({"scope": ["A", "B"]}, {"A", "B"}),
-        ({"scp": "A B"}, {"A", "B"}),
-        ({"scope": "openid", "permissions": ["A"]}, {"openid", "A"}),
-        ({"permissions": ["PATIENT_GAM_SEARCH"]}, TECHNICAL | {"PATIENT_GAM_SEARCH"}),
-        ({"scope": ["A B"]}, {"A B"}),
-        ({"scope": {"A": True}}, set()),
-        ({"scope": [1, None, "A"]}, {"A"}),
+        ({"scope": f"{R} {S}"}, {R, S}),
+        ({"scope": [R, S]}, {R, S}),
+        ({"scp": f"{R} {S}"}, {R, S}),
+        ({"scope": "openid", "permissions": [R]}, {R}),
+        ({"permissions": ["PATIENT_GAM_SEARCH"]}, TECHNICAL),
+        ({"roles": [R]}, {R}),
+        ({"roles": [R], "scope": "openid"}, set()),
+        ({"roles": [R], "scope": ""}, set()),
+        ({"roles": [R], "scp": S}, {S}),
+        ({"scope": [f"{R} {S}"]}, set()),
+        ({"scope": {R: True}}, set()),
+        ({"scope": [1, None, R]}, {R}),
         ({"scope": 7}, set()),
         ({}, set()),
     ],
 )
-def test_scopes_are_read_from_three_claims(auth, claims, scopes):
+def test_scopes_are_read_from_several_claims(auth, claims, scopes):
     token = sign(**{"scope": None, **claims})
     assert auth.authenticate(bearer(token)).scopes == scopes
+
+
+def test_a_token_about_somebody_else_belongs_to_both(auth, opaque, key_set):
+    for claims, id in (
+        ({"client_id": "a", "sub": "b"}, "a/b"),
+        ({"client_id": "a", "sub": "a"}, "a"),
+        ({"client_id": "a", "sub": None}, "a"),
+        ({"client_id": None, "azp": "a", "appid": "c", "sub": "b"}, "a/b"),
+        ({"client_id": None, "appid": "c", "sub": None}, "c"),
+        ({"client_id": None, "sub": "b"}, "b"),
+    ):
+        assert auth.authenticate(bearer(sign(**claims))).id == id
+        says(key_set, **good(**claims))
+        assert opaque.authenticate(bearer(f"{OPAQUE}-{claims}".encode().hex())).id == id
+    for claims in ({"sub": ""}, {"sub": 7}, {"sub": "a\nb"}, {"client_id": 7}):
+        assert refused(auth, bearer(sign(**claims))).headers == INVALID
+
+
+OBJECT_ID = "5bd0c1e6-3f5e-4a0e-8a57-9b1d1a1c7f10"
+SERVICE_ACCOUNT = {"client_id": "app", "azp": "app", "sub": OBJECT_ID}
+REALM = {"realm_access": {"roles": ["offline_access", "PATIENT_GAM_SEARCH"]}}
+OF_CLIENT = {
+    "resource_access": {
+        "account": {"roles": ["view-profile"]},
+        "encounters": {"roles": ["PATIENT_GAM_SEARCH"]},
+    }
+}
+ROLES = {"roles": ["PATIENT_GAM_SEARCH"]}
+
+PROVIDERS = {
+    # What an application's own token claims, whom it belongs to; what a person's claims who
+    # may do all, in an application that requested nothing of it.
+    "Entra, version 2": (
+        {"azp": "app", "azpacr": "1", "oid": OBJECT_ID, "sub": OBJECT_ID, **ROLES},
+        f"app/{OBJECT_ID}",
+        {"azp": "app", "scp": "User.Read", "sub": "pairwise", **ROLES},
+    ),
+    "Entra, version 1": (
+        {"appid": "app", "appidacr": "1", "oid": OBJECT_ID, "sub": OBJECT_ID, **ROLES},
+        f"app/{OBJECT_ID}",
+        {"appid": "app", "scp": "User.Read", "sub": "pairwise", **ROLES},
+    ),
+    "AD FS": (
+        {"appid": "app", "apptype": "Confidential", "scp": "PATIENT_GAM_SEARCH"},
+        "app",
+        {"appid": "app", "scp": "openid", "sub": "camille", **ROLES},
+    ),
+    "Keycloak, scopes": (
+        {**SERVICE_ACCOUNT, "scope": "profile email PATIENT_GAM_SEARCH"},
+        f"app/{OBJECT_ID}",
+        {"azp": "app", "scope": "openid", "sub": "camille", **REALM, **OF_CLIENT},
+    ),
+    "Keycloak, realm roles": (
+        {**SERVICE_ACCOUNT, "scope": "profile email", **REALM},
+        f"app/{OBJECT_ID}",
+        {"azp": "app", "scope": "openid", "sub": "camille", **REALM, **OF_CLIENT},
+    ),
+    "Keycloak, client roles": (
+        {**SERVICE_ACCOUNT, "scope": "profile email", **OF_CLIENT},
+        f"app/{OBJECT_ID}",
+        {"azp": "app", "scope": "openid", "sub": "camille", **REALM, **OF_CLIENT},
+    ),
+    "Okta": (
+        {"cid": "app", "sub": "app", "scp": ["PATIENT_GAM_SEARCH"], "ver": 1},
+        "app",
+        {"cid": "app", "uid": "u1", "sub": "camille", "scp": ["openid"], **ROLES},
+    ),
+    "Auth0": (
+        {
+            "azp": "app",
+            "sub": "app@clients",
+            "gty": "client-credentials",
+            "scope": "PATIENT_GAM_SEARCH",
+            "permissions": ["PATIENT_GAM_SEARCH"],
+        },
+        "app/app@clients",
+        {
+            "azp": "app",
+            "sub": "auth0|camille",
+            "scope": "openid",
+            "permissions": ["PATIENT_GAM_SEARCH"],
+        },
+    ),
+    "Cognito": (
+        {
+            "client_id": "app",
+            "sub": "app",
+            "token_use": "access",
+            "scope": "encounters/PATIENT_GAM_SEARCH",
+        },
+        "app",
+        {
+            "client_id": "app",
+            "sub": OBJECT_ID,
+            "scope": "openid",
+            "cognito:groups": ["PATIENT_GAM_SEARCH"],
+        },
+    ),
+    "PingOne, PingFederate": (
+        {"client_id": "app", "scope": ["PATIENT_GAM_SEARCH"]},
+        "app",
+        {"client_id": "app", "sub": "camille", "scope": "openid", **ROLES},
+    ),
+}
+
+
+def test_the_operators_page_has_the_lines_of_each_provider(make, key_set):
+    lines = provider_lines()
+    assert lines.keys() == PROVIDERS.keys()
+    for name, (own, id, persons) in PROVIDERS.items():
+        changed = lines[name]
+        address = changed.setdefault("KEY_SET_URL", provider.KEY_SET_URL)
+        key_set.upsert(responses.GET, address, json=provider.key_set(rsa()))
+        auth = make(**changed)
+        base = {
+            "iss": changed["ISSUER"],
+            "aud": changed["AUDIENCE"],
+            **dict.fromkeys(("client_id", "scope", "sub")),
+        }
+        client = auth.authenticate(bearer(sign(**{**base, **own})))
+        assert client == Client(id, TECHNICAL), name
+        person = auth.authenticate(bearer(sign(**{**base, **persons})))
+        assert person == Client(f"app/{persons['sub']}", frozenset()), name
+        assert answered(auth, sign(**{**base, **own, "aud": None})) == 401
+
+
+def provider_lines():
+    """Return the settings that the operators' page has for each identity provider."""
+    page = OPERATORS.read_text("utf-8")
+    (block,) = (each for each in blocks(page, "ini") if "# Keycloak" in each.text)
+    lines = {}
+    for part in block.text.strip().split("\n\n"):
+        first, *others = part.splitlines()
+        name = first.removeprefix("# ").partition(":")[0]
+        pairs = (line.removeprefix("ENCOUNTERS_").split("=", 1) for line in others)
+        lines[name] = {setting: text.strip("'") for setting, text in pairs}
+    return lines
 
 
 def test_a_verified_token_is_not_checked_again_until_it_expires(auth, key_set, clock):
@@ -383,7 +528,7 @@ def test_the_log_says_why_and_never_what(auth, caplog):
     with caplog.at_level(logging.INFO, logger="app.auth"):
         refused(auth, bearer(token))
     (record,) = caplog.records
-    assert record.data == {"reason": "InvalidClaimError"}
+    assert record.data == {"reason": "InvalidClaimError aud"}
     assert token not in caplog.text
     assert "Canari" not in caplog.text
 

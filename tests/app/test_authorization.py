@@ -135,13 +135,14 @@ def test_what_a_scope_stands_for_is_a_setting(mapped: Mapped) -> None:
 
 
 def test_a_renewed_token_is_the_same_client(served: Served) -> None:
-    """Decision 22."""
+    """Decisions 22 and 37: a token about somebody else is another client's."""
     one = _claiming(served, client_id="one", jti="1")
     first = one.search("Encounter", {"_count": "2"})
     for claims, status in (
-        ({"client_id": "one", "azp": "x", "sub": "y", "jti": "2"}, 200),
-        ({"client_id": None, "azp": "one", "sub": "y"}, 200),
+        ({"client_id": "one", "azp": "x", "sub": None, "jti": "2"}, 200),
+        ({"client_id": None, "azp": "one", "sub": "one"}, 200),
         ({"client_id": None, "sub": "one"}, 200),
+        ({"client_id": "one", "sub": "y"}, 404),
         ({"client_id": "two", "azp": "one", "sub": "one"}, 404),
         ({"client_id": None, "azp": "two", "sub": "one"}, 404),
     ):

@@ -222,6 +222,47 @@ def test_a_key_set_that_cannot_be_fetched_or_a_clock_that_is_wrong(
     assert any("status 500" in result.text for result in results)
 
 
+def test_a_token_is_explained_and_not_printed(
+    deployed: Deployed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed(SCOPE_CLAIMS="realm_access.roles", CLIENT_CLAIMS="app.id")
+    file = tmp_path / "token"
+
+    def explained(token: str) -> tuple[int, str]:
+        file.write_text(f"{token}\n")
+        with published():
+            status = main(["doctor", "--token", str(file)])
+        text = capsys.readouterr().out
+        # Neither the token nor a part of it.
+        assert not any(part in text for part in token.split("."))
+        return status, text
+
+    claims = {
+        "app": {"id": "app-7"},
+        "sub": "camille",
+        "realm_access": {"roles": ["ENCOUNTER_READ", "Role-9\x1b"]},
+    }
+    status, text = explained(provider.sign(**claims))
+    assert status == 0
+    for shown in ("app-7/camille", "ENCOUNTER_READ", "Role-9", provider.ISSUER):
+        assert shown in text
+    assert "\x1b" not in text
+    for changed, shown in (
+        ({"aud": "other-audience"}, "other-audience"),
+        ({"aud": None}, "aud"),
+        ({"exp": 1_000_000_000}, "expired"),
+        ({"app": None}, "ENCOUNTERS_CLIENT_CLAIMS"),
+        ({"realm_access": None}, "ENCOUNTERS_SCOPE_CLAIMS"),
+    ):
+        status, text = explained(provider.sign(**claims | changed))
+        assert (status, shown in text) == (1, True), text
+    stranger = provider.sign(provider.rsa("stranger"), **claims)
+    for token in (stranger, "opaque", "qqqq.qqqq.qqqq", "x" * 9000):
+        status, text = explained(token)
+        assert (status, "401" in text) == (1, True)
+    assert main(["doctor", "--token", str(tmp_path / "none")]) == 2
+
+
 def test_introspection(deployed: Deployed) -> None:
     url = f"http://{HOST}:9/introspect"
     settings = deployed(

@@ -52,7 +52,8 @@ def settings_table() -> str:
 def _setting(setting: Setting) -> str:
     default = "required" if setting.required else "–"
     if setting.default is not None:
-        default = f"`{setting.default}`" if setting.default else "none"
+        mark = "``" if "`" in setting.default else "`"
+        default = f"{mark}{setting.default}{mark}" if setting.default else "none"
     secret = "yes" if setting.secret else "no"
     kind = setting.kind
     told = (kind.name, kind.takes, default, secret, setting.sentence)

@@ -32,7 +32,7 @@ def token(name: str) -> str:
     claims = {
         "iss": ISSUER,
         "aud": AUDIENCE,
-        "sub": "client-1@clients",
+        "sub": changed.get("client_id") or "client-1",
         "client_id": "client-1",
         "scope": SCOPE,
         "iat": now,
