@@ -246,7 +246,7 @@ class EncounterRecord(NamedTuple):
 
 
 class PatientRecord(NamedTuple):
-    """A patient's administrative profile."""
+    """A patient's administrative profile; of a half-known birth date FHIR's text (1950-06)."""
 
     id: str
     active: bool | None = None
@@ -254,7 +254,7 @@ class PatientRecord(NamedTuple):
     names: tuple[NameRecord, ...] = ()
     telecoms: tuple[TelecomRecord, ...] = ()
     gender: str | None = None
-    birth_date: date | None = None
+    birth_date: date | str | None = None
     deceased: bool | None = None
     deceased_at: datetime | None = None
     addresses: tuple[AddressRecord, ...] = ()

@@ -33,6 +33,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.folding import contains, fold, starts_a_word
+from adapters.mapping.births import days_of
 from adapters.mapping.model import DateReading
 from adapters.mapping.slots import LISTS, SLOTS
 from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
@@ -129,6 +130,10 @@ class DateComparison(Comparison[DateCriterion]):
         moment = next(values_of(record, row), None)
         if moment is None:
             return None
+        if isinstance(moment, str):
+            low, high = (_midnight(day) for day in days_of(moment))
+            value = DateValue(Prefix.EQ, low, high + timedelta(days=1))
+            return DateCriterion(row.name, (value,))
         zone = moment.tzinfo if isinstance(moment, datetime) else UTC
         low = datetime(moment.year, moment.month, moment.day, tzinfo=zone)
         day = DateValue(Prefix.EQ, low, low + timedelta(days=1))
@@ -149,7 +154,7 @@ class DateComparison(Comparison[DateCriterion]):
             compares(value.prefix, utc(moment), utc(moment), low, high)
             if isinstance(moment, datetime)
             else compares(
-                value.prefix, moment, moment, *_days(value, matcher.time_zone)
+                value.prefix, *days_of(moment), *_days(value, matcher.time_zone)
             )
             for moment in values_of(record, row)
         )
@@ -207,6 +212,10 @@ COMPARISONS: Mapping[ParameterType, Comparison[Any]] = {
     ParameterType.REFERENCE: ReferenceComparison(),
 }
 """The comparison of each type."""
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 def _days(value: DateValue, zone: ZoneInfo) -> tuple[date, date]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
+from math import ceil
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -40,7 +41,7 @@ from adapters.mapping.model import (
     TimeRule,
 )
 from adapters.mapping.slots import LONGEST_ID, SLOTS, UNSERVED, Kind, Slot, field_of
-from adapters.mapping.times import directives, in_format, to_local
+from adapters.mapping.times import EPOCHS, directives, epoch_of, in_format, to_local
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
@@ -410,6 +411,8 @@ def _written(
     if (local - datetime.combine(local, time())) % unit.length:
         is_day = call.step is Step.DAY and instant.time() == time()
         raise _refusal(call, Limit.OTHER_DAYS if is_day else unit.limit)
+    if form in EPOCHS:
+        return str(ceil(epoch_of(instant - less, form)))
     try:
         if "z" in directives(form) and rule is not None:
             return in_format((instant - less).astimezone(zone), form)

@@ -252,6 +252,7 @@ class Builder:
                 options.text("never") or usual.text("never", model.Never.REFUSE)
             ),
             says_zone=bool(zone),
+            pivot=int(options.text("pivot")) if "pivot" in options else None,
         )
 
     # ------------------------------------------------------- sections of HTTP APIs

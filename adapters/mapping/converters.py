@@ -17,6 +17,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
+from adapters.mapping.births import read_birth
 from adapters.mapping.model import CodeTable, FieldMapping
 from adapters.mapping.slots import FHIR_ID, Kind
 from adapters.mapping.times import (
@@ -25,7 +26,6 @@ from adapters.mapping.times import (
     join_parts,
     moments,
     presence,
-    read_day,
     to_instant,
 )
 from adapters.mapping.values import Memo, as_text, quoted
@@ -237,39 +237,63 @@ class Flag(Converter):
 # ----------------------------------------------------------------------------- times
 
 
-class Day(Converter):
-    """A calendar day, of one column or of a day and its time of day."""
+class _OfTime(Converter):
+    """A value of one column of times, or of a day and its time of day."""
 
     def __init__(self, field: FieldMapping) -> None:
         assert field.time is not None, "the loader gives every time a rule"
         self.rule, self.has_parts = field.time, len(field.columns) > 1
         self.present = presence(field.absent)
 
-    def one(self, cell: Any) -> date | None:
-        """Return the day of a cell or a pair of cells."""
-        if self.has_parts:
-            day, clock = map(self.present, cell)
-            value = None if day is None else join_parts(day, clock, self.rule)
-        else:
-            value = None if cell is None else self.present(cell)
-        return None if value is None else self.read(value)
-
-    def read(self, value: object) -> date:
-        """Return the day of a value that is there."""
-        return read_day(value, self.rule)
+    def value(self, cell: Any) -> object:
+        """Return what is there of a cell, or of a pair of cells."""
+        if not self.has_parts:
+            return None if cell is None else self.present(cell)
+        day, clock = map(self.present, cell)
+        return None if day is None else join_parts(day, clock, self.rule)
 
 
-class Instant(Day):
-    """An instant, of one column or of a day and its time of day."""
+class Birth(_OfTime):
+    """A birth date: a day, or as text a year or a month."""
+
+    def __init__(self, field: FieldMapping) -> None:
+        super().__init__(field)
+        self.absent = frozenset(at.date() for at in moments(field.absent))
+
+    def one(self, cell: Any) -> date | str | None:
+        """Return the birth date of a cell."""
+        return self._read(cell, self._today())
+
+    def column(self, cells: Sequence[Any]) -> list[Any]:
+        """Return the birth dates of cells."""
+        today, read, absent = self._today(), self._read, self.absent
+        return [
+            cell
+            if type(cell) is date and cell <= today and cell not in absent
+            else read(cell, today)
+            for cell in cells
+        ]
+
+    def _today(self) -> date:
+        return datetime.now(self.rule.zone).date()
+
+    def _read(self, cell: Any, today: date) -> date | str | None:
+        value = self.value(cell)
+        return None if value is None else read_birth(value, self.rule, today)
+
+
+class Instant(_OfTime):
+    """An instant."""
 
     def __init__(self, field: FieldMapping) -> None:
         super().__init__(field)
         self.bases = day_bases(self.rule.zone, self.rule.written)
         self.absent = moments(field.absent)
 
-    def read(self, value: object) -> datetime:
-        """Return the instant of a value that is there."""
-        return to_instant(value, self.rule)
+    def one(self, cell: Any) -> datetime | None:
+        """Return the instant of a cell or a pair of cells."""
+        value = self.value(cell)
+        return None if value is None else to_instant(value, self.rule)
 
     def column(self, cells: Sequence[Any]) -> list[Any]:
         """Return the instants of cells."""
@@ -296,7 +320,7 @@ _CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Converter]] = MappingProxyTy
         Kind.SYSTEM: ExactText,
         Kind.CODE: ExactText,
         Kind.TIME: Instant,
-        Kind.DATE: Day,
+        Kind.DATE: Birth,
         Kind.FLAG: Flag,
     }
 )

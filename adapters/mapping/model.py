@@ -89,8 +89,9 @@ class TimeRule:
 
     `zone` reads values without an offset; `says_zone` is whether the field or its source names
     it, and not the file alone. `written` is the zone of the offset that
-    clients see. `format` is a strptime format for text, None for ISO 8601 text and the
-    database's own types. `at` is the time of day that a date without one gets.
+    clients see. `format` is a strptime format for text or one of `times.EPOCHS`, None for
+    ISO 8601 text and the database's own types. Two digits of a year are of the hundred years
+    from `pivot` on. `at` is the time of day that a date without one gets.
     """
 
     zone: ZoneInfo
@@ -101,10 +102,11 @@ class TimeRule:
     never: Never = Never.REFUSE
     # It changes no value: walks go on where it is another.
     says_zone: bool = field(default=True, compare=False, repr=False)
+    pivot: int | None = None
 
 
-DECISIVE = tuple(each.name for each in fields(TimeRule) if each.compare)
-"""What decides which instant a value is."""
+DECISIVE = ("zone", "written", "format", "at", "twice", "never")
+"""What decides which instant a value is, besides `pivot`, which has come later."""
 
 
 class Several(StrEnum):
@@ -675,5 +677,8 @@ def _decisive(field: FieldMapping) -> tuple[object, ...]:
     time = field.time and tuple(str(getattr(field.time, n)) for n in DECISIVE)
     compared = (field.columns, field.search_column, tuple(sorted(field.absent)))
     strip = field.strip and ("strip", field.strip)
-    later = filter(None, (field.prefix, strip, field.follows_merges and "merges"))
+    pivot = field.time and field.time.pivot and ("pivot", field.time.pivot)
+    later = filter(
+        None, (field.prefix, strip, pivot, field.follows_merges and "merges")
+    )
     return (field.slot, field.constant, codes, time, *compared, *later)

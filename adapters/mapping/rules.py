@@ -25,7 +25,13 @@ from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.mapping.schema import Fault, constant_fault
 from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, Kind
-from adapters.mapping.times import directives, ends_in_a_z, has_clock, sorts_as_text
+from adapters.mapping.times import (
+    EPOCHS,
+    directives,
+    ends_in_a_z,
+    has_clock,
+    sorts_as_text,
+)
 from adapters.mapping.yaml import Items, KeyPath, Scalar, Table, find, is_there
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, ParameterType
 
@@ -110,6 +116,10 @@ def constants_are_set(doc: Document) -> Iterator[Fault]:
 Z_IS_A_LETTER = (
     "Z is a letter here, and usually means UTC: say time_zone: UTC beside it"
 )
+_CENTURY = (
+    "%y leaves the century open, and only %y does: say pivot: 1970 beside it, the first of"
+    " the hundred years that it means"
+)
 
 
 def times_are_whole(doc: Document) -> Iterator[Fault]:
@@ -123,6 +133,9 @@ def times_are_whole(doc: Document) -> Iterator[Fault]:
             yield Fault((*site.path, "format"), text)
         elif ends_in_a_z(form) and not site.zone_name:
             yield Fault((*site.path, "format"), Z_IS_A_LETTER)
+        has_century = "y" not in directives(form)
+        if has_century is ("pivot" in site.options):
+            yield Fault((*site.path, "pivot" if has_century else "format"), _CENTURY)
 
 
 # ------------------------------------------------------------------------------ source
@@ -529,7 +542,7 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
         says_zone = is_birth or "time_zone" in bounds or any(starts)
         if is_birth and step is not Step.DAY:
             yield Fault((*path, "step"), "a birth date is compared by the day")
-        if form and set(_CLOCK[step]) - directives(form):
+        if form and form not in EPOCHS and set(_CLOCK[step]) - directives(form):
             text = f"'{form}' says less than the step, a {step}"
             yield Fault((*path, "format"), text)
         if ends_in_a_z(form) and not says_zone:

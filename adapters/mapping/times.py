@@ -8,9 +8,12 @@ ValueError with a rule for the integrator, which quotes no value.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache, lru_cache, partial
+from types import MappingProxyType
 from zoneinfo import ZoneInfo, available_timezones
 
 from adapters.mapping.model import Never, TimeRule, Twice
@@ -29,6 +32,11 @@ _DIRECTIVES = frozenset("YymdbBjHIMSfpz%")
 _SORTABLE = re.compile(
     r"[^%]*%Y[^%]*%m[^%]*%d(?:[^%]*%H(?:[^%]*%M(?:[^%]*%S(?:[^%]*%f)?)?)?)?[^%]*"
 )
+EPOCHS: Mapping[str, int] = MappingProxyType({"epoch": 1_000_000, "epoch-ms": 1_000})
+"""Formats of numbers: the time since 1970 in UTC, each with its unit in microseconds."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 _OUTSIDE = "outside the years that can be written"
 _NO_DATETIME = re.compile(r"-?infinity|.* BC|\d{5,}-.*", re.IGNORECASE)
 """What PostgreSQL writes for a time that no datetime holds."""
@@ -61,6 +69,8 @@ def read_value(value: object, rule: TimeRule) -> datetime:
         return value
     if isinstance(value, date):
         return _at(value, rule)
+    if unit := EPOCHS.get(rule.format or ""):
+        return _since_epoch(value, unit)
     if isinstance(value, str):
         return _read_text(value, rule)
     if isinstance(value, (int, Decimal)) and rule.format:
@@ -69,7 +79,7 @@ def read_value(value: object, rule: TimeRule) -> datetime:
 
 
 def read_day(value: object, rule: TimeRule) -> date:
-    """Return the calendar day of a source value (a birth date has no time of day).
+    """Return the calendar day of a source value.
 
     Raises ValueError with a rule that quotes no value.
     """
@@ -77,8 +87,8 @@ def read_day(value: object, rule: TimeRule) -> date:
         return (value.astimezone(rule.zone) if value.tzinfo else value).date()
     if isinstance(value, date):
         return value
-    midnight = TimeRule(rule.zone, rule.written, rule.format, at=time())
-    return read_value(value, midnight).date()
+    read = read_value(value, replace(rule, at=time()))
+    return (read.astimezone(rule.zone) if rule.format in EPOCHS else read).date()
 
 
 def join_parts(day: object, clock: object, rule: TimeRule) -> object:
@@ -120,6 +130,23 @@ def _readable(form: str) -> str:
     return _DIRECTIVE.sub(lambda at: "%z" if at[0] == "%:z" else at[0], form)
 
 
+def epoch_of(instant: datetime, form: str) -> Fraction:
+    """Return the number that a format of EPOCHS has for an instant."""
+    return Fraction((instant - _EPOCH) // _TICK, EPOCHS[form])
+
+
+def _since_epoch(value: object, unit: int) -> datetime:
+    if type(value) is not int:
+        text = text_or_none(value) or ""
+        if isinstance(value, bool) or not _NUMBER.fullmatch(text):
+            raise ValueError("not a number of seconds or milliseconds")
+        value = Decimal(text)
+    try:
+        return _EPOCH + timedelta(microseconds=int(value * unit // 1))
+    except (OverflowError, ArithmeticError) as error:
+        raise ValueError(_OUTSIDE) from error
+
+
 def _at(day: date, rule: TimeRule) -> datetime:
     if rule.at is None:
         raise ValueError('a date without a time of day: say at: "00:00"')
@@ -134,6 +161,8 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
             return datetime.fromisoformat(text)
         form = _readable(rule.format)
         read = datetime.strptime(text, form)  # noqa: DTZ007 (placed by the rule)
+        if rule.pivot is not None:
+            read = _in_century(read, rule.pivot)
     except ValueError as error:
         if str(error).startswith("a date without"):
             raise
@@ -143,10 +172,15 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
     return read if has_clock(rule.format) else _at(read.date(), rule)
 
 
+def _in_century(read: datetime, first: int) -> datetime:
+    """Return a time with the century of the hundred years that begin with `first`."""
+    return read.replace(year=first + (read.year - first) % 100)
+
+
 @lru_cache
 def has_clock(form: str) -> bool:
-    """Return whether a strptime format has a time of day."""
-    return bool(directives(form) & set("HIMSf"))
+    """Return whether a format has a time of day."""
+    return form in EPOCHS or bool(directives(form) & set("HIMSf"))
 
 
 def _clock(value: object) -> time:
@@ -296,7 +330,9 @@ def directives(form: str) -> frozenset[str]:
 
 
 def format_fault(form: str) -> str:
-    """Return why a text is no strptime format of a whole day, "" for one that is."""
+    """Return why a text is no format of a whole day, "" for one that is."""
+    if form in EPOCHS:
+        return ""
     letters = directives(form)
     year = bool(letters & set("Yy"))
     day = "j" in letters or ("d" in letters and bool(letters & set("mbB")))
@@ -321,8 +357,13 @@ def ends_in_a_z(form: str) -> bool:
 
 
 def sorts_as_text(form: str) -> bool:
-    """Return whether texts of this format sort as the times that they mean."""
-    return _SORTABLE.fullmatch(form) is not None
+    """Return whether values of this format, as texts or numbers, sort as their times."""
+    return form in EPOCHS or _SORTABLE.fullmatch(form) is not None
+
+
+def says_offset(form: str | None) -> bool:
+    """Return whether values of a format say their own distance from UTC."""
+    return form is not None and (form in EPOCHS or "z" in directives(form))
 
 
 def presence(absent: frozenset[str]) -> Callable[[object], object]:

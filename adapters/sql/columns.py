@@ -14,12 +14,15 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from functools import partial
+from math import ceil
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from adapters.mapping.births import Partial, written
 from adapters.mapping.model import TimeRule
-from adapters.mapping.times import in_format, to_instant, to_local
+from adapters.mapping.times import EPOCHS, epoch_of, in_format, to_instant, to_local
 
 # --------------------------------------------------------------- columns
 
@@ -207,6 +210,8 @@ def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
     """
     if kind is Kind.INSTANT:
         return instant
+    if rule.format and rule.format in EPOCHS and kind not in TIMES:
+        return _number_of(kind, epoch_of(instant, rule.format))
     local = to_local(instant, rule)
     if kind in _LOCAL:
         return _held_time(kind, local)
@@ -216,9 +221,32 @@ def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
     return _text(rule, local)
 
 
-def day_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
-    """Return the calendar day of `instant` as a column of birth dates holds it."""
+def _number_of(kind: Kind, number: Fraction) -> int | float | Decimal | str:
+    """Return the smallest number of a column that is not below another one."""
+    if kind in WHOLE or number.denominator == 1:
+        whole = ceil(number)
+        return whole if kind in (*NUMBERS, Kind.LOOSE) else str(whole)
+    if kind is Kind.NUMBER:
+        return Decimal(number.numerator) / number.denominator
+    return float(number) if kind is Kind.LOOSE else str(float(number))
+
+
+def day_bound(
+    kind: Kind, rule: TimeRule, instant: datetime, *, zeros: bool = False
+) -> object:
+    """Return the lowest value that a column of birth dates has for a day or a later one.
+
+    A year or a month is lower than its first day. `zeros`: whether days and times of the
+    database have them as such with zeros.
+    """
     day = instant.date()
+    if (partial := Partial.beginning(day)) and (
+        values := _partial_values(kind, rule, partial, zeros=zeros)
+    ):
+        if values[0] == f"{day.year:04}":
+            # SQLite would compare a text of four digits as a number with a column of DATE.
+            return f"{day.year - 1:04}-13"
+        return values[0]
     if kind is Kind.DATE:
         return day
     if kind is Kind.INSTANT:
@@ -226,7 +254,37 @@ def day_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
     if kind in _LOCAL:
         midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as the column is
         return _held_time(kind, midnight)
+    if rule.format in EPOCHS:
+        return time_bound(kind, rule, datetime.combine(day, time(), rule.zone))
+    if kind in NUMBERS and rule.format is None:
+        return day.year + 1
     return in_format(day, rule.format) if rule.format else day.isoformat()
+
+
+def partial_values(
+    kind: Kind, rule: TimeRule, instant: datetime, *, zeros: bool = False
+) -> tuple[object, ...]:
+    """Return all values of a year or a month that has begun before a day, and goes on."""
+    return tuple(
+        value
+        for partial in Partial.around(instant.date())
+        for value in _partial_values(kind, rule, partial, zeros=zeros)
+    )
+
+
+def _partial_values(
+    kind: Kind, rule: TimeRule, partial: Partial, *, zeros: bool
+) -> tuple[object, ...]:
+    if kind in NUMBERS and rule.format is None:
+        return () if partial.month else (partial.year,)
+    if rule.format in EPOCHS or kind in (Kind.BOOLEAN, Kind.UUID):
+        return ()
+    if kind not in TIMES:
+        return written(partial, rule.format)
+    if not zeros or kind is Kind.INSTANT:
+        return ()
+    *_, day, midnight = written(partial, None)
+    return (day,) if kind is Kind.DATE else (midnight,)
 
 
 def _held_time(kind: Kind, local: datetime) -> datetime:
@@ -313,6 +371,8 @@ def _sought(kind: Kind, rule: TimeRule, value: object) -> datetime:
 
 def _reaches(kind: Kind, rule: TimeRule, value: Any, moment: datetime) -> bool:
     bound: Any = time_bound(kind, rule, moment)
+    if isinstance(bound, (int, float, Decimal)):
+        return isinstance(value, str) or bound <= value
     if kind in NUMBERS and bound.isdecimal():
         # 202403141000 is a number; SQLite puts every text in such a column behind all.
         return isinstance(value, str) or int(bound) <= value

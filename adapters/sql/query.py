@@ -48,6 +48,7 @@ from adapters.sql.columns import (
     can_hold,
     day_bound,
     held,
+    partial_values,
     time_bound,
     unreal_as_held,
 )
@@ -291,12 +292,15 @@ class KeyColumn:
 class TimeColumn(NamedTuple):
     """A column of times or days; `bound` is its smallest value not before an instant.
 
-    A comparison by the `implied` sign holds already, by where a page starts.
+    A comparison by the `implied` sign holds already, by where a page starts. `partial`
+    returns the values of years and months that began before a day and go on: they are lower
+    than its bound, and end after it.
     """
 
     key: KeyColumn
     bound: Callable[[datetime], object]
     implied: Operator | None = None
+    partial: Callable[[datetime], Sequence[object]] = lambda _day: ()
 
     def before(self, moment: datetime) -> Condition:
         """Return the rows before an instant."""
@@ -315,17 +319,32 @@ class TimeColumn(NamedTuple):
         """Compare a point in time, or a day, with a date value (decision 5)."""
         match value.prefix:
             case Prefix.EQ:
-                return all_of([self.since(value.low), self.before(value.high)])
+                return all_of([self.since(value.low), *self._ended(value.high)])
             case Prefix.NE:
-                return any_of([self.before(value.low), self.since(value.high)])
+                return any_of([self.before(value.low), *self._goes_on(value.high)])
             case Prefix.GT:
-                return self.since(value.high)
+                return any_of(self._goes_on(value.high))
             case Prefix.GE:
-                return self.since(value.low)
+                return any_of([self.since(value.low), *self._goes_on(value.high)[1:]])
             case Prefix.LT:
                 return self.before(value.low)
             case Prefix.LE:
-                return self.before(value.high)
+                if not self.partial(value.high):
+                    return self.before(value.high)
+                ended = all_of(self._ended(value.high))
+                return any_of([self.before(value.low), ended])
+
+    def _ended(self, moment: datetime) -> list[Condition]:
+        """Return the conditions of what ends before an instant."""
+        partial = self.partial(moment)
+        others = [self.key.column.not_in(partial)] if partial else []
+        return [self.before(moment), *others]
+
+    def _goes_on(self, moment: datetime) -> list[Condition]:
+        """Return the conditions one of which holds for what ends at an instant or after it."""
+        partial = self.partial(moment)
+        others = [self.key.column.is_in(partial)] if partial else []
+        return [self.since(moment), *others]
 
 
 def period_at(start: TimeColumn, end: TimeColumn, value: DateValue) -> Condition:
@@ -634,8 +653,13 @@ class Filters:
         key = self.columns.key(time)
         if time.time is None:
             raise AssertionError(f"{slot} is a time")
-        bound = day_bound if kind is SlotKind.DATE else time_bound
-        return TimeColumn(key, partial(bound, key.column.kind, time.time))
+        column, rule = key.column.kind, time.time
+        if kind is not SlotKind.DATE:
+            return TimeColumn(key, partial(time_bound, column, rule))
+        zeros = bool(key.column.dialect.zero_date)
+        bound = partial(day_bound, column, rule, zeros=zeros)
+        values = partial(partial_values, column, rule, zeros=zeros)
+        return TimeColumn(key, bound, partial=values)
 
     def _row(self, criterion: Criterion) -> SearchParameter:
         return SEARCH_PARAMETERS[self.section.resource_type][criterion.parameter]

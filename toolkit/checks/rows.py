@@ -36,7 +36,7 @@ from adapters.mapping.row_mapper import (
     item_reader,
 )
 from adapters.mapping.slots import LISTS, Place, own_places, places_of
-from adapters.mapping.times import presence, read_day
+from adapters.mapping.times import presence, read_day, says_offset
 from adapters.mapping.values import LONGEST_CODE, as_text
 from toolkit.findings import Finding, Severity
 
@@ -555,7 +555,7 @@ def unknown_zone(
     """
     rule = place.field.time
     is_change = place.field.slot == "last_updated" and bool(place.field.columns)
-    if rule is None or rule.says_zone or not is_change or "%z" in (rule.format or ""):
+    if rule is None or rule.says_zone or not is_change or says_offset(rule.format):
         return
     if any(map(has_offset, values())):
         return

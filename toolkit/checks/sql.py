@@ -23,10 +23,11 @@ from adapters.contract import (
     SourceTimedOutError,
 )
 from adapters.folding import fold
+from adapters.mapping.births import days_of, read_birth
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, TimeRule
 from adapters.mapping.slots import REFERS, Place
 from adapters.mapping.slots import Kind as SlotKind
-from adapters.mapping.times import read_day, sorts_as_text, to_instant
+from adapters.mapping.times import EPOCHS, says_offset, sorts_as_text, to_instant
 from adapters.mapping.values import as_text, text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
@@ -228,7 +229,9 @@ def _type_of_time(
     if kind in NUMBERS and rule.format is None:
         text = "numbers: say how they are written, or make a time in the SELECT"
         remedy = 'format: "%Y%m%d%H%M%S"'
-    elif kind in NUMBERS and is_compared:
+    elif rule.format in EPOCHS and is_compared and kind in TEXTS:
+        text = "numbers in a column of texts, which searches would compare as texts: CAST them"
+    elif kind in NUMBERS and is_compared and rule.format not in EPOCHS:
         text = "searched as text: make a text or a time of it in the SELECT"
         severity = Severity.WARNING
     elif is_day and is_compared and place.field.search_column:
@@ -301,7 +304,7 @@ def mixed_zones(inspection: Inspection) -> Findings:
         if place.slot in ("start", "end") and rule and names:
             kind = inspection.section.columns.column(names[0]).kind
             forms.add((kind in TIMES, rule.format))
-            if kind is not Kind.INSTANT and "%z" not in (rule.format or ""):
+            if kind is not Kind.INSTANT and not says_offset(rule.format):
                 period.append((rule.zone.key, place))
     if len(period) < 2 or len(forms) > 1 or period[0][0] == period[1][0]:
         return
@@ -377,6 +380,7 @@ def _holds_same(place: Place, shown: object, searched: object) -> bool:
         return True
     convert: Callable[[Any], object] = as_text
     if rule is not None:
+        read_day = partial(read_birth, today=date.max)
         convert = partial(to_instant if is_time else read_day, rule=rule)
     try:
         value = convert(shown)
@@ -624,7 +628,7 @@ def starts_before_births(inspection: Inspection) -> Findings:
     among = patients.columns.equal(section.fields["id"], ids)
     cells = inspection.database.fetch(patients.columns.select(patients.selected, among))
     births = {
-        record.id: record.birth_date
+        record.id: days_of(record.birth_date)[0]
         for record in patients.records(inspection.database, cells)
         if isinstance(record, PatientRecord) and record.birth_date
     }

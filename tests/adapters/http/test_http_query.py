@@ -33,6 +33,7 @@ PREFIXED = (
     "{after: {send: entreeDu, prefix: sa}, before: {send: entreeAvant, prefix: lt},"
     f' format: "{FORM}%:z"}}'
 )
+EPOCH = "{from: entreeDu, format: epoch-ms}"
 AFTER = "{after: entreeDu, step: day}"
 ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
 JOINED = (
@@ -75,6 +76,7 @@ SENT: tuple[tuple[str, str, dict[str, str]], ...] = (
             "entreeAvant": "lt2024-10-27T02:30:00+01:00",
         },
     ),
+    (EPOCH, "ge2024-03-14T10:00:00+01:00", {"entreeDu": "1710406800000"}),
     (AFTER, "gt2024-03", {"entreeDu": "2024-03-31"}),
 )
 """Bounds of a mapping file, a date of a search, and the parameters that are sent."""

@@ -70,6 +70,7 @@ RULES = (
     TimeRule(PARIS, PARIS, at=time(8), twice=Twice.SECOND, never=Never.SHIFT),
     TimeRule(APIA, PARIS, twice=Twice.REFUSE),
     TimeRule(PARIS, PARIS, format="%Y%m%d%H%M"),
+    TimeRule(APIA, PARIS, format="epoch-ms"),
 )
 
 

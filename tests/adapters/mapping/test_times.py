@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -155,6 +156,30 @@ DAYS: tuple[tuple[object, dict[str, Any]], ...] = (
     (19900201, {"format": "%Y%m%d"}),
     (datetime(1990, 1, 31, 23, tzinfo=UTC), {}),
 )
+
+
+EPOCHS: tuple[tuple[object, str, str], ...] = (
+    (1710406800, "epoch", "2024-03-14T10:00:00+01:00"),
+    ("1710406800", "epoch", "2024-03-14T10:00:00+01:00"),
+    (Decimal("1710406800.25"), "epoch", "2024-03-14T10:00:00.250000+01:00"),
+    (1710406800.5, "epoch", "2024-03-14T10:00:00.500000+01:00"),
+    (1710406800001, "epoch-ms", "2024-03-14T10:00:00.001000+01:00"),
+    (-1, "epoch", "1970-01-01T00:59:59+01:00"),
+)
+
+
+def test_numbers_since_1970() -> None:
+    for value, form, expected in EPOCHS:
+        assert to_instant(value, rule(format=form)).isoformat() == expected
+    for value in ("", "1e9", "x", True, "2024-03-14", 10**15, [1]):
+        with pytest.raises(ValueError, match=r"not a number|outside the years"):
+            to_instant(value, rule(format="epoch"))
+
+
+def test_years_of_two_digits_are_of_a_hundred_years() -> None:
+    for pivot, year in ((1970, 2045), (1946, 2045), (1945, 1945), (1900, 1945)):
+        options = {"format": "%d/%m/%y %H:%M", "pivot": pivot}
+        assert to_instant("14/03/45 10:00", rule(**options)).year == year, pivot
 
 
 def test_birth_dates() -> None:

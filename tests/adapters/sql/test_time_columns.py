@@ -70,12 +70,28 @@ def _form(url: str, form: str, step: timedelta = SECOND) -> Layout:
     return Layout(url, "VARCHAR(30)", options, lambda t: t.strftime(form), step)
 
 
+def _epoch(url: str, type_: str, form: str = "epoch") -> Layout:
+    unit = timedelta(milliseconds=1) if form == "epoch-ms" else SECOND
+
+    def write(local: datetime) -> int:
+        return (_instant(local) - datetime(1970, 1, 1, tzinfo=UTC)) // unit
+
+    return Layout(url, type_, f", format: {form}", write)
+
+
 NOON, OF_UTC = ', at: "12:00"', ", time_zone: UTC"
 LAYOUTS = {
     "compact": _form("sqlite", "%Y%m%d%H%M%S"),
     "minutes": _form("sqlite", "%Y-%m-%d %H:%M", MINUTE),
     "days": Layout("sqlite", "TEXT", NOON, lambda t: t.date().isoformat(), DAY),
     "utc": Layout("sqlite", "TEXT", OF_UTC, lambda t: _utc(t).isoformat(" ")),
+    "epoch": _epoch("sqlite", "INTEGER"),
+    "epoch-real": _epoch("sqlite", "REAL", "epoch-ms"),
+    "pg-epoch": _epoch("postgresql", "BIGINT", "epoch-ms"),
+    "pg-epoch-double": _epoch("postgresql", "DOUBLE PRECISION"),
+    "pg-epoch-numeric": _epoch("postgresql", "NUMERIC(20, 3)"),
+    "maria-epoch": _epoch("mariadb", "INTEGER UNSIGNED"),
+    "my-epoch": _epoch("mysql", "DECIMAL(20, 6)", "epoch-ms"),
     "pg-minutes": _form("postgresql", "%Y-%m-%dT%H:%M", MINUTE),
     "pg-instants": Layout("postgresql", "TIMESTAMPTZ", "", _instant),
     "pg-days": Layout("postgresql", "DATE", NOON, lambda t: t.date(), DAY),

@@ -1,0 +1,204 @@
+"""Birth dates of which the day, or the day and the month, is not known; two digits of a year."""
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from itertools import product
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from adapters.contract import (
+    PatientRecord,
+    Prefix,
+    Record,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+    Sort,
+    SortKey,
+)
+from adapters.mapping.births import read_birth
+from adapters.mapping.model import TimeRule
+from adapters.memory import MemoryAdapter
+from tests.adapters.emptied import Opened
+from toolkit.contract.harness import dates, ids_of
+from toolkit.contract.hospital import PARIS
+
+MAPPING = """\
+encounter:
+  rows: SELECT id FROM people
+  fields: {{id: {{from: id}}, patient_id: {{from: id}}, status: finished}}
+patient:
+  rows: SELECT id, born FROM people
+  fields:
+    id: {{from: id}}
+    birth_date: {{from: born{options}}}
+  search: [_id, birthdate]
+"""
+BIRTHS = (
+    *(
+        "1950",
+        "1950-06",
+        "1950-01",
+        "1950-12",
+        "1950-06-01",
+        "1950-06-30",
+        "1950-01-01",
+    ),
+    *(
+        "1949-12-31",
+        "1951-01-01",
+        "1951",
+        "1949",
+        "1950-05-31",
+        "1950-06-15",
+        "2004-02",
+    ),
+)
+VALUES = (
+    *(
+        "1950",
+        "1950-06",
+        "1950-01",
+        "1950-12",
+        "1950-06-01",
+        "1950-06-15",
+        "1950-01-01",
+    ),
+    *("1949", "1951", "1950-12-31", "1950-07-01", "1949-12-31", "2004-02-29"),
+)
+
+
+class Layout(NamedTuple):
+    """A type of column, the options of the mapping, and how a birth date is written in it."""
+
+    url: str
+    type: str
+    options: str
+    write: Callable[[str], str]
+
+
+def _zeros(birth: str) -> str:
+    return f"{birth}-00-00"[:10] if len(birth) < 10 else birth
+
+
+def _compact(birth: str) -> str:
+    return _zeros(birth).replace("-", "")
+
+
+LAYOUTS = {
+    "texts": Layout("sqlite", "TEXT", "", str),
+    "dates-of-sqlite": Layout("sqlite", "DATE", "", _zeros),
+    "zeros": Layout("postgresql", "VARCHAR(20)", "", _zeros),
+    "latin1": Layout("mysql", "CHAR(10) CHARACTER SET latin1", "", str),
+    "compact": Layout("sqlite", "TEXT", ', format: "%Y%m%d"', _compact),
+    "numbers": Layout("postgresql", "INTEGER", ', format: "%Y%m%d"', _compact),
+    "of-numbers": Layout("mariadb", "INTEGER", ', format: "%Y%m%d"', _compact),
+    **{
+        f"{server}-{type_}": Layout(server, type_, "", _zeros)
+        for server, type_ in product(("mariadb", "mysql"), ("DATE", "DATETIME"))
+    },
+}
+
+
+def _patients(births: dict[str, str]) -> list[Record]:
+    return [
+        PatientRecord(id, birth_date=date.fromisoformat(b) if len(b) == 10 else b)
+        for id, b in births.items()
+    ]
+
+
+def _query(criterion: str) -> SearchQuery:
+    (parameter,) = [dates(criterion)]
+    return SearchQuery(
+        ResourceType.PATIENT,
+        (type(parameter)("birthdate", parameter.values),),
+        Sort(SortKey.ID),
+        100,
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "layout"),
+    [pytest.param(each.url, each, id=name) for name, each in LAYOUTS.items()],
+    indirect=["url"],
+)
+def test_a_search_compares_the_interval_of_what_is_known(
+    opened: Opened, url: str, layout: Layout
+) -> None:
+    births = {f"p{number:02}": birth for number, birth in enumerate(BIRTHS)}
+    rows = ", ".join(f"('{id}', '{layout.write(b)}')" for id, b in births.items())
+    is_server = layout.url in ("mariadb", "mysql")
+    statements = (
+        *(("SET SESSION sql_mode = ''",) if is_server else ()),
+        f"CREATE TABLE people (id VARCHAR(10), born {layout.type})",
+        f"INSERT INTO people VALUES {rows}",
+    )
+    adapter = opened(MAPPING.format(options=layout.options), statements)
+    model = MemoryAdapter(_patients(births), time_zone=PARIS)
+    for record in _patients(births):
+        assert adapter.read(ResourceType.PATIENT, record.id) == record
+    for prefix, value in product(Prefix, VALUES):
+        query = _query(f"{prefix}{value}")
+        assert ids_of(adapter.search(query)) == ids_of(model.search(query)), query
+        assert adapter.count(query) == model.count(query)
+
+
+@pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+def test_years_as_numbers(opened: Opened, url: str) -> None:
+    births = {"a": "1949", "b": "1950", "c": "1951"}
+    rows = ", ".join(f"('{id}', {year})" for id, year in births.items())
+    statements = (
+        "CREATE TABLE people (id VARCHAR(10), born INTEGER)",
+        f"INSERT INTO people VALUES {rows}",
+    )
+    adapter = opened(MAPPING.format(options=""), statements)
+    model = MemoryAdapter(_patients(births), time_zone=PARIS)
+    for prefix, value in product(Prefix, VALUES):
+        query = _query(f"{prefix}{value}")
+        assert adapter.search(query).rows == model.search(query).rows, query
+
+
+def test_a_birth_in_the_future_is_a_fault_of_its_row(opened: Opened, url: str) -> None:
+    tomorrow = datetime.now(PARIS).date() + timedelta(days=1)
+    statements = (
+        "CREATE TABLE people (id VARCHAR(10), born DATE)",
+        f"INSERT INTO people VALUES ('a', '{tomorrow}'), ('b', '1950-06-15')",
+    )
+    adapter = opened(MAPPING.format(options=""), statements)
+    query = SearchQuery(ResourceType.PATIENT, (), Sort(SortKey.ID), 100)
+    fault, patient = adapter.search(query).rows
+    assert fault == RowFault("birth_date", "born", "a birth in the future", id="a")
+    assert isinstance(patient, PatientRecord)
+    assert patient.birth_date == date(1950, 6, 15)
+
+
+UTC, TODAY = ZoneInfo("UTC"), date(2026, 11, 28)
+READ = (
+    ("%d/%m/%y", "01/02/45", date(1945, 2, 1)),
+    ("%d/%m/%y", "28/11/26", date(2026, 11, 28)),
+    ("%d/%m/%y", "29/11/26", date(1926, 11, 29)),
+    ("%d/%m/%y", "29/02/28", date(1928, 2, 29)),
+    ("%d/%m/%y", "00/06/45", "1945-06"),
+    ("%d.%m.%Y", "00.00.1950", "1950"),
+    ("%Y%m%d", "19501100", "1950-11"),
+    ("%Y%m%d", 19500000, "1950"),
+    (None, 1950, "1950"),
+    (None, "1950-00", "1950"),
+    (None, "1950-06-00 00:00:00", "1950-06"),
+    ("epoch-ms", -617068800000, date(1950, 6, 13)),
+)
+UNREAD = (
+    *((None, text) for text in ("0000-00-00", "1950-13", "195", "1950-06-0", "2027")),
+    *((None, value) for value in (19500615, True, 195.0)),
+    *(("%Y%m%d", text) for text in ("00000000", "1950", "19501300")),
+)
+
+
+def test_how_births_are_read() -> None:
+    for form, value, birth in READ:
+        assert read_birth(value, TimeRule(UTC, PARIS, form), TODAY) == birth, value
+    for form, value in UNREAD:
+        with pytest.raises(ValueError, match=r"not|outside|future"):
+            read_birth(value, TimeRule(UTC, PARIS, form), TODAY)
