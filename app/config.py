@@ -40,7 +40,7 @@ PREFIX = "ENCOUNTERS_"
 BASE_PATH = "/fhir/v3"
 """The version of the interface is in the path (spec 9)."""
 
-AUDIT_OFF, AUDIT_STDOUT = "off", "stdout"
+AUDIT_OFF, AUDIT_STDOUT, AUDIT_SYSLOG = "off", "stdout", "syslog://"
 DEFAULT_SCOPE_CLAIMS = (
     "scope; scp; permissions; scope == `null` && scp == `null` && roles"
 )
@@ -227,10 +227,16 @@ def is_null_device(status: os.stat_result) -> bool:
     return is_device and status.st_rdev == os.stat(os.devnull).st_rdev
 
 
-@_kind("path", "off, stdout, or a file that can be written: no pipe, not /dev/null")
+@_kind(
+    "path", "off, stdout, syslog://127.0.0.1:port, or a file: no pipe, not /dev/null"
+)
 def _audit_target(text: str) -> str:
     """Refuse what accepts events that nobody gets; `app.audit` does so for stdout."""
-    if text not in {AUDIT_OFF, AUDIT_STDOUT}:
+    if text.startswith(AUDIT_SYSLOG):
+        # In clear: the daemon of this machine sends them on with TLS.
+        host, _, port = text.removeprefix(AUDIT_SYSLOG).rpartition(":")
+        _require(is_loopback(host) and 0 < int(port) < 65536)
+    elif text not in {AUDIT_OFF, AUDIT_STDOUT}:
         path = Path(text)
         _require(path.is_absolute() and not path.is_dir())
         _require(os.access(path if path.exists() else path.parent, os.W_OK))
@@ -238,6 +244,12 @@ def _audit_target(text: str) -> str:
             _require(not path.is_fifo() and not path.is_socket())
             _require(not is_null_device(path.stat()))
     return text
+
+
+def audit_file(target: str) -> Path | None:
+    """Return the file that a target of audit events names, None for another target."""
+    is_file = target not in {AUDIT_OFF, AUDIT_STDOUT}
+    return None if target.startswith(AUDIT_SYSLOG) or not is_file else Path(target)
 
 
 @_kind("key", "32 to 64 characters of printable ASCII without blanks")
@@ -517,6 +529,11 @@ class Settings:
         "`tracing`.",
         "false",
     )
+
+    @property
+    def audit_file(self) -> Path | None:
+        """The file of audit events, None if they go elsewhere or nowhere."""
+        return audit_file(self.audit)
 
     def allows_provider(self, url: str) -> bool:
         """Return whether an address that the provider publishes may be called."""

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """The methods that are named; any other may hold anything."""
+
+CLOSE_SECONDS = 2.0
 
 # From the first quote to the last: a code may hold one.
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
@@ -60,6 +63,11 @@ AUDIT_EVENTS = Counter("encounters_audit_events", "Audit events written.")
 AUDIT_FAILURES = Counter(
     "encounters_audit_failures",
     "Audit events that could not be written.",
+)
+AUDIT_FREE = Gauge(
+    "encounters_audit_free_bytes",
+    "Free bytes where the file of audit events is, when last checked.",
+    multiprocess_mode="livemin",
 )
 PART_READY = Gauge(
     "encounters_part_ready",
@@ -128,13 +136,22 @@ def open_tracing() -> "TracerProvider":
         raise SettingsError((fault,)) from error
     os.environ.setdefault("OTEL_SERVICE_NAME", "encounters")
     try:
-        provider = TracerProvider(resource=Resource.create())
+        provider = TracerProvider(resource=Resource.create(), shutdown_on_exit=False)
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     except ValueError as error:
         fault = f"A variable of OpenTelemetry (OTEL_…) cannot be used: {error}"
         raise SettingsError((fault,)) from error
     trace.set_tracer_provider(provider)
     return provider
+
+
+def close_tracing() -> None:
+    """Send the spans that are left; a collector that hangs delays it by two seconds."""
+    shutdown = getattr(trace.get_tracer_provider(), "shutdown", None)
+    if shutdown is not None:
+        thread = Thread(target=shutdown, daemon=True)
+        thread.start()
+        thread.join(CLOSE_SECONDS)
 
 
 class RequestSpan:

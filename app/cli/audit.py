@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from app.audit import Digests
-from app.config import AUDIT_OFF, AUDIT_STDOUT, PREFIX, read_settings
+from app.config import AUDIT_OFF, PREFIX, audit_file, read_settings
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.fhir.audit_event import UNREADABLE, AuditedResponse, read_event
 
@@ -153,8 +153,8 @@ def _keys(files: Iterable[Path]) -> list[str]:
 def _paths(files: Sequence[Path]) -> list[Path]:
     """Return the files to read: by default that of the settings and its rotated ones."""
     target = read_settings(os.environ).values.get("audit", AUDIT_OFF)
-    if not files and target not in {AUDIT_OFF, AUDIT_STDOUT}:
-        path = Path(target)
+    path = audit_file(target)
+    if not files and path:
         files = tuple(sorted(path.parent.glob(f"{escape(path.name)}*")))
     if not files:
         raise CannotRunError(f"no file: {PREFIX}AUDIT names none; name the files")

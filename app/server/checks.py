@@ -19,8 +19,9 @@ import redis
 
 from adapters.contract import Adapter
 from adapters.registry import problems_of
-from app.config import AUDIT_OFF, AUDIT_STDOUT, Settings
+from app.config import Settings
 from app.jwks import KeySource
+from app.observability import AUDIT_FREE
 from app.redis_client import REDIS_ERRORS, connect
 from app.server import Peak
 
@@ -95,8 +96,8 @@ def checks_of(settings: Settings, keys: KeySource | None) -> Iterator[Check]:
     yield Check("limits", partial(check_limits, peak), required=False)
     if keys:
         yield Check("identity", partial(check_keys, keys))
-    if settings.audit not in {AUDIT_OFF, AUDIT_STDOUT}:
-        audit = partial(check_audit, Path(settings.audit))
+    if settings.audit_file:
+        audit = partial(check_audit, settings.audit_file)
         yield Check("audit", audit, required=settings.audit_failure == "refuse")
 
 
@@ -147,6 +148,8 @@ def check_audit(file: Path) -> Results:
     """
     file = Path(os.path.realpath(file))
     place = file if file.exists() else file.parent
+    with suppress(OSError):
+        AUDIT_FREE.set(shutil.disk_usage(place).free)
     yield from check_room(place, "audit events", least=1, scant=SCANT_AUDIT_BYTES)
 
 

@@ -41,6 +41,7 @@ import app.views  # noqa: F401
 from adapters import read_in
 from app.config import Settings, SettingsError
 from app.logging import configure_logs, logging_config
+from app.observability import close_tracing
 from app.server.reload import RefusedError, served
 
 try:
@@ -152,6 +153,11 @@ def pre_request(_worker: object, request: Any) -> None:
 def on_reload(_arbiter: object) -> None:
     """Read the changed mapping: gunicorn replaces the workers afterwards (SIGHUP)."""
     served.renew()
+
+
+def worker_exit(_arbiter: object, _worker: object) -> None:
+    """Send the spans that are left."""
+    close_tracing()
 
 
 def child_exit(_arbiter: object, worker: Any) -> None:

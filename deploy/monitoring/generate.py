@@ -173,6 +173,14 @@ ALERTS = (
         "See whether the disk of the audit file is full, and who may write there.",
     ),
     Alert(
+        "EncountersAuditFills",
+        f"predict_linear({sample('audit_free_bytes')}[6h], 2 * 86400) < 0",
+        "1h",
+        "ticket",
+        "At the pace of the last six hours, the disk of audit events is full within two days.",
+        "Ship and delete older files by your rules, or enlarge the disk.",
+    ),
+    Alert(
         "EncountersMappingRefused",
         part_not_ready("mapping"),
         "1m",

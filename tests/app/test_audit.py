@@ -4,11 +4,12 @@ import base64
 import errno
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 import responses
 from prometheus_client import REGISTRY
 
-from app.audit import FileSink, StreamSink
+from app.audit import FileSink, StreamSink, SyslogSink
 from app.config import SettingsError
 from app.fhir.audit_event import (
     AuditedResponse,
@@ -27,7 +28,7 @@ from app.fhir.audit_event import (
     read_event,
 )
 from tests.app.answers import raw
-from tests.live import ROOT, wait_until
+from tests.live import HOST, ROOT, wait_until
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, serve
 from tests.validity import fhir_faults
@@ -668,3 +669,74 @@ def test_a_reader_that_stalls_is_an_error_and_later_lines_are_whole() -> None:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"\nb\nc\n"
+
+
+# ---- syslog
+
+
+def message(connection: socket.socket) -> bytes:
+    """Read one message of RFC 6587 (octet counting); return what it says."""
+    digits = b""
+    while (byte := connection.recv(1)) != b" ":
+        digits += byte
+    text = connection.recv(int(digits), socket.MSG_WAITALL)
+    header, _, event = text.partition(b" - - {")
+    assert re.fullmatch(rb"<109>1 - - encounters \d+", header)
+    return b"{" + event
+
+
+@pytest.fixture
+def daemon() -> Iterator[socket.socket]:
+    with socket.create_server((HOST, 0)) as listener:
+        listener.settimeout(60)
+        yield listener
+
+
+def test_events_go_to_syslog_whole_and_over_a_new_connection_after_its_restart(
+    audit: Audit, daemon: socket.socket
+) -> None:
+    audited = audit(AUDIT=f"syslog://{HOST}:{daemon.getsockname()[1]}")
+    for _ in range(2):
+        assert audited.served.get("Encounter/1").status_code == 200
+        connection, _ = daemon.accept()
+        with connection:
+            assert json.loads(message(connection))["resourceType"] == "AuditEvent"
+            assert audited.served.get("Encounter/1").status_code == 200
+            assert json.loads(message(connection))["outcomeDesc"] == "200 OK"
+
+
+def test_a_syslog_that_is_away_or_stalls_gets_no_answer_out(
+    audit: Audit, daemon: socket.socket
+) -> None:
+    port = daemon.getsockname()[1]
+    sink = SyslogSink(f"{HOST}:{port}")
+    events = [b'{"n": %d, "x": "%b"}\n' % (n, b"x" * 65536) for n in range(1000)]
+    refused = []
+    for event in events:
+        try:
+            sink.write(event)
+        except TimeoutError:
+            # Accepted by the kernel, and read by nobody.
+            refused.append(event)
+            if len(refused) == 2:
+                break
+    assert len(refused) == 2
+    connection, _ = daemon.accept()
+    with connection:
+        daemon.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            # No second connection took what the first one could not.
+            daemon.accept()
+        written = events[: events.index(refused[0])]
+        assert [message(connection) + b"\n" for _ in written] == written
+        sink.write(b"{}\n")
+        # The message that was begun is whole, and the next one too.
+        received = message(connection)
+        if received != b"{}":
+            assert received + b"\n" == refused[0]
+            assert message(connection) == b"{}"
+    daemon.close()
+    with pytest.raises(ConnectionError):
+        sink.write(b"{}\n")
+    audited = audit(AUDIT=f"syslog://{HOST}:{port}")
+    assert audited.served.get("Encounter/1").status_code == 503

@@ -131,6 +131,8 @@ BAD = [
     ("REQUEST_SECONDS", "0"),
     ("AUDIT", "audit.jsonl"),
     ("AUDIT", "/nowhere/audit.jsonl"),
+    ("AUDIT", "syslog://syslog.example.org:514"),
+    ("AUDIT", "syslog://127.0.0.1"),
     ("AUDIT_KEY", "secret"),
     ("AUDIT_KEY", f"secret {'A' * 32}"),
     ("AUDIT_KEY", f"secret{'A' * 59}"),

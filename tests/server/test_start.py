@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,6 +19,7 @@ import psutil
 import pytest
 from cryptography.fernet import Fernet
 
+from tests.collector import collecting
 from tests.hospital_http import serving
 from tests.hospital_sql import mapping_text
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
@@ -183,6 +185,27 @@ def test_a_stop_ends_requests_under_way_and_refuses_new_ones(
         assert service.process.wait(PATIENCE) == 0
         _, alive = psutil.wait_procs(children, PATIENCE)
         assert not alive
+
+
+def test_a_collector_of_spans_that_hangs_hardly_delays_a_stop(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    settings = {"REDIS_URL": redis_server.url, "TRACING": "true"}
+    with ExitStack() as stack:
+        collector = stack.enter_context(collecting())
+        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
+        service = stack.enter_context(
+            running(tmp_path, edges(tmp_path), environ, **settings)
+        )
+        assert service.get(READ).status == 200
+        service.until(lambda: collector.spans)
+        collector.goes_on.clear()
+        assert service.get(READ).status == 200
+        service.process.terminate()
+        began = time.monotonic()
+        assert service.process.wait(PATIENCE) == 0
+        # Its own time-out is ten seconds.
+        assert time.monotonic() - began < 8
 
 
 def test_workers_end_with_a_master_that_was_killed(
