@@ -60,10 +60,6 @@ fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMP
 		tests/attacks/test_made_up_tokens.py tests/attacks/test_made_up_links.py \
 		$$(grep --recursive --include='*.py' --files-with-matches '^@given' tests/adapters tests/app)
 
-.PHONY: faults
-faults: .venv/test.stamp ## Let everything around the service fail for a while (SECONDS=120)
-	@FAULT_SECONDS=$(or $(SECONDS),120) $(BIN)/python -m pytest -s -n 0 -m extended tests/attacks/test_storms.py
-
 .PHONY: tables
 tables: .venv/test.stamp ## Write tables of the docs and recorded messages anew: read the diff
 	@$(BIN)/python -m tests.docs.update tables

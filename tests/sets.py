@@ -98,7 +98,6 @@ EXTENDED = (
     "attacks/test_made_up_tokens.py",
     "gnuhealth/test_gnuhealth_served.py",
     # They break a whole deployment, build an image, or measure.
-    "attacks/test_storms.py",
     "bench/test_compared.py",
     "clients/test_frames.py",
     "clients/test_generated.py",
