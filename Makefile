@@ -72,6 +72,10 @@ lint: .venv/test.stamp ## Check style, types and the rules of the architecture
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+.PHONY: docs
+docs: .venv/test.stamp ## Build the site of the documentation in build/site
+	@$(BIN)/zensical build --clean
+
 .PHONY: trace
 trace: .venv/test.stamp ## Show the path of a request through the code, and count files and jumps
 	@$(BIN)/python -m bench.trace
