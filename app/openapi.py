@@ -33,6 +33,13 @@ from app.search.types import TYPES
 
 Node: TypeAlias = dict[str, Any]
 
+_TAGS: Mapping[str, str] = {
+    "Encounter": "Hospital stays.",
+    "Patient": "The patients of the stays.",
+    "Organization": "The hospitals.",
+    "Bundle": "Further pages of a search.",
+    "CapabilityStatement": "What this deployment offers.",
+}
 _FORM = "application/x-www-form-urlencoded"
 _MOST_COUNTED = 10
 """A pattern with a longer counted repetition is slow wherever it is read."""
@@ -155,6 +162,87 @@ def _served(kind: ResourceType, *required: str) -> Node:
     return _resource(kind, ["id", *required], elements)
 
 
+_EXAMPLES: Mapping[str, object] = {
+    "_id": "8,9",
+    "_lastUpdated": "ge2024-03-01",
+    "patient": "Patient/158",
+    "subject": "Patient/158",
+    "patient.identifier": "urn:oid:1.2.250.1.999.2.2|00000158",
+    "date": "ge2024-03-01",
+    "identifier": "urn:oid:1.2.250.1.999.1.2|000000007",
+    "status": "planned,in-progress",
+    "class": "EMER",
+    "service-provider": "Organization/2",
+    "service-provider._extension": "https://example.org/functional-unit|0123",
+    "name": "martin",
+    "family": "martin",
+    "given": "camille",
+    "birthdate": "1980-05-17",
+    "gender": "female",
+}
+"""A value of each search parameter."""
+
+_ENCOUNTER: Node = {
+    "resourceType": "Encounter",
+    "id": "8",
+    "identifier": [{"use": "official", "value": "000000007"}],
+    "status": "finished",
+    "subject": {"reference": "Patient/158"},
+    "period": {
+        "start": "2024-03-30T08:15:00+01:00",
+        "end": "2024-04-02T11:00:00+02:00",
+    },
+    "serviceProvider": {"reference": "Organization/2"},
+    "class": {"system": "http://hl7.org/fhir/v3/ActCode", "code": "IMP"},
+}
+_BODIES: Mapping[str, Node] = {
+    "Encounter": _ENCOUNTER,
+    "Patient": {
+        "resourceType": "Patient",
+        "id": "158",
+        "identifier": [{"system": "urn:oid:1.2.250.1.999.2.2", "value": "00000158"}],
+        "name": [{"use": "official", "family": "MARTIN", "given": ["Camille"]}],
+        "gender": "female",
+        "birthDate": "1980-05-17",
+    },
+    "Organization": {
+        "resourceType": "Organization",
+        "id": "2",
+        "name": "Hôpital de l'Épine",
+    },
+    "Bundle": {
+        "resourceType": "Bundle",
+        "id": "k4f7xq2m5n6a3b7c2d5e6f7g2h3i4j5k",
+        "type": "searchset",
+        "total": 1,
+        "link": [
+            {
+                "relation": "self",
+                "url": "https://encounters.example.org/fhir/v3/Bundle"
+                "?_id=k4f7xq2m5n6a3b7c2d5e6f7g2h3i4j5k",
+            }
+        ],
+        "entry": [
+            {
+                "fullUrl": "https://encounters.example.org/fhir/v3/Encounter/8",
+                "resource": _ENCOUNTER,
+                "search": {"mode": "match"},
+            }
+        ],
+    },
+    "OperationOutcome": {
+        "resourceType": "OperationOutcome",
+        "issue": [
+            {
+                "severity": "error",
+                "code": "not-found",
+                "diagnostics": "There is no such resource.",
+            }
+        ],
+    },
+}
+"""An example of each body."""
+
 _type = partial(_object, ())
 """A data type, whose elements are all optional."""
 
@@ -236,6 +324,7 @@ def openapi(
     """
     metadata = {
         "operationId": "readCapabilities",
+        "tags": ["CapabilityStatement"],
         "summary": "What this deployment offers",
         "security": [{"bearer": []}, {}],
         # A statement is returned whole, with or without `_elements`.
@@ -249,6 +338,8 @@ def openapi(
             paths |= _searches(each)
     if any(each.searchable for each in offer.resources.values()):
         paths["/Bundle"] = {"get": _bundle(paging=offer.paging)}
+    operations = (operation for path in paths.values() for operation in path.values())
+    names = {tag for operation in operations for tag in operation["tags"]}
     security: Node = {"type": "http", "scheme": "bearer"}
     if token_url:
         texts = {name: f"Grants {', '.join(sorted(scopes[name]))}." for name in scopes}
@@ -262,12 +353,18 @@ def openapi(
             "description": f"FHIR {FHIR_VERSION} (STU3), read only.",
         },
         "servers": [{"url": base_url}],
+        "tags": [{"name": name, "description": _TAGS[name]} for name in sorted(names)],
         "security": [{"bearer": []}],
         "paths": paths,
         "components": {
             "securitySchemes": {"bearer": security},
             "headers": dict(_HEADERS),
-            "schemas": dict(_SCHEMAS),
+            "schemas": {
+                name: {**schema, "example": _BODIES[name]}
+                if name in _BODIES
+                else schema
+                for name, schema in _SCHEMAS.items()
+            },
         },
     }
 
@@ -285,12 +382,14 @@ def _searches(offer: ResourceOffer) -> Node:
     prefer = _parameter("Prefer", handling, "header")
     get = {
         "operationId": f"search{kind}",
+        "tags": [kind],
         "summary": f"Search {kind}",
         "parameters": [*parameters, prefer],
         "responses": _responses("Bundle", (*_SEARCH_STATUSES, 414)),
     }
     post = {
         "operationId": f"search{kind}ByForm",
+        "tags": [kind],
         "summary": f"Search {kind} by a form",
         "parameters": [prefer],
         "requestBody": {"content": {_FORM: {"schema": form}}},
@@ -313,6 +412,7 @@ def _read(offer: ResourceOffer) -> Node:
     }
     return {
         "operationId": f"read{kind}",
+        "tags": [kind],
         "summary": f"One {kind}",
         "parameters": [
             id,
@@ -341,6 +441,7 @@ def _bundle(*, paging: bool) -> Node:
     ]
     return {
         "operationId": "readPage",
+        "tags": ["Bundle"],
         "summary": "The page behind a link of a Bundle",
         "description": _FOLLOW,
         "parameters": [*parameters, *_FORMATS],
@@ -378,7 +479,7 @@ def _presentation(kind: ResourceType | None) -> Iterator[Node]:
 
 
 def _values(offered: OfferedParameter) -> Node:
-    """Return the schema of a parameter's values (decision 4).
+    """Return the schema of a parameter's values, with an example of one (decision 4).
 
     Alternatives are one text with commas. Where several criteria make sense together,
     the bounds of a range or the parts of a name, the schema is an array.
@@ -386,6 +487,8 @@ def _values(offered: OfferedParameter) -> Node:
     type_ = TYPES[offered.row.type]
     pattern = type_.pattern(offered.row, offered.capability)
     one = _alternatives(pattern, offered.values) if pattern else _ANY
+    if offered.row.name in _EXAMPLES:
+        one = {**one, "example": _EXAMPLES[offered.row.name]}
     if not type_.is_repeated or offered.values == 1:
         return one
     most = min(offered.values, MOST_PARAMETERS)

@@ -22,6 +22,7 @@ from schemathesis import Case, GenerationMode
 from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.parameters import SEARCH_PARAMETERS
+from app.auth import Scope
 from app.error_responses import CONTENT_TYPE
 from app.offer import compute_offer
 from app.openapi import openapi, search_parameters
@@ -29,6 +30,7 @@ from app.service import EXTENSION
 from tests.app.answers import refused
 from tests.app.conftest import Mapped
 from tests.serving import BASE_URL, FORM, Params, Served, link, relations
+from tests.validity import fhir_faults
 from toolkit.contract.hospital import EDGES, UNIT_URL
 
 UNIT = "service-provider._extension"
@@ -255,6 +257,44 @@ def test_every_element_that_is_served_is_named(
     )
 
 
+@pytest.mark.parametrize("kind", ResourceType)
+def test_the_elements_are_those_of_the_schema_that_writes_them(
+    kind: ResourceType, served: Served
+) -> None:
+    writes = served.app.extensions[EXTENSION].schemas[kind].dump_fields
+    described_here = described("full")["components"]["schemas"][kind]["properties"]
+    assert described_here.keys() == {f.data_key or name for name, f in writes.items()}
+
+
+def test_each_body_and_each_parameter_has_an_example() -> None:
+    description = described("full")
+    components = closed(description["components"])
+    shown = {
+        n: s["example"] for n, s in components["schemas"].items() if "example" in s
+    }
+    assert shown.keys() == {*ResourceType, "Bundle", "OperationOutcome"}
+    for name, example in shown.items():
+        assert not fhir_faults(example)
+        schema = {**components["schemas"][name], "components": components}
+        Draft4Validator(schema).validate(example)
+    offer = compute_offer(load_profile("full", Path()), EDGES.model().capabilities)
+    for offered in offer.resources.values():
+        for parameter in search_parameters(offered):
+            if parameter["name"].partition(":")[0] in offered.parameters:
+                schema = parameter["schema"].get("items", parameter["schema"])
+                Draft4Validator(schema).validate(schema["example"])
+
+
+def test_every_operation_has_a_tag_that_is_described() -> None:
+    description = described("full")
+    tags = {tag["name"] for tag in description["tags"]}
+    used = [
+        op["tags"] for path in description["paths"].values() for op in path.values()
+    ]
+    assert all(len(names) == 1 for names in used)
+    assert {names[0] for names in used} == tags
+
+
 def test_a_status_is_one_of_those_that_are_served() -> None:
     schemas = described("full")["components"]["schemas"]
     status = schemas["Encounter"]["properties"]["status"]
@@ -369,4 +409,6 @@ def test_a_deployment_serves_its_description(served: Served, mapped: Mapped) -> 
     (scheme,) = (
         closed.get("openapi.json").get_json()["components"]["securitySchemes"].values()
     )
-    assert scheme["flows"]["clientCredentials"]["tokenUrl"] == token_url
+    flow = scheme["flows"]["clientCredentials"]
+    assert flow["tokenUrl"] == token_url
+    assert flow["scopes"].keys() == {"PATIENT_GAM_SEARCH", *Scope}

@@ -66,7 +66,8 @@ PYTHON_GENERATED = """
 import json, os
 from urllib.parse import parse_qsl, urlsplit
 from client import AuthenticatedClient
-from client.api.default import read_page, search_encounter_by_form as search
+from client.api.bundle import read_page
+from client.api.encounter import search_encounter_by_form as search
 from client.models import Encounter, EncounterStatus, SearchEncounterByFormBody
 
 client = AuthenticatedClient(base_url=os.environ["BASE"], token=os.environ["TOKEN"])
@@ -114,7 +115,8 @@ console.log(JSON.stringify(pages));
 
 JAVA_GENERATED = """
 import client.ApiClient;
-import client.api.DefaultApi;
+import client.api.BundleApi;
+import client.api.EncounterApi;
 import client.model.Bundle;
 import java.net.URI;
 import java.net.URLDecoder;
@@ -128,10 +130,11 @@ public class Main {
         http.updateBaseUri(System.getenv("BASE"));
         http.setRequestInterceptor(request ->
             request.header("Authorization", "Bearer " + System.getenv("TOKEN")));
-        var api = new DefaultApi(http);
+        var encounters = new EncounterApi(http);
+        var bundles = new BundleApi(http);
         var pages = new ArrayList<Bundle>();
         // Arguments: all parameters of an operation in its order, null where not set.
-        var page = api.searchEncounter(SEARCH_ARGUMENTS);
+        var page = encounters.searchEncounter(SEARCH_ARGUMENTS);
         while (page != null) {
             pages.add(page);
             var next = page.getLink().stream()
@@ -142,7 +145,7 @@ public class Main {
                 var pair = part.split("=", 2);
                 query.put(pair[0], URLDecoder.decode(pair[1], StandardCharsets.UTF_8));
             }
-            page = api.readPage(PAGE_ARGUMENTS);
+            page = bundles.readPage(PAGE_ARGUMENTS);
         }
         System.out.println(http.getObjectMapper().writeValueAsString(pages));
     }
