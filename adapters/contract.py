@@ -115,7 +115,7 @@ Criterion: TypeAlias = (
     TokenCriterion | DateCriterion | StringCriterion | ReferenceCriterion
 )
 
-Key: TypeAlias = str | int | float | Decimal | datetime | date | UUID | None
+Key: TypeAlias = str | bytes | int | float | Decimal | datetime | date | UUID | None
 
 
 class Group(StrEnum):

@@ -494,6 +494,7 @@ _KEY_TYPES: Mapping[str, Callable[[str], Key]] = {
     "date": date.fromisoformat,
     "Decimal": Decimal,
     "UUID": UUID,
+    "bytes": bytes.fromhex,
 }
 
 
@@ -501,7 +502,9 @@ def _pack_key(key: Key) -> Any:
     name = type(key).__name__
     if name not in _KEY_TYPES:
         return key
-    return [name, key.isoformat() if isinstance(key, date) else str(key)]
+    if isinstance(key, date):
+        return [name, key.isoformat()]
+    return [name, key.hex() if isinstance(key, bytes) else str(key)]
 
 
 def _unpack_key(packed: Any) -> Key:

@@ -1,7 +1,9 @@
 """The tiny hospital as tables of a database and as the mapping file that reads them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -43,6 +45,12 @@ _TYPES: Mapping[tuple[str, Ids], str] = {
     ("sqlite", Ids.TEXTS): (
         "VARCHAR(40); VARCHAR(80); CHAR(4); CHAR(6); VARCHAR(80); DATETIME; DATE"
     ),
+    ("sqlite", Ids.UUIDS): "BLOB; TEXT; TEXT; TEXT; TEXT; TEXT; TEXT",
+    ("mysql", Ids.UUIDS): (
+        f"BINARY(16); VARCHAR(80) {_BINARY}; VARCHAR(40); VARCHAR(40); VARCHAR(80);"
+        " DATETIME(6); DATE"
+    ),
+    ("postgresql", Ids.UUIDS): "BYTEA; TEXT; TEXT; TEXT; TEXT; TIMESTAMP(6); DATE",
     ("mysql", Ids.NUMBERS): (
         f"BIGINT; VARCHAR(80) {_BINARY}; VARCHAR(40); VARCHAR(40); VARCHAR(80);"
         " DATETIME(6); DATE"
@@ -108,7 +116,7 @@ class Tables:
             _NUMBERS,
             [
                 {
-                    "id": self._ids.stored(row.id),
+                    "id": self._id(row.id),
                     "number": number,
                     "authority": authority,
                 }
@@ -127,24 +135,24 @@ class Tables:
     def put_stay(self, row: StayRow) -> None:
         """Insert a stay, in place of the one with its id when there is one."""
         with self._engine.begin() as connection:
-            connection.execute(_DELETE, {"id": self._ids.stored(row.id)})
+            connection.execute(_DELETE, {"id": self._id(row.id)})
             connection.execute(_STAYS, self._stay(row))
 
     def put_patient(self, row: PatientRow) -> None:
         """Insert a patient without further numbers, in place of the one with its id."""
         with self._engine.begin() as connection:
-            connection.execute(_DELETE_PATIENT, {"id": self._ids.stored(row.id)})
+            connection.execute(_DELETE_PATIENT, {"id": self._id(row.id)})
             connection.execute(_PATIENTS, self._patient(row))
 
     def delete_patient(self, id: int) -> None:
         """Delete a patient."""
         with self._engine.begin() as connection:
-            connection.execute(_DELETE_PATIENT, {"id": self._ids.stored(id)})
+            connection.execute(_DELETE_PATIENT, {"id": self._id(id)})
 
     def delete_stay(self, id: int) -> None:
         """Delete a stay."""
         with self._engine.begin() as connection:
-            connection.execute(_DELETE, {"id": self._ids.stored(id)})
+            connection.execute(_DELETE, {"id": self._id(id)})
 
     def close(self) -> None:
         """Give the connections back."""
@@ -158,8 +166,8 @@ class Tables:
     def _stay(self, row: StayRow) -> dict[str, object]:
         return {
             **row._asdict(),
-            "id": self._ids.stored(row.id),
-            "patient": row.patient and self._ids.stored(row.patient),
+            "id": self._id(row.id),
+            "patient": row.patient and self._id(row.patient),
             "began": self._time(row.began),
             "ended": self._time(row.ended),
             "changed": self._time(row.changed),
@@ -168,11 +176,16 @@ class Tables:
     def _patient(self, row: PatientRow) -> dict[str, object]:
         return {
             **row._asdict(),
-            "id": self._ids.stored(row.id),
+            "id": self._id(row.id),
             "born": self._day(row.born),
-            "replaced_by": row.replaced_by and self._ids.stored(row.replaced_by),
+            "replaced_by": row.replaced_by and self._id(row.replaced_by),
             "changed": self._time(row.changed),
         }
+
+    def _id(self, number: int) -> object:
+        """Return an id as the column holds it: bytes for a UUID."""
+        stored = self._ids.stored(number)
+        return UUID(str(stored)).bytes if self._ids is Ids.UUIDS else stored
 
     def _time(self, text: str | None) -> object:
         """Return a time as the column holds it; text ones with six places or as needed."""
@@ -188,7 +201,12 @@ class Tables:
 
 def mapping_text(hospital: Hospital, url: str = "{env: PAS_URL}") -> str:
     """Return the mapping file of a hospital."""
-    return "\n".join(_mapping_lines(hospital, url))
+    text = "\n".join(_mapping_lines(hospital, url))
+    if hospital.ids is Ids.UUIDS:
+        text = re.sub(
+            r"\{from: (\w+_id|replaced_by)\}", r"{from: \1, form: uuid}", text
+        )
+    return text
 
 
 def covering_changes(text: str) -> str:

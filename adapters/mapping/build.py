@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping import model
+from adapters.mapping.binary import Form
 from adapters.mapping.document import Document, Item, Section, Site, resolved
 from adapters.mapping.paths import Header, Place, path_of
 from adapters.mapping.slots import (
@@ -233,6 +234,7 @@ class Builder:
             prefix=self._doc.prefix_of(site),
             strip=options.text("strip"),
             follows_merges="merges" in options,
+            form=Form(options.text("form")) if "form" in options else None,
         )
 
     def _time_rule(self, site: Site) -> model.TimeRule | None:

@@ -17,6 +17,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
+from adapters.mapping.binary import Form, text_of
 from adapters.mapping.births import read_birth
 from adapters.mapping.model import CodeTable, FieldMapping
 from adapters.mapping.slots import FHIR_ID, Kind
@@ -112,7 +113,17 @@ class Text(Converter):
 
 
 class ExactText(Text):
-    """An identifying text."""
+    """An identifying text, or bytes where the field says how they are written."""
+
+    def __init__(self, field: FieldMapping) -> None:
+        super().__init__(field)
+        self.form = field.form
+
+    def one(self, cell: Any) -> str | None:
+        """Return the cleaned text of a cell."""
+        if self.form and type(cell) is bytes:
+            cell = text_of(cell, self.form)
+        return super().one(cell)
 
     def unprintable(self, text: str) -> str:
         """Return the text unchanged; raises ValueError for a control character."""
@@ -127,11 +138,16 @@ class Id(Converter):
     def __init__(self, field: FieldMapping) -> None:
         self.absent, self.prefix, self.strip = field.absent, field.prefix, field.strip
         self.is_plain = not (field.absent or field.prefix or field.strip)
+        self.form = field.form or Form.HEX
 
     def one(self, cell: Any) -> str | None:
         """Return the id of a cell."""
         if self.is_plain and type(cell) is int:
             return str(cell)
+        if type(cell) is bytes:
+            cell = text_of(cell, self.form)
+        elif type(cell) is float and not cell.is_integer():
+            raise ValueError("a fraction: an id is a whole number or a text")
         text = _clean(cell, self.absent)
         if text is None:
             return None

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.contract import ResourceType, SortKey
 from adapters.lifetime import LIFETIME_SECONDS
+from adapters.mapping.binary import Form
 from adapters.mapping.paths import Path, Place
 from adapters.parameters import SEARCH_PARAMETERS
 
@@ -430,7 +431,8 @@ class FieldMapping:
     texts that mean no value. `split` cuts one text into several. `prefix` stands
     before the source's own id, where several sources hold such resources; `strip` stands
     before it in the source itself (Patient/). `follows_merges`: rows of stays keep the
-    ids of merged patients, and the service follows them (decision 9).
+    ids of merged patients, and the service follows them (decision 9). `form` is how bytes
+    are written, None for hexadecimal digits in an id and for a fault elsewhere.
     """
 
     slot: str
@@ -446,6 +448,7 @@ class FieldMapping:
     prefix: str = ""
     strip: str = ""
     follows_merges: bool = False
+    form: Form | None = None
 
     def own(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return those of the ids that are of this source, as it has them; none is absent."""
@@ -678,7 +681,6 @@ def _decisive(field: FieldMapping) -> tuple[object, ...]:
     compared = (field.columns, field.search_column, tuple(sorted(field.absent)))
     strip = field.strip and ("strip", field.strip)
     pivot = field.time and field.time.pivot and ("pivot", field.time.pivot)
-    later = filter(
-        None, (field.prefix, strip, pivot, field.follows_merges and "merges")
-    )
+    merges = field.follows_merges and "merges"
+    later = filter(None, (field.prefix, strip, pivot, merges, field.form))
     return (field.slot, field.constant, codes, time, *compared, *later)

@@ -545,13 +545,18 @@ def _of_places(places: Iterable[Place], *, searched: bool) -> Iterator[_Named]:
             yield item.only_if.column, element, item.mark
 
 
+def two_columns(name: str) -> str:
+    """Return the problem of a name that two columns have."""
+    return f"the SELECT returns two columns '{name}': give each a name of its own"
+
+
 def _problems(
     named: Iterable[_Named], columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
     problems: dict[tuple[str, Mark], MappingProblem] = {}
     for column, element, mark in named:
         count = columns.count(column)
-        text = f"the SELECT returns two columns '{column}': give each a name of its own"
+        text = two_columns(column)
         if not count:
             near = did_you_mean(column, columns)
             text = f"the SELECT returns no column '{column}'{near}"

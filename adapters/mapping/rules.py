@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from adapters.contract import ResourceType
+from adapters.mapping.binary import Form
 from adapters.mapping.document import (
     Document,
     Item,
@@ -109,6 +110,27 @@ def constants_are_set(doc: Document) -> Iterator[Fault]:
         if doc.is_own and row.extension and "functional_unit_extension" not in there:
             text = "needs constants.functional_unit_extension"
             yield Fault(("encounter", "search", index), text)
+
+
+def forms_fit(doc: Document) -> Iterator[Fault]:
+    """Refuse a form where no id or number is read from a column, and two of one column."""
+    forms: dict[tuple[object, ...], str] = {}
+    for site in doc.sites:
+        options, path = site.options, (*site.path, "form")
+        rows = site.item.options.text("rows") if site.item else ""
+        form = options.text("form")
+        if form and site.slot.kind not in (Kind.ID, Kind.EXACT):
+            yield Fault(path, "is only for ids and numbers", at_key=True)
+        elif form and (site.section.is_http or "from" not in options):
+            yield Fault(path, "is only for columns of a database", at_key=True)
+        elif site.slot.kind is Kind.ID or form:
+            form = form or Form.HEX
+            for column in filter(None, (*site.columns, options.text("search"))):
+                known = forms.setdefault((*site.section.path, rows, column), form)
+                if known != form:
+                    text = f"'{column}' is read as {known} and as {form}: "
+                    where = path if "form" in options else site.path
+                    yield Fault(where, text + "say the same form in each place")
 
 
 # ------------------------------------------------------------------------------- times
@@ -651,6 +673,7 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     targets_are_allowed,
     required_slots_are_mapped,
     constants_are_set,
+    forms_fit,
     times_are_whole,
     searched_slots_have_columns,
     searched_columns_can_be_compared,

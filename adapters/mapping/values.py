@@ -7,6 +7,8 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from adapters.mapping.binary import Form, text_of
+
 LONGEST_CODE = 20
 """A text that is longer is no code, and is not quoted in a fault (decision 16)."""
 
@@ -23,10 +25,10 @@ def as_text(value: object) -> str:
     return write(value)
 
 
-def text_or_none(value: object) -> str | None:
-    """Return a value as a person would write it, None for what has no such form."""
+def text_or_none(value: object, form: Form = Form.HEX) -> str | None:
+    """Return an id as clients see it, None for what has no such form."""
     try:
-        return as_text(value)
+        return text_of(value, form) if type(value) is bytes else as_text(value)
     except ValueError:
         return None
 

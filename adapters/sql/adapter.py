@@ -4,7 +4,9 @@ SearchQuery → conditions (query.py) → statements of a page (keyset.py) → r
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -32,8 +34,10 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
+from adapters.mapping.binary import Form
 from adapters.mapping.model import (
     DateReading,
+    FieldMapping,
     ItemMapping,
     ResourceMapping,
     SourceMapping,
@@ -45,13 +49,15 @@ from adapters.mapping.row_mapper import (
     item_columns,
     known_columns,
     refuse_unserved,
+    two_columns,
     unknown_columns,
     unknown_item_columns,
 )
-from adapters.mapping.slots import UNSERVED
+from adapters.mapping.slots import UNSERVED, own_places, places_of
+from adapters.mapping.slots import Kind as SlotKind
 from adapters.mapping.values import text_or_none
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from adapters.sql.columns import TEXTS, Kind, held, instant_of
+from adapters.sql.columns import TEXTS, Kind, UnreadText, instant_of
 from adapters.sql.dialects.base import Dialect, Statement, name_of
 from adapters.sql.engine import (
     Database,
@@ -280,8 +286,9 @@ class Section:
     """One resource type of a mapping, ready to search; `selected` are its columns in order.
 
     `id` is the column that the id of the resource comes from, `times` those that searches
-    are sorted by, none for the id alone; `indexes` are the positions of columns in a row. Stays
-    have the `merges` of their patients, where the file names who replaced a patient.
+    are sorted by, none for the id alone; `indexes` are the positions of columns in a row,
+    `fine_times` those of times that are read as texts. Stays have the `merges` of their
+    patients, where the file names who replaced a patient.
     """
 
     mapping: ResourceMapping
@@ -291,6 +298,7 @@ class Section:
     id: SqlColumn
     times: Mapping[SortKey, TimeColumn]
     indexes: Mapping[str, int]
+    fine_times: tuple[int, ...] = ()
     merges: Merges | None = None
 
     @property
@@ -352,6 +360,8 @@ class Section:
         chains: Chains | None = None,
     ) -> tuple[Record | RowFault, ...]:
         """Map rows, with the items of a second SELECT where the mapping has one."""
+        if self.fine_times:
+            rows = [_with_times(row, self.fine_times) for row in rows]
         records = self.mapper.many(rows, self.extras(database, rows))
         if self.merges is None:
             return records
@@ -369,7 +379,7 @@ class Section:
         if not items or not rows:
             return [NO_EXTRAS] * len(rows)
         index = self.indexes[self.id.name]
-        ids = [(row[index], text_or_none(row[index])) for row in rows]
+        ids = [(row[index], text_or_none(row[index], self.id.form)) for row in rows]
         by_item = [
             (item, _rows_by_key(database, item, self.filters.columns_of(item), ids))
             for item in items
@@ -426,6 +436,8 @@ class Section:
     def _position(self, query: SearchQuery, group: Group | None, row: Any) -> Position:
         """Return the position of a row that a segment of this group has read."""
         id = row[self.indexes[self.id.name]]
+        if id is None:
+            raise SourceDataError("a row without an id, where the database has none")
         time = self.times.get(query.sort.key)
         if time is None or group is Group.UNKEYED:
             return Position(group or Group.KEYED, None, id)
@@ -442,9 +454,20 @@ class Section:
         return Position(Group.KEYED, value, id, moment)
 
 
+def _with_times(row: Sequence[Any], indexes: Iterable[int]) -> Sequence[Any]:
+    """Return a row with the times whose full precision only its position needs."""
+    cells = list(row)
+    for index in indexes:
+        with suppress(TypeError, ValueError):
+            cells[index] = datetime.fromisoformat(cells[index])
+    return cells
+
+
 def _check_bindable(positions: Iterable[Position]) -> None:
-    """Refuse to go on from bytes: no value that can be bound compares as they do."""
-    if any(isinstance(key, bytes) for at in positions for key in (at.key, at.id)):
+    """Refuse to go on from a text that cannot be read, or from bytes that stand for a time."""
+    if any(
+        isinstance(at.key, bytes) or isinstance(at.id, UnreadText) for at in positions
+    ):
         raise SourceDataError("a page ends at an id or time that is no text (UTF-8)")
 
 
@@ -460,16 +483,22 @@ def open_section(
     SourceUnavailableError.
     """
     section = mapping.resources[resource_type]
-    columns = _read_columns(database, mapping, section, resource_type)
+    id = section.fields["id"]
+    forms = _forms(place.field for place in own_places(section))
+    columns = _read_columns(database, mapping, section, resource_type, forms)
     selected = known_columns(section)
     _refuse(unknown_columns(section, columns.names, searched=True))
     of_items = {}
     for item in chain.from_iterable(section.items.values()):
         if item.rows is not None:
-            own = _read_columns(database, mapping, item, resource_type, "items")
+            forms = {item.key or "": id.form or Form.HEX, **_forms(item.all_fields)}
+            own = _read_columns(
+                database, mapping, item, resource_type, forms, alias="items"
+            )
             of_items[item.rows] = own
             _refuse(unknown_item_columns(section, item, own.names))
     filters = Filters(section, columns, of_items, mapping.date_reading)
+    _refuse([*_single_floats(section, filters)])
     times = {
         SortKey(sort): filters.time(slot)
         for sort, slot in SORTS[resource_type].items()
@@ -477,16 +506,53 @@ def open_section(
         and slot in section.fields
         and section.fields[slot].filter_column
     }
+    kinds = [columns.column(name).kind for name in selected]
+    merges = None
+    if resource_type is ResourceType.ENCOUNTER:
+        merges = _merges(database, mapping)
     return Section(
-        section,
-        filters,
-        selected,
-        RowMapper(section, selected),
-        columns.column(section.fields["id"].columns[0]),
-        times,
-        {column: index for index, column in enumerate(selected)},
-        _merges(database, mapping) if resource_type is ResourceType.ENCOUNTER else None,
+        mapping=section,
+        filters=filters,
+        selected=selected,
+        mapper=RowMapper(section, selected),
+        id=columns.column(id.columns[0]),
+        times=times,
+        indexes={column: index for index, column in enumerate(selected)},
+        fine_times=tuple(n for n, kind in enumerate(kinds) if kind is Kind.FINE_TIME),
+        merges=merges,
     )
+
+
+def _forms(fields: Iterable[FieldMapping]) -> dict[str, Form]:
+    """Return how the bytes of columns are written, where the mapping says so."""
+    return {
+        name: field.form
+        for field in fields
+        if field.form
+        for name in filter(None, (*field.columns, field.search_column))
+    }
+
+
+_SINGLE = (
+    "a float of 32 bits (REAL, FLOAT), which equals no value that is sent: CAST it to an"
+    " integer or a text in the SELECT"
+)
+
+
+def _single_floats(
+    section: ResourceMapping, filters: Filters
+) -> Iterator[MappingProblem]:
+    """Yield the ids, references and keys that no search could find."""
+    for place in places_of(section):
+        columns, field = filters.columns_of(place.item), place.field
+        names = field.columns if place.kind is SlotKind.ID else ()
+        for name in names:
+            if columns.column(name).kind is Kind.SINGLE:
+                yield MappingProblem(field.mark, place.element, _SINGLE, name)
+    for item in chain.from_iterable(section.items.values()):
+        if item.key and filters.columns_of(item).column(item.key).kind is Kind.SINGLE:
+            element = f"{section.resource_type}.{item.slot}"
+            yield MappingProblem(item.mark, element, _SINGLE, item.key)
 
 
 def _read_columns(
@@ -494,6 +560,8 @@ def _read_columns(
     mapping: SourceMapping,
     of: ResourceMapping | ItemMapping,
     kind: ResourceType,
+    forms: Mapping[str, Form],
+    *,
     alias: str = "pas",
 ) -> Columns:
     rows = of.rows or ""
@@ -506,7 +574,10 @@ def _read_columns(
         unfit = UnfitError([MappingProblem(of.mark, kind, text)])
         unfit.reason = error.reason
         raise unfit from error
-    return Columns(database.dialect, rows, columns, alias, mapping.source.zone)
+    known = [
+        column._replace(form=forms.get(column.name, column.form)) for column in columns
+    ]
+    return Columns(database.dialect, rows, known, alias, mapping.source.zone)
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:
@@ -521,8 +592,8 @@ def _merges(database: Database, mapping: SourceMapping) -> Merges | None:
     id, replaced_by = patients.fields["id"], patients.fields["replaced_by"]
     if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
         return None
-    kind = patients.resource_type
-    columns = _read_columns(database, mapping, patients, kind, "patients")
+    kind, forms = patients.resource_type, _forms((id, replaced_by))
+    columns = _read_columns(database, mapping, patients, kind, forms, alias="patients")
     _refuse(unknown_columns(patients, columns.names))
     key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
     patient = mapping.resources[ResourceType.ENCOUNTER].fields["patient_id"]
@@ -545,6 +616,8 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
     for pattern in dialect.missing:
         if name := name_of(pattern, message, rows):
             return f"the source has no {name}, which the SELECT of rows names"
+    if name := name_of(dialect.repeated, message, rows):
+        return two_columns(name)
     if word := name_of(_SYNTAX, message, rows):
         return f"the source cannot read the SELECT of rows at '{word}': what is missing before it?"
     return (
@@ -570,22 +643,22 @@ def _rows_by_key(
     """
     names = item_columns(item)
     key = columns.column(names[0])
-    values = [value for id in ids for value in _key_values(key.kind, *id)]
+    values = [value for id in ids for value in _key_values(key, *id)]
     by_key: dict[str | None, list[Any]] = {}
     # In one order every time: the ETag of a resource must not depend on a plan.
     order = tuple((columns.column(name), False) for name in names)
     for start in range(0, len(values), LONGEST_LIST):
         listed = key.is_in(values[start : start + LONGEST_LIST])
         for row in database.fetch(columns.select(names, listed, order)):
-            by_key.setdefault(text_or_none(row[0]), []).append(row)
+            by_key.setdefault(text_or_none(row[0], key.form), []).append(row)
     return by_key
 
 
-def _key_values(kind: Kind, id: object, text: str | None) -> tuple[object, ...]:
-    """Return what a key of this kind may hold for an id."""
+def _key_values(key: SqlColumn, id: object, text: str | None) -> tuple[object, ...]:
+    """Return what a key may hold for an id."""
     if text is None:
         return ()
-    values = held(kind, text)
-    if isinstance(id, str) and id != text and kind in _MAY_END_IN_BLANKS:
+    values = key.held(text)
+    if isinstance(id, str) and id != text and key.kind in _MAY_END_IN_BLANKS:
         return (*values, id)
     return values

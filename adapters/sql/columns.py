@@ -20,6 +20,7 @@ from math import ceil
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from adapters.mapping.binary import Form, bytes_of
 from adapters.mapping.births import Partial, written
 from adapters.mapping.model import TimeRule
 from adapters.mapping.times import EPOCHS, epoch_of, in_format, to_instant, to_local
@@ -48,7 +49,8 @@ class Kind(StrEnum):
     TICK_TIME holds 1/300 seconds from 1753 on, which come as .000, .003 or .007; a
     SECOND_TIME whole seconds. LOOSE is a column of SQLite without a type:
     it compares text with text and numbers with numbers. OTHER (an enumeration, say) is
-    compared by its text.
+    compared by its text. BINARY ones hold bytes, a FINE_TIME more than microseconds: it is
+    read and bound as a text. A SINGLE is a float of 32 bits, equal to no value that is sent.
     """
 
     TEXT = "text"
@@ -59,10 +61,13 @@ class Kind(StrEnum):
     INTEGER = "integer"
     WIDE = "integer, signed or not"
     NUMBER = "number"
+    SINGLE = "single-precision number"
     BOOLEAN = "boolean"
     UUID = "uuid"
+    BINARY = "bytes"
     DATE = "date"
     LOCAL_TIME = "local time"
+    FINE_TIME = "local time of more than microseconds"
     TICK_TIME = "time in ticks"
     SECOND_TIME = "time in seconds"
     INSTANT = "instant"
@@ -79,10 +84,10 @@ TEXTS = (Kind.TEXT, *FOLDS, Kind.FILLED, Kind.PADDED)
 WHOLE = frozenset({Kind.INTEGER, Kind.WIDE})
 """Kinds of column that hold nothing but whole numbers, of 64 bits."""
 
-NUMBERS = WHOLE | {Kind.NUMBER}
+NUMBERS = WHOLE | {Kind.NUMBER, Kind.SINGLE}
 """Kinds of column that hold nothing but numbers."""
 
-_LOCAL = (Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME)
+_LOCAL = (Kind.LOCAL_TIME, Kind.FINE_TIME, Kind.TICK_TIME, Kind.SECOND_TIME)
 
 _FRACTIONS: Mapping[Kind, tuple[int, ...]] = {
     Kind.TICK_TIME: (0, 3_000, 7_000, 10_000),
@@ -99,17 +104,34 @@ class Column(NamedTuple):
 
     `collation` is that of its texts, where columns of unlike ones do not compare by
     themselves. `enumeration` is its type, where that lists the texts that it holds.
+    `is_nullable`: whether it may be NULL. `form` is how its bytes are written, as the
+    mapping says.
     """
 
     name: str
     kind: Kind
     collation: str = ""
     enumeration: str = ""
+    is_nullable: bool = True
+    form: Form = Form.HEX
 
 
-def held(kind: Kind, text: str) -> tuple[object, ...]:
-    """Return `text` as values that such a column can equal; none when it holds no such."""
-    return _HELD[kind](text) if can_hold(text) else ()
+class UnreadText(bytes):
+    """A text of SQLite that is not UTF-8: as bytes, it would compare as another value."""
+
+
+def held(kind: Kind, text: str, form: Form = Form.HEX) -> tuple[object, ...]:
+    """Return `text` as values that such a column can equal; none when it holds no such.
+
+    `form` is how bytes are written.
+    """
+    if kind is Kind.BINARY:
+        return bytes_of(text, form)
+    if not can_hold(text):
+        return ()
+    # A column without a type may hold bytes as well.
+    others = bytes_of(text, form) if kind is Kind.LOOSE else ()
+    return (*_HELD[kind](text), *others)
 
 
 def can_hold(text: str) -> bool:
@@ -174,9 +196,15 @@ _HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
     Kind.INTEGER: _integer,
     Kind.WIDE: partial(_integer, values=_EITHER),
     Kind.NUMBER: _number,
+    Kind.SINGLE: _number,
     Kind.BOOLEAN: _truth,
     Kind.UUID: _uuid,
     **{kind: partial(_moment, kind) for kind in TIMES},
+    Kind.FINE_TIME: lambda text: tuple(
+        _held_time(Kind.FINE_TIME, moment)
+        for moment in _moment(Kind.LOCAL_TIME, text)
+        if isinstance(moment, datetime)
+    ),
     Kind.LOOSE: lambda text: (text, *_integer(text)),
 }
 
@@ -277,7 +305,7 @@ def _partial_values(
 ) -> tuple[object, ...]:
     if kind in NUMBERS and rule.format is None:
         return () if partial.month else (partial.year,)
-    if rule.format in EPOCHS or kind in (Kind.BOOLEAN, Kind.UUID):
+    if rule.format in EPOCHS or kind in (Kind.BOOLEAN, Kind.UUID, Kind.BINARY):
         return ()
     if kind not in TIMES:
         return written(partial, rule.format)
@@ -287,8 +315,10 @@ def _partial_values(
     return (day,) if kind is Kind.DATE else (midnight,)
 
 
-def _held_time(kind: Kind, local: datetime) -> datetime:
+def _held_time(kind: Kind, local: datetime) -> datetime | str:
     """Round up to what the column holds: a server would round to what is nearest."""
+    if kind is Kind.FINE_TIME:
+        return local.isoformat(" ", "microseconds")
     if kind not in _FRACTIONS:
         return local
     if kind is Kind.TICK_TIME:

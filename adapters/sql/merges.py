@@ -126,7 +126,7 @@ class Merges:
         """Return the patients who were replaced, each with the one that replaced it."""
         names = [self.id.name, self.survivor.column.name]
         statement = self.columns.select_each(names, [self.survivor.present])
-        return _merges(database.fetch(statement))
+        return self._pairs_of(database.fetch(statement))
 
     def _chains(
         self,
@@ -170,7 +170,7 @@ class Merges:
                 raise SourceDataError(_TOO_MANY)
             step = self._step(ahead, back=back)
             rows = database.fetch(step) if step else ()
-            merges = _merges(rows)
+            merges = self._pairs_of(rows)
             chains.survivors.update(merges)
             reached = dict.fromkeys(chain.from_iterable(merges))
             ahead = [id for id in reached if id not in chains.ids]
@@ -183,6 +183,12 @@ class Merges:
         conditions = [each for each in conditions if each is not NEVER]
         selected = [self.id.name, self.survivor.column.name]
         return self.columns.select_each(selected, conditions) if conditions else None
+
+    def _pairs_of(self, rows: Iterable[Sequence[Any]]) -> list[tuple[str, str]]:
+        """Return the id and the survivor of each row that has both."""
+        forms = self.id.form, self.survivor.column.form
+        ends = (tuple(map(text_or_none, row, forms)) for row in rows)
+        return [(id, survivor) for id, survivor in ends if id and survivor]
 
     def _moved(
         self, record: Record | RowFault, survivors: Mapping[str, str]
@@ -197,12 +203,6 @@ class Merges:
             return record._replace(patient_id=moved)
         column = self.survivor.column.name
         return RowFault("patient_id", column, _NO_ID, id=record.id)
-
-
-def _merges(rows: Iterable[Sequence[Any]]) -> list[tuple[str, str]]:
-    """Return the id and the survivor of each row that has both."""
-    ends = (tuple(map(text_or_none, row)) for row in rows)
-    return [(id, survivor) for id, survivor in ends if id and survivor]
 
 
 def _padded(ids: Iterable[str]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.folding import fold
+from adapters.mapping.binary import Form
 from adapters.mapping.model import (
     DateReading,
     FieldMapping,
@@ -121,6 +122,18 @@ class SqlColumn:
     plain: str
     dialect: Dialect
     enumeration: str = ""
+    is_nullable: bool = True
+    form: Form = Form.HEX
+
+    @cached_property
+    def read(self) -> str:
+        """The column as rows are read: its driver may cut a value, or write it otherwise."""
+        read = self.dialect.reads.get(self.kind)
+        return read(self.plain) if read else self.plain
+
+    def held(self, text: str) -> tuple[object, ...]:
+        """Return a text as values that the column can equal; none when it holds no such."""
+        return held(self.kind, text, self.form)
 
     @cached_property
     def exact(self) -> str:
@@ -131,11 +144,22 @@ class SqlColumn:
     def text(self) -> str:
         """The text that the service shows of a value."""
         if write := self.dialect.writes.get(self.kind):
-            return write(self.plain)
+            text = write(self.plain)
+            return text if self.form is Form.HEX else self._grouped(text)
         # The text of these in every database is the one that is shown.
         if self.kind in WHOLE or self.kind is Kind.UUID:
             return f"CAST({self.plain} AS {self.dialect.short})"
         return self._equated
+
+    def _grouped(self, digits: str) -> str:
+        """Return hexadecimal digits as those of a UUID, as `adapters.mapping.binary` does."""
+        groups = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+        if self.form is Form.SWAPPED:
+            groups = ((9, 8), (5, 4), (1, 4), (17, 4), (21, 12))
+        cut, joint = self.dialect.substring, self.dialect.joint
+        parts = [f"{cut}({digits}, {start}, {length})" for start, length in groups]
+        between = f" {joint} '-' {joint} "
+        return f"({between.join(parts)})"
 
     @cached_property
     def _equated(self) -> str:
@@ -161,6 +185,12 @@ class SqlColumn:
             equal = f"{self.plain} = {self.dialect.label(self.enumeration)}"
             return any_of([Condition(equal, (value,)) for value in values])
         equal_exactly = self._listed(self._equated, "IN", values)
+        if self.kind is Kind.BINARY and self.dialect.pads_bytes:
+            # Bytes with zeros at their end equal those without.
+            mark = f"CAST({MARK} AS VARBINARY(8000)) + 0x01"
+            marks = ", ".join([mark] * len(values))
+            whole = Condition(f"{self.plain} + 0x01 IN ({marks})", tuple(values))
+            return all_of([equal_exactly, whole])
         if self.kind not in FOLDS:
             return equal_exactly
         # What is equal exactly is equal without case as well: that has the index.
@@ -194,7 +224,7 @@ class SqlColumn:
         """Return where the folded text matches a pattern; ! escapes % and _ in it."""
         text = self._lowered if is_folded else self._folded
         # With the blank in front one pattern finds the start of every word.
-        words = self.dialect.after_blank(text.sql)
+        words = f"(' ' {self.dialect.joint} {text.sql})"
         return Condition(f"{words} LIKE {MARK} ESCAPE '!'", (*text.values, pattern))
 
     @cached_property
@@ -214,13 +244,14 @@ class SqlColumn:
 def are_comparable(one: Kind, other: Kind) -> bool:
     """Whether a database compares columns of two kinds as the service reads them.
 
-    Databases compare a number with a text roughly, or not at all, as with a UUID.
+    Databases compare a number with a text roughly, or not at all, as with a UUID or bytes.
     """
     if one is other:
         return True
     kinds = {one, other}
     return not (
-        kinds & {Kind.UUID, Kind.OTHER} or (kinds & {*TEXTS} and kinds & NUMBERS)
+        kinds & {Kind.UUID, Kind.BINARY, Kind.OTHER}
+        or (kinds & {*TEXTS} and kinds & NUMBERS)
     )
 
 
@@ -250,7 +281,7 @@ class KeyColumn:
         if kind in _MAY_BE_EMPTY:
             # A day may be written as its midnight: the mapping reads both as one.
             texts = ["", *texts, *(f"{t} 00:00:00" for t in texts if _DAY.fullmatch(t))]
-        values = [value for text in texts for value in held(kind, text)]
+        values = [value for text in texts for value in self.column.held(text)]
         if kind in TIMES:
             unreal = filter(self.column.dialect.unreal, texts)
             values += [value for text in unreal for value in unreal_as_held(kind, text)]
@@ -385,10 +416,17 @@ class Columns:
         # The SELECT may end in a comment. To Oracle AS is no part of a name.
         self._from = f"\nFROM ({text}\n) {alias}"
         self._by_name = {
-            name: SqlColumn(
-                name, kind, collation, f"{alias}.{dialect.quoted(name)}", dialect, type_
+            column.name: SqlColumn(
+                name=column.name,
+                kind=column.kind,
+                collation=column.collation,
+                plain=f"{alias}.{dialect.quoted(column.name)}",
+                dialect=dialect,
+                enumeration=column.enumeration,
+                is_nullable=column.is_nullable,
+                form=column.form,
             )
-            for name, kind, collation, type_ in columns
+            for column in columns
         }
         self._keys: dict[object, KeyColumn] = {}
 
@@ -428,7 +466,7 @@ class Columns:
             is_null = order[0][0].is_null.sql
             by.insert(0, f"CASE WHEN {is_null} THEN 1 ELSE 0 END")
         after = f"\nORDER BY {', '.join(by)}" if by else ""
-        rows = self.rows(self._plain(names), condition)
+        rows = self.rows(self._read(names), condition)
         return self.dialect.first(rows.within("", after), limit)
 
     def select_each(
@@ -436,7 +474,7 @@ class Columns:
     ) -> Statement:
         """Return a SELECT of the rows of each condition, those of all in one statement."""
         # Each finds its rows by an index: few databases do for columns of two tables.
-        selected = self._plain(names)
+        selected = self._read(names)
         parts = [self.rows(selected, condition) for condition in conditions]
         text = "\nUNION ALL ".join([f"SELECT {part.sql}" for part in parts])
         return Statement(text, _values_of(parts))
@@ -459,8 +497,8 @@ class Columns:
         where = "" if condition is ALWAYS else f"\nWHERE {condition.sql}"
         return Sql(f"{selected}{self._from}{where}", (*times, *condition.values))
 
-    def _plain(self, names: Sequence[str]) -> str:
-        return ", ".join([self._by_name[name].plain for name in names])
+    def _read(self, names: Sequence[str]) -> str:
+        return ", ".join([self._by_name[name].read for name in names])
 
     def among(self, column: SqlColumn, texts: Iterable[str]) -> Condition:
         """Return where the column holds one of the texts."""
@@ -473,7 +511,7 @@ class Columns:
         return column.not_in(values) if values else column.is_not_null
 
     def _values(self, column: SqlColumn, texts: Iterable[str]) -> list[object]:
-        return [value for text in texts for value in held(column.kind, text)]
+        return [value for text in texts for value in column.held(text)]
 
     def equal(self, field: FieldMapping, texts: Iterable[str]) -> Condition:
         """Return where the field is one of the texts."""
@@ -590,7 +628,8 @@ class Filters:
     def of_query(
         self, query: SearchQuery, implied: Operator | None = None
     ) -> Condition:
-        """Return what the rows of a search meet, rows that are not served left out.
+        """Return what the rows of a search meet; rows that are not served, or without an
+        id, are left out.
 
         The start of the page makes `implied` comparisons of the sort key hold already; one
         that is sent all the same costs PostgreSQL and SQLite the index.
@@ -599,6 +638,7 @@ class Filters:
         parts = [self._of(each, sorted_by, implied) for each in query.criteria]
         if not any("status" in self._row(each).slots for each in query.criteria):
             parts.append(self.served)
+        parts.append(self.with_id)
         return all_of(parts)
 
     def need_start(self, query: SearchQuery) -> bool:
@@ -626,6 +666,17 @@ class Filters:
     def of_id(self, id: str) -> Condition:
         """Return what the row of one resource meets."""
         return self.columns.equal(self.section.fields["id"], [id])
+
+    @cached_property
+    def with_id(self) -> Condition:
+        """What keeps rows without an id out, `ALWAYS` where each has one (decision 40)."""
+        field = self.section.fields["id"]
+        column = self.columns.column(field.columns[0])
+        # '' is an invalid row: to look for it would cost a count the index.
+        ids = [value for text in sorted(field.absent) for value in column.held(text)]
+        if ids:
+            return column.not_in(ids)
+        return column.is_not_null if column.is_nullable else ALWAYS
 
     @cached_property
     def served(self) -> Condition:
@@ -777,7 +828,7 @@ def in_rows(
         return Condition(f"{compared} IN (SELECT {rows.sql})", rows.values)
 
     value, collations = key.plain, {column.collation, key.collation}
-    if not are_comparable(column.kind, key.kind):
+    if column.form != key.form or not are_comparable(column.kind, key.kind):
         if column.kind not in TEXTS:
             return among(column.text, key.text)
         value = key.text

@@ -187,7 +187,7 @@ def rows_left_out(inspection: Inspection) -> Findings:
 # Columns
 
 
-_WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
+_WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.FINE_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
 _TYPES = "columns of types that are not the best"
 
 

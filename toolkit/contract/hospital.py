@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
+from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo
 
 from adapters.contract import (
@@ -89,16 +90,20 @@ class OrganizationRow(NamedTuple):
 class Ids(StrEnum):
     """What kind of column the ids of stays and patients stand in.
 
-    The order of the texts by code point is that of no number and of no dictionary.
+    The order of the texts by code point is that of no number and of no dictionary. UUIDs are
+    texts in small letters, or the bytes that these stand for, in the same order.
     """
 
     NUMBERS = "numbers"
     TEXTS = "texts"
+    UUIDS = "uuids"
 
     def stored(self, number: int) -> int | str:
         """Return an id as the column holds it."""
         if self is Ids.NUMBERS:
             return number
+        if self is Ids.UUIDS:
+            return str(uuid5(_NAMESPACE, str(number)))
         return _ODD_IDS.get(number, f"{'aB9-.Z'[number % 6]}{number}")
 
     def text(self, number: int) -> str:
@@ -106,6 +111,7 @@ class Ids(StrEnum):
         return str(self.stored(number))
 
 
+_NAMESPACE = UUID(int=0)
 _ODD_IDS = {42: "42", 420: "042", 421: "A1", 422: "a1", 423: "a_%b"}
 
 
@@ -190,7 +196,7 @@ class Hospital:
 
     def _patient(self, row: PatientRow) -> PatientRecord:
         given = row.given or ""
-        parts = (given,) if self.ids is Ids.NUMBERS and given else tuple(given.split())
+        parts = tuple(given.split() if self.ids is Ids.TEXTS else filter(None, [given]))
         names = (
             NameRecord("usual", row.used_name or None, parts),
             NameRecord("old", row.birth_name or None),

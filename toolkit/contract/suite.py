@@ -345,6 +345,9 @@ def test_ids_are_whole_and_exact(edges: Opened) -> None:
     texts = {edges.id(number) for number in (42, 420, 421, 422, 423)}
     for id_ in sorted(texts & edges.held(STAY)):
         assert edges.adapter.count(ask(token("_id", id_))) == 1
+        others = {id_.upper(), id_[:-1], f"{id_}00", id_.replace("-", ""), f"{{{id_}}}"}
+        for other in sorted(others - edges.held(STAY) - {""}):
+            assert edges.adapter.count(ask(token("_id", other))) == 0, other
     for code in sorted({"042", "42"} & edges.held(ORGANIZATION)):
         assert edges.adapter.read(ORGANIZATION, code).id == code
 
@@ -428,7 +431,7 @@ def test_fingerprint_stays(edges: Opened) -> None:
 
 @pytest.fixture(scope="module", params=Ids)
 def edges(request: pytest.FixtureRequest, open_hospital: Open) -> Opened:
-    """Return the hospital of edge cases, with ids of both kinds; tests do not change it."""
+    """Return the hospital of edge cases, with ids of each kind; tests do not change it."""
     return open_hospital(EDGES.with_ids(request.param))
 
 

@@ -183,25 +183,28 @@ class Dialect:
 
     SQL, as functions of a text: `fold` writes `adapters.folding.fold` as far as a LIKE needs
     it; `exact` makes a FOLDING text compare character by character, `searched` one that LIKE
-    accepts, `collated` one of another collation, `after_blank` one after a blank. `marks` are
-    how values are written for columns of a kind, where a MARK alone has no index.
-    `writes` converts a value to the text that the service shows, where a CAST differs; `long`
-    and `short` are the types of other texts and of ids in a CAST.
+    accepts, `collated` one of another collation. `joint` stands between two texts that become
+    one, `substring` is the function. `marks` are how values are written for columns of a kind,
+    where a MARK alone has no index; `reads` how they are selected, where the driver would
+    change them. `writes` converts a value to the text that the service shows, where a CAST
+    differs; `long` and `short` are the types of other texts and of ids in a CAST.
     `label` finds the value of an enumeration, by its type, that has a text, if any. `top`
     stands before and `limit` after a SELECT of a number of rows; `is_null` compares with NULL.
     `clock` returns the values of `:now` and `:today` for a time in the source's zone;
     `some_time` is a literal of any time. With `orders_nulls`, ORDER BY names a column even
     where it is NULL in every row: PostgreSQL needs that to use the index, MariaDB would sort.
-    With `has_included_columns`, an index can hold columns beside its keys (INCLUDE).
+    With `has_included_columns`, an index can hold columns beside its keys (INCLUDE). With
+    `pads_bytes`, zeros at the end of bytes count in no comparison.
 
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
     timeout, `refusals` those of wrong credentials, `pooler` those of a pooler that loses
     prepared statements, and `unknowns` matches those of a statement
     that the database refuses. `missing` are patterns of messages about a column or table that
     is missing; `denied` are those about one that the account may not read, each with the
-    GRANT that it lacks; `invalid_option` names the option of the address that the driver
-    refuses, "" for an unknown one, None for other errors. `replans`: whether prepared
-    statements no longer fit their tables, on any connection.
+    GRANT that it lacks, and `repeated` about two of one name; `invalid_option` names the
+    option of the address that the driver refuses, "" for an unknown one, None for other
+    errors. `replans`: whether prepared statements no longer fit their tables, on any
+    connection.
 
     Where the database reports it: `rows_read` runs a statement and counts, `scanned`
     names the tables, or their aliases, that its plan reads whole, `origins`
@@ -231,8 +234,10 @@ class Dialect:
     exact: Convert = _unchanged
     searched: Convert = _unchanged
     collated: Callable[[str, str], str] = lambda text, _collation: text
-    after_blank: Convert = lambda text: f"(' ' || {text})"
+    joint: str = "||"
+    substring: str = "substr"
     marks: Mapping[Kind, str] = field(default_factory=dict)
+    reads: Mapping[Kind, Convert] = field(default_factory=dict)
     writes: Mapping[Kind, Convert] = field(default_factory=dict)
     long: str = "TEXT"
     short: str = f"VARCHAR({LONGEST_ID})"
@@ -244,10 +249,12 @@ class Dialect:
     some_time: str = "'2000-01-01 00:00:00'"
     orders_nulls: bool = False
     has_included_columns: bool = False
+    pads_bytes: bool = False
     refusals: tuple[str, ...] = ()
     pooler: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     denied: Mapping[str, str] = field(default_factory=dict)
+    repeated: str = "$^"
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
     rows_read: Callable[[sa.Connection, str, Any], RowsRead | None] = lambda *_: None
     scanned: Callable[[sa.Connection, str, Any], Collection[str]] = lambda *_: ()

@@ -36,7 +36,8 @@ _DRIVER = "mysql+pymysql"
 _TIMESTAMP = 7
 _KINDS: Mapping[int, Kind] = {
     **dict.fromkeys((1, 2, 3, 8, 9, 13), Kind.WIDE),
-    **dict.fromkeys((0, 4, 5, 246), Kind.NUMBER),
+    4: Kind.SINGLE,
+    **dict.fromkeys((0, 5, 246), Kind.NUMBER),
     **dict.fromkeys((249, 250, 251, 252, 253, 254), Kind.FOLDING),
     _TIMESTAMP: Kind.INSTANT,
     10: Kind.DATE,
@@ -62,6 +63,8 @@ def _engine(url: URL, config: PoolConfig) -> Engine:
     _refuse_options(url)
     options: dict[str, Any] = {
         "charset": "utf8mb4",
+        # Else a literal of bytes would be read as a text in UTF-8.
+        "binary_prefix": True,
         "conv": {**conversions, _TIMESTAMP: _instant, datetime: _literal},
         "read_timeout": config.seconds + GRACE_SECONDS,
         "write_timeout": config.seconds + GRACE_SECONDS,
@@ -144,13 +147,13 @@ def _literal(moment: datetime, _conversions: object = None) -> str:
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     columns = [
-        Column(name, _KINDS.get(type_, Kind.OTHER))
-        for name, type_, *_ in description(connection, rows)
+        Column(name, _KINDS.get(type_, Kind.OTHER), is_nullable=bool(is_nullable))
+        for name, type_, *_, is_nullable in description(connection, rows)
     ]
     texts = [column.name for column in columns if column.kind is Kind.FOLDING]
     collations = _collations(connection, rows, texts) if texts else {}
     return tuple(
-        Column(column.name, _text_kind(collation), collation)
+        column._replace(kind=_text_kind(collation), collation=collation)
         if (collation := collations.get(column.name))
         else column
         for column in columns
@@ -173,7 +176,7 @@ def _collations(
 
 def _text_kind(collation: str) -> Kind:
     if collation == "binary":
-        return Kind.OTHER
+        return Kind.BINARY
     if collation.startswith("latin1_"):
         return Kind.WESTERN
     is_exact = collation.startswith("utf8") and collation.endswith("_bin")
@@ -317,10 +320,12 @@ DIALECT = Dialect(
     # IS NULL also finds dates of zeros, in columns that are NOT NULL: such a row would be in
     # both groups of a page (keyset.py), and come twice in a walk.
     is_null=lambda column: f"{column} <=> NULL",
-    after_blank=lambda text: f"concat(' ', {text})",
     long="CHAR",
     short=f"CHAR({LONGEST_ID})",
-    writes=dict.fromkeys(WHOLE, _digits),
+    writes={
+        **dict.fromkeys(WHOLE, _digits),
+        Kind.BINARY: lambda column: f"lower(hex({column}))",
+    },
     # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
     timeouts=("1969", "3024"),
     unknowns="|".join(map(str, _UNKNOWN)),
@@ -328,6 +333,7 @@ DIALECT = Dialect(
     # locked (twice).
     refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
+    repeated=r"Duplicate column name '([^']+)'",
     rows_read=_rows_read,
     scanned=_scanned,
     # MariaDB names the database as well.

@@ -35,10 +35,11 @@ _KINDS = {
     "DB_TYPE_NCHAR": Kind.PADDED,
     "DB_TYPE_BINARY_INTEGER": Kind.INTEGER,
     "DB_TYPE_BINARY_DOUBLE": Kind.NUMBER,
-    "DB_TYPE_BINARY_FLOAT": Kind.NUMBER,
+    "DB_TYPE_BINARY_FLOAT": Kind.SINGLE,
+    "DB_TYPE_RAW": Kind.BINARY,
     "DB_TYPE_BOOLEAN": Kind.BOOLEAN,
     "DB_TYPE_DATE": Kind.SECOND_TIME,
-    "DB_TYPE_TIMESTAMP": Kind.LOCAL_TIME,
+    "DB_TYPE_TIMESTAMP": Kind.FINE_TIME,
 }
 """By the name of the driver's type; times with a zone come without it, and are OTHER."""
 
@@ -105,15 +106,20 @@ def _whole_times(cursor: Any, value: object, rows: int) -> Any:
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
-    return tuple(_column(*column[:6]) for column in description(connection, rows))
+    return tuple(_column(*column) for column in description(connection, rows))
 
 
 def _column(name: str, type_: Any, *size: Any) -> Column:
     # A name that nobody put in quotes is in capitals, and is written in small letters.
     known = name.lower() if name.isupper() else name
+    *_, scale, is_nullable = size
+    kind = _KINDS.get(type_.name, Kind.OTHER)
     if type_.name == "DB_TYPE_NUMBER":
-        return Column(known, Kind.INTEGER if size[-1] == 0 else Kind.NUMBER)
-    return Column(known, _KINDS.get(type_.name, Kind.OTHER))
+        kind = Kind.INTEGER if scale == 0 else Kind.NUMBER
+    return Column(known, kind, is_nullable=bool(is_nullable))
+
+
+_FINE = "YYYY-MM-DD HH24:MI:SS.FF9"
 
 
 def _fold(text: Sql) -> Sql:
@@ -153,7 +159,11 @@ DIALECT = Dialect(
     marks={
         Kind.PADDED: f"CAST({MARK} AS CHAR(2000))",
         Kind.SECOND_TIME: f"CAST({MARK} AS DATE)",
+        Kind.FINE_TIME: f"TO_TIMESTAMP({MARK}, '{_FINE}')",
     },
+    # The driver would cut such a time to microseconds.
+    reads={Kind.FINE_TIME: lambda column: f"TO_CHAR({column}, '{_FINE}')"},
+    writes={Kind.BINARY: lambda column: f"LOWER(RAWTOHEX({column}))"},
     long="CLOB",
     short=f"VARCHAR2({LONGEST_ID} CHAR)",
     limit=f"\nFETCH FIRST {MARK} ROWS ONLY",
@@ -163,5 +173,6 @@ DIALECT = Dialect(
     # ORA-00900 to 00999: syntax, names, and columns that are two.
     unknowns="ORA-(009..|01031|01722|12704|18014)",
     # ORA-00942 does not say which table, nor whether it is missing or denied.
+    repeated=r"ORA-00918: (\S+?):? column ambiguously",
     missing=(r"ORA-00904: ([\w.$#\"]+): invalid identifier",),
 )

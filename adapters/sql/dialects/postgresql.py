@@ -35,12 +35,14 @@ _ONE_BYTE = 18
 
 _KINDS: Mapping[int, Kind] = {
     16: Kind.BOOLEAN,
+    17: Kind.BINARY,
     _ONE_BYTE: Kind.TEXT,
     19: Kind.TEXT,
     20: Kind.INTEGER,
     21: Kind.INTEGER,
     23: Kind.INTEGER,
     25: Kind.TEXT,
+    700: Kind.SINGLE,
     701: Kind.NUMBER,
     1042: Kind.TEXT,
     1043: Kind.TEXT,
@@ -139,12 +141,14 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     ]
     collations = _collations(connection, rows, len(kinds), texts)
     enumerations = _enumerations(connection, [column.type for column in described])
+    never_null = _never_null(connection, rows, described)
     return tuple(
         Column(
             column.name,
             Kind.FOLDING if folds else kind,
             collation or "",
             enumerations.get(column.type, ""),
+            is_nullable=column not in never_null,
         )
         for column, kind, (collation, folds) in zip(
             described, kinds, collations, strict=True
@@ -169,6 +173,44 @@ def _described(connection: sa.Connection, rows: str) -> list[_Described]:
             _Described(column.name, column.type_code, sent.ftable(n), sent.ftablecol(n))
             for n, column in enumerate(result.cursor.description)
         ]
+
+
+_NOT_NULL = """
+SELECT attrelid, attnum, relname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+ WHERE attrelid = ANY(%s) AND attnum > 0 AND attnotnull
+"""
+
+_NULLED = {"Left": ("Inner",), "Right": ("Outer",), "Full": ("Inner", "Outer")}
+"""The sides of a join whose columns it may fill with NULL."""
+
+
+def _never_null(
+    connection: sa.Connection, rows: str, described: Sequence[_Described]
+) -> Collection[_Described]:
+    """Return the columns of tables that are NOT NULL, and that no outer join makes NULL.
+
+    Before PostgreSQL 17, IS NOT NULL on such a column would cost a count its index.
+    """
+    tables = [column.table for column in described]
+    constraints = execute(connection, _NOT_NULL, (tables,))
+    named = {(table, number): name for table, number, name in constraints}
+    if not named:
+        return ()
+    _, nodes = _explained(connection, "COSTS OFF", f"SELECT * FROM ({rows}\n) AS pas")
+    nulled = [
+        node
+        for join in nodes
+        for side in join.get("Plans", ())
+        if side.get("Parent Relationship") in _NULLED.get(join.get("Join Type", ""), ())
+        for node in _nodes(side)
+    ]
+    if any("CTE Name" in node for node in nulled) or any(
+        "Grouping Sets" in node for node in nodes
+    ):
+        return ()
+    known = {node.get("Relation Name") for node in nodes}
+    known -= {node.get("Relation Name") for node in nulled}
+    return {c for c in described if named.get((c.table, c.number)) in known - {None}}
 
 
 def _citext(connection: sa.Connection, types: Iterable[int]) -> int | None:
@@ -442,7 +484,10 @@ DIALECT = Dialect(
     searched=_searched,
     collated=_collated,
     label=_label,
-    writes={Kind.NUMBER: _number_text},
+    writes={
+        Kind.NUMBER: _number_text,
+        Kind.BINARY: lambda column: f"encode({column}, 'hex')",
+    },
     clock=_clock,
     orders_nulls=True,
     has_included_columns=True,

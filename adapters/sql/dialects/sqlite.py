@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 
 from adapters.folding import fold
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import Column, Kind, UnreadText
 from adapters.sql.dialects.base import (
     AddressError,
     Dialect,
@@ -70,11 +70,11 @@ def _fold(text: object) -> str | None:
     return None if text is None else fold(str(text))
 
 
-def _text_or_bytes(cell: bytes) -> str | bytes:
+def _text_or_bytes(cell: bytes) -> str | UnreadText:
     try:
         return cell.decode()
     except UnicodeDecodeError:
-        return cell
+        return UnreadText(cell)
 
 
 def _exact(text: str) -> str:
@@ -90,10 +90,22 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     execute(connection, f"CREATE TEMP VIEW encounters_columns AS {rows}")
     described = execute(connection, "PRAGMA temp.table_info(encounters_columns)").all()
     folding = _folding(connection, rows, len(described))
+    names = _selected([str(row[1]) for row in described], rows)
     return tuple(
-        Column(row[1], Kind.FOLDING if folds else _kind(str(row[2]).upper()))
-        for row, folds in zip(described, folding, strict=True)
+        Column(name, Kind.FOLDING if folds else _kind(str(row[2]).upper()))
+        for name, row, folds in zip(names, described, folding, strict=True)
     )
+
+
+def _selected(names: list[str], rows: str) -> list[str]:
+    """Return the names of a view as the SELECT has them: a second 'id' is 'id:1' there."""
+    by_folded = {name.lower(): name for name in reversed(names)}
+    selected = []
+    for name in names:
+        first = by_folded.get(name.lower().rpartition(":")[0])
+        is_second = first is not None and name not in rows
+        selected.append(first if first and is_second else name)
+    return selected
 
 
 def _folding(connection: sa.Connection, rows: str, size: int) -> tuple[bool, ...]:

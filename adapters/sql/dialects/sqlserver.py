@@ -32,11 +32,13 @@ _DRIVER = "mssql+pyodbc"
 
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), Kind.INTEGER),
-    **dict.fromkeys(("decimal", "numeric", "money", "float", "real"), Kind.NUMBER),
+    **dict.fromkeys(("decimal", "numeric", "money", "float"), Kind.NUMBER),
+    **dict.fromkeys(("binary", "varbinary"), Kind.BINARY),
+    "real": Kind.SINGLE,
     **dict.fromkeys(("datetime", "smalldatetime"), Kind.TICK_TIME),
     "bit": Kind.BOOLEAN,
     "date": Kind.DATE,
-    "datetime2": Kind.LOCAL_TIME,
+    "datetime2": Kind.FINE_TIME,
     "uniqueidentifier": Kind.UUID,
 }
 """By the name of the type; times with an offset are OTHER."""
@@ -104,15 +106,18 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     select = f"SELECT * FROM ({rows}\n) AS pas WHERE 1 = 0"
     described = execute(
         connection,
-        "SELECT name, system_type_name, collation_name, error_message"
+        "SELECT name, system_type_name, collation_name, is_nullable, error_message"
         " FROM sys.dm_exec_describe_first_result_set(?, NULL, 0)"
         " ORDER BY column_ordinal",
         (select,),
     ).all()
-    if any(row[3] for row in described):
+    if any(row[4] for row in described):
         # The SELECT itself fails with the reason.
         execute(connection, select)
-    return tuple(Column(row[0], _kind(row[1], row[2])) for row in described)
+    return tuple(
+        Column(name, _kind(type_, collation), is_nullable=bool(is_nullable))
+        for name, type_, collation, is_nullable, _ in described
+    )
 
 
 def _kind(type_: str, collation: str | None) -> Kind:
@@ -123,6 +128,14 @@ def _kind(type_: str, collation: str | None) -> Kind:
 
 def _exact(text: str) -> str:
     return f"({text} COLLATE Latin1_General_100_BIN2)"
+
+
+def _uuid_text(column: str) -> str:
+    return f"LOWER(CONVERT(CHAR(36), {column}))"
+
+
+def _time_text(column: str) -> str:
+    return f"CONVERT(VARCHAR(33), {column}, 121)"
 
 
 def _fold(text: Sql) -> Sql:
@@ -153,6 +166,7 @@ DIALECT = Dialect(
     driver=_DRIVER,
     engine=_engine,
     has_included_columns=True,
+    pads_bytes=True,
     transport=_transport,
     verifying="Encrypt=yes&TrustServerCertificate=no",
     columns=_columns,
@@ -160,8 +174,19 @@ DIALECT = Dialect(
     fold=_fold,
     exact=_exact,
     # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
-    marks={Kind.TICK_TIME: f"CAST({MARK} AS DATETIME)"},
-    after_blank=lambda text: f"(' ' + {text})",
+    marks={
+        Kind.TICK_TIME: f"CAST({MARK} AS DATETIME)",
+        Kind.FINE_TIME: f"CAST({MARK} AS DATETIME2)",
+        Kind.UUID: f"CAST({MARK} AS UNIQUEIDENTIFIER)",
+    },
+    # The driver would cut such a time to microseconds, and write a UUID in capitals.
+    reads={Kind.FINE_TIME: _time_text, Kind.UUID: _uuid_text},
+    writes={
+        Kind.UUID: _uuid_text,
+        Kind.BINARY: lambda column: f"LOWER(CONVERT(VARCHAR(8000), {column}, 2))",
+    },
+    joint="+",
+    substring="substring",
     # OFFSET … FETCH needs an order, which one row by its id has not.
     top=f"TOP ({MARK}) ",
     limit="",
@@ -170,5 +195,6 @@ DIALECT = Dialect(
     unknowns="(22|42)...",
     missing=(r"Invalid (?:column|object) name '([^']+)'",),
     denied={r"permission was denied on the object '([^']+)'": "GRANT SELECT ON"},
+    repeated=r"The column '([^']+)' was specified multiple times",
     folds_names=True,
 )

@@ -56,6 +56,9 @@ def statements(database: str) -> Mapping[str, Statement]:
         began=time,
         name=text,
         colour=Kind.OTHER,
+        uuid=Kind.UUID,
+        bytes=Kind.BINARY,
+        changed=Kind.FINE_TIME,
     )
     people = columns(
         "SELECT id, name, merged FROM patients WHERE note <> ':x'",
@@ -73,9 +76,11 @@ def statements(database: str) -> Mapping[str, Statement]:
         digits=text,
         code=text,
         uuid=Kind.UUID,
+        bytes=Kind.BINARY,
     )
     id_, patient = stays.column("id"), stays.column("patient")
     state, began, name = map(stays.column, ("state", "began", "name"))
+    uuid, key, changed = map(stays.column, ("uuid", "bytes", "changed"))
     newest: Order = ((began, True), (id_, True))
     past = any_of([began.compare("<", 1), id_.compare("<", 2)])
     numbered = numbers.column("digits").is_in(["1"])
@@ -113,6 +118,19 @@ def statements(database: str) -> Mapping[str, Statement]:
         "in-codes": page(state.is_in(["S", "T"])),
         "not-in-codes": page(state.not_in(["S", "T"])),
         "in-other-type": page(stays.column("colour").is_in(["red"])),
+        "by-uuid": stays.select(
+            ["uuid"], uuid.compare(">", "a"), ((uuid, False),), limit=7
+        ),
+        "by-bytes": stays.select(
+            ["bytes"], key.compare(">", b"a"), ((key, False),), limit=7
+        ),
+        "in-bytes": page(key.is_in([b"a", b"b"])),
+        "next-page-of-fine-times": stays.select(
+            ["changed"],
+            all_of([changed.compare("<=", "a"), id_.is_not_null]),
+            ((changed, True), (id_, True)),
+            limit=7,
+        ),
         "ends-in-blanks": stays.count(name.ends_in_blanks),
         "merges": people.select_each(
             ["id", "merged"],
@@ -126,6 +144,7 @@ def statements(database: str) -> Mapping[str, Statement]:
         "of-second-select-by-number": of_patient("code", "patient"),
         "of-second-select-by-text": of_patient("id", "code"),
         "of-second-select-by-uuid": of_patient("code", "uuid"),
+        "of-second-select-by-bytes": of_patient("code", "bytes"),
         "name-starts": named(shown, StringMatch.STARTS_WITH),
         "name-is": named(shown, StringMatch.EXACT),
         "folded-name-contains": named(folded, StringMatch.CONTAINS),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from adapters.mapping.binary import Form, text_of
 from adapters.mapping.model import Never, TimeRule, Twice
 from adapters.sql.columns import (
     TICK,
@@ -33,9 +34,12 @@ HELD: dict[Kind, dict[str, object]] = {
     Kind.WIDE: {str(n): n for n in (-42, 42, 2**64 - 1)},
     Kind.NUMBER: {n: Decimal(n) for n in ("0", "-0.5", "10.05", "9" * 30)},
     Kind.BOOLEAN: {"true": True, "false": False},
+    Kind.SINGLE: {"42": Decimal(42)},
     Kind.UUID: {A_UUID: UUID(A_UUID)},
+    Kind.BINARY: {"00ff": b"\0\xff", "a" * 64: b"\xaa" * 32},
     Kind.DATE: {"2024-03-14": date(2024, 3, 14), "2024-03-14 00:00": date(2024, 3, 14)},
     Kind.LOCAL_TIME: {"2024-03-14": MIDNIGHT, "2024-03-14T10:00": TEN},
+    Kind.FINE_TIME: {"2024-03-14": "2024-03-14 00:00:00.000000"},
     Kind.TICK_TIME: {"2024-03-14 10:00:00": TEN},
     Kind.SECOND_TIME: {"2024-03-14 10:00:00": TEN},
     Kind.INSTANT: {"2024-03-14T10:00:00+00:00": TEN.replace(tzinfo=UTC)},
@@ -57,8 +61,10 @@ NOT_HELD: dict[Kind, tuple[str, ...]] = {
     Kind.NUMBER: ("", "-0", "007", "1.50", "1.", ".5", "1e3", "NaN", "Infinity", "7\n"),
     Kind.BOOLEAN: ("", "True", "1", "yes"),
     Kind.UUID: ("", "abc", A_UUID.upper(), A_UUID.replace("-", ""), f"{{{A_UUID}}}"),
+    Kind.BINARY: ("", "0", "00FF", "0x00ff", "00 ff", "{00ff}", "00ff\n", A_UUID, "é"),
     Kind.DATE: ("", "abc", "2024-02-30", "2024-03-14T10:00", "2024-03-14T00:00+00:00"),
     Kind.LOCAL_TIME: ("", "abc", "2024-03-14T10:00Z", "2024-03-14T25:00"),
+    Kind.FINE_TIME: ("", "abc", "2024-03-14T10:00Z"),
     Kind.TICK_TIME: ("", "2024-03-14T10:00Z"),
     Kind.SECOND_TIME: ("", "2024-03-14T10:00Z"),
     Kind.INSTANT: ("", "2024-03-14T10:00", "2024-03-14"),
@@ -81,10 +87,27 @@ def test_a_value_is_found_as_its_column_holds_it() -> None:
         for text in (*NOT_HELD.get(kind, ()), "4\0002", "\ud800", "a\udfff"):
             assert held(kind, text) == (), text
     # A column without a type holds a number and its text.
-    assert held(Kind.LOOSE, "42") == ("42", 42)
+    assert held(Kind.LOOSE, "42") == ("42", 42, b"B")
     assert held(Kind.LOOSE, "042") == ("042",)
+    assert held(Kind.LOOSE, "0a") == ("0a", b"\n")
     assert held(Kind.LOOSE, "4\0002") == ()
     assert can_hold("a \u0416 \U0001f600\uffff\ue000\ud7ff")
+
+
+def test_bytes_are_written_and_read_in_each_form() -> None:
+    """The bytes are those of `UUID_TO_BIN(…)` and `UUID_TO_BIN(…, 1)` in MySQL's manual."""
+    uuid = "6ccd780c-baba-1026-9564-5b8c656024db"
+    for form, digits in (
+        (Form.UUID, "6ccd780cbaba102695645b8c656024db"),
+        (Form.SWAPPED, "1026baba6ccd780c95645b8c656024db"),
+    ):
+        value = bytes.fromhex(digits)
+        assert text_of(value, form) == uuid
+        assert held(Kind.BINARY, uuid, form) == (value,)
+        for other in (uuid.upper(), f"{{{uuid}}}", digits, uuid[:-1], f"{uuid}0", ""):
+            assert held(Kind.BINARY, other, form) == ()
+        with pytest.raises(ValueError, match="15 bytes"):
+            text_of(value[1:], form)
 
 
 RULES = [
@@ -101,12 +124,19 @@ HOURS = st.builds(
 )
 
 
-@given(local=HOURS, rule=st.sampled_from(RULES), as_text=st.booleans())
+WRITTEN = {
+    Kind.LOCAL_TIME: "",
+    Kind.TEXT: "%Y-%m-%d %H:%M:%S.%f",
+    Kind.FINE_TIME: "%Y-%m-%d %H:%M:%S.%f7",
+}
+
+
+@given(local=HOURS, rule=st.sampled_from(RULES), kind=st.sampled_from([*WRITTEN]))
 def test_bounds_see_a_value_at_its_place(
-    local: datetime, rule: TimeRule, as_text: bool
+    local: datetime, rule: TimeRule, kind: Kind
 ) -> None:
-    kind = Kind.TEXT if as_text else Kind.LOCAL_TIME
-    value: Any = f"{local:%Y-%m-%d %H:%M:%S.%f}" if as_text else local
+    form = WRITTEN[kind]
+    value: Any = local.strftime(form) if form else local
     at = instant_of(kind, rule, value)
     here: Any = time_bound(kind, rule, at)
     beyond: Any = time_bound(kind, rule, at + TICK)

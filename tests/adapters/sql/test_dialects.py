@@ -23,6 +23,7 @@ from adapters.sql.dialects.sqlserver import _kind
 from adapters.sql.engine import Database
 from adapters.sql.query import Columns, KeyColumn
 from tests.adapters.emptied import Opened
+from tests.databases import writing
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
@@ -122,6 +123,30 @@ def test_times_are_exact_and_a_date_of_zeros_is_a_fault(adapter: Adapter) -> Non
     assert changed.isoformat() == "2024-03-14T11:00:00.500000+01:00"
 
 
+def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> None:
+    engine = writing(postgresql_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE stays (id BIGINT PRIMARY KEY)")
+        connection.exec_driver_sql("CREATE TABLE visits (stay BIGINT)")
+    engine.dispose()
+    on = "JOIN stays s ON s.id = v.stay"
+    with closing(Database(postgresql_url, 5, 1)) as database:
+        for rows, is_nullable in {
+            "SELECT id FROM stays": False,
+            f"SELECT s.id FROM visits v {on}": False,
+            f"SELECT s.id, v.stay FROM visits v RIGHT {on}": False,
+            f"SELECT s.id, v.stay FROM visits v LEFT {on}": True,
+            f"SELECT s.id, v.stay FROM visits v FULL {on}": True,
+            "WITH s AS MATERIALIZED (SELECT id FROM stays)"
+            " SELECT s.id FROM visits v LEFT JOIN s ON s.id = v.stay": True,
+            "SELECT id FROM stays GROUP BY ROLLUP (id)": True,
+            "SELECT id + 1 AS id FROM stays": True,
+            "SELECT id FROM stays UNION ALL SELECT stay FROM visits": True,
+        }.items():
+            column, *_ = database.columns(rows)
+            assert column.is_nullable is is_nullable, rows
+
+
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_kinds_of_text_are_told_by_their_collation(server: MariaServer) -> None:
     with closing(Database(server.new_database(), 30, 1)) as database:
@@ -135,7 +160,7 @@ def test_kinds_of_text_are_told_by_their_collation(server: MariaServer) -> None:
         "one": Kind.WIDE,
         "western": Kind.WESTERN,
         "now_": Kind.LOCAL_TIME,
-        "raw_": Kind.OTHER,
+        "raw_": Kind.BINARY,
     }
 
 
@@ -205,13 +230,17 @@ def test_columns_of_oracle() -> None:
         ("DB_TYPE_VARCHAR", None, Kind.FILLED),
         ("DB_TYPE_CHAR", None, Kind.PADDED),
         ("DB_TYPE_DATE", None, Kind.SECOND_TIME),
-        ("DB_TYPE_TIMESTAMP", None, Kind.LOCAL_TIME),
+        ("DB_TYPE_TIMESTAMP", None, Kind.FINE_TIME),
+        ("DB_TYPE_RAW", None, Kind.BINARY),
+        ("DB_TYPE_BINARY_FLOAT", None, Kind.SINGLE),
         ("DB_TYPE_CLOB", None, Kind.OTHER),
     ):
-        described = (SimpleNamespace(name=type_), 10, None, 10, scale)
-        assert _column("STAY_ID", *described) == Column("stay_id", kind)
-        # A quoted name is kept.
-        assert _column("stayId", *described) == Column("stayId", kind)
+        for null in (True, False):
+            described = (SimpleNamespace(name=type_), 10, None, 10, scale, null)
+            column = Column("stay_id", kind, is_nullable=null)
+            assert _column("STAY_ID", *described) == column
+            # A quoted name is kept.
+            assert _column("stayId", *described) == column._replace(name="stayId")
 
 
 def test_the_empty_text_of_oracle_is_null() -> None:
@@ -230,7 +259,9 @@ def test_columns_of_sql_server() -> None:
         ("bigint", None, Kind.INTEGER),
         ("decimal(10,2)", None, Kind.NUMBER),
         ("datetime", None, Kind.TICK_TIME),
-        ("datetime2(7)", None, Kind.LOCAL_TIME),
+        ("datetime2(7)", None, Kind.FINE_TIME),
+        ("binary(16)", None, Kind.BINARY),
+        ("real", None, Kind.SINGLE),
         ("datetimeoffset(7)", None, Kind.OTHER),
         ("uniqueidentifier", None, Kind.UUID),
     ):

@@ -1,10 +1,10 @@
 SELECT patients.id
 FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
 ) patients
-WHERE patients.code IN (SELECT CAST(items.uuid AS VARCHAR(64))
+WHERE patients.code IN (SELECT LOWER(CONVERT(CHAR(36), items.uuid))
 FROM (SELECT patient, digits FROM numbers
 ) items
-WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?)) AND (patients.code COLLATE Latin1_General_100_BIN2) IN (SELECT CAST(items.uuid AS VARCHAR(64))
+WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?)) AND (patients.code COLLATE Latin1_General_100_BIN2) IN (SELECT LOWER(CONVERT(CHAR(36), items.uuid))
 FROM (SELECT patient, digits FROM numbers
 ) items
 WHERE items.digits IN (?) AND (items.digits COLLATE Latin1_General_100_BIN2) IN (?))

@@ -1,0 +1,255 @@
+"""Keys that a database holds in other ways than as a number or a text, and rows without one."""
+
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from adapters.contract import Adapter, NotFoundError, SearchQuery, Sort, SortKey
+from adapters.mapping.binary import Form, text_of
+from adapters.mapping.load import load_mapping
+from adapters.sql.adapter import SqlAdapter, UnfitError
+from tests.adapters.emptied import Opened
+from toolkit.contract.harness import (
+    PATIENT,
+    STAY,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    token,
+    walk,
+)
+
+BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA", "mysql": "BINARY(16)"}
+SINGLE = {"postgresql": "REAL", "mysql": "FLOAT"}
+"""By the dialect: that of MySQL is MariaDB's, too."""
+
+
+def _key(number: int) -> bytes:
+    """Return 16 bytes: every byte is one that a text could not hold, or would escape."""
+    return bytes(range(number, number + 12)) + b"\xff'\\%"
+
+
+def _literal(url: str, key: bytes) -> str:
+    form = "decode('{}', 'hex')" if url.startswith("postgresql") else "x'{}'"
+    return form.format(key.hex())
+
+
+KEYS = """\
+encounter:
+  rows: SELECT id, person, began FROM stays
+  fields:
+    id: {from: id, form: uuid-swapped}
+    patient_id: {from: person, merges: follow}
+    visit_number: {from: id, form: uuid-swapped}
+    status: finished
+    start: {from: began}
+  search: [_id, patient, identifier, date]
+  sort: [date]
+patient:
+  rows: SELECT id, survivor FROM people
+  fields:
+    id: {from: id}
+    replaced_by: {from: survivor}
+    identifiers:
+      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
+      - {rows: "SELECT person, number FROM texts", key: person, type: PI, value: {from: number}}
+  search: [_id, identifier]
+"""
+
+
+def _stays(url: str, numbers: range) -> tuple[str, ...]:
+    type_ = BYTES[make_url(url).get_backend_name()]
+    rows = [
+        f"({_literal(url, _key(n))}, {_literal(url, _key(n % 2))}, '2024-03-14 10:00:00')"
+        for n in numbers
+    ]
+    first, second, merged = (_literal(url, _key(n)) for n in (0, 1, 2))
+    return (
+        f"CREATE TABLE stays (id {type_} NOT NULL, person {type_}, began TIMESTAMP NULL)",
+        f"CREATE TABLE people (id {type_} NOT NULL, survivor {type_})",
+        f"CREATE TABLE numbers (person {type_}, number VARCHAR(9))",
+        "CREATE TABLE texts (person VARCHAR(64), number VARCHAR(9))",
+        f"INSERT INTO stays VALUES {', '.join(rows)}",
+        f"INSERT INTO people VALUES ({first}, NULL), ({second}, NULL), ({merged}, {first})",
+        f"INSERT INTO numbers VALUES ({first}, 'A')",
+        f"INSERT INTO texts VALUES ('{_key(1).hex()}', 'B')",
+    )
+
+
+def _walked(adapter: Adapter, query: SearchQuery) -> list[str]:
+    return [*chain.from_iterable(map(ids_of, walk(adapter, query)))]
+
+
+def test_keys_of_bytes_are_found_by_their_text(url: str, opened: Opened) -> None:
+    adapter = opened(KEYS, _stays(url, range(20)))
+    assert list(adapter.check()) == []
+    ids = [text_of(_key(n), Form.SWAPPED) for n in range(20)]
+    people = [_key(n).hex() for n in range(3)]
+    for sort in (SortKey.DATE, SortKey.ID):
+        query = ask(sort=Sort(sort, descending=True), count=3)
+        assert _walked(adapter, query) == ids[::-1]
+    assert ids_of(adapter.search(ask(token("_id", ids[3])))) == [ids[3]]
+    assert ids_of(adapter.search(ask(token("identifier", ids[3])))) == [ids[3]]
+    # The bytes in the other order are another UUID, as is what the mapping shows as hex.
+    for other in (str(UUID(bytes=_key(3))), _key(3).hex(), ids[3].upper()):
+        assert adapter.count(ask(token("_id", other))) == 0
+        with pytest.raises(NotFoundError):
+            adapter.read(STAY, other)
+    stay = adapter.read(STAY, ids[3])
+    assert (stay.patient_id, stay.visit_number) == (people[1], ids[3])
+    assert adapter.count(ask(patient(people[1]))) == 10
+    assert adapter.count(ask(patient(people[2]))) == 10, "of the survivor"
+    # The items of one SELECT have the bytes as key, those of the other their text.
+    for number, id in (("A", people[0]), ("B", people[1])):
+        query = ask(token("identifier", number), of=PATIENT)
+        if number == "A" or not url.startswith("sqlite"):
+            assert ids_of(adapter.search(query)) == [id]
+        (identifier,) = adapter.read(PATIENT, id).identifiers
+        assert identifier.value == number
+    assert adapter.read(PATIENT, people[2]).replaced_by == people[0]
+
+
+def test_a_key_of_bytes_is_found_by_its_index(
+    url: str, opened: Opened, tmp_path: Path
+) -> None:
+    index = (
+        "CREATE UNIQUE INDEX stays_id ON stays (id)",
+        "CREATE INDEX stays_person ON stays (person, began, id)",
+    )
+    opened(KEYS, (*_stays(url, range(200)), *index))
+    mapping = load_mapping(tmp_path / "hospital.yaml", {"PAS_URL": url})
+    with closing(SqlAdapter(mapping)) as adapter:
+        _assert_indexed(adapter)
+
+
+def _assert_indexed(adapter: SqlAdapter) -> None:
+    section = adapter.section(STAY)
+    database, columns = adapter.database, section.columns
+    id = text_of(_key(3), Form.SWAPPED)
+    statements = [columns.select(section.selected, section.filters.of_id(id), limit=1)]
+    for criterion in (token("_id", id), patient(_key(1).hex())):
+        query = ask(criterion)
+        statements.append(columns.count(section.filters.of_query(query)))
+        statements += [
+            section.page(segment, condition, 11)
+            for segment, condition in section.segments(query)
+        ]
+    for statement in statements:
+        assert not database.scanned(statement), statement.sql
+
+
+NULLED = """\
+encounter:
+  rows: |
+    SELECT s.id, 1 AS person, v.began FROM visits v LEFT JOIN stays s ON s.id = v.stay
+  fields:
+    id: {from: id, absent: ["7"]}
+    patient_id: {from: person}
+    status: finished
+    start: {from: began}
+  search: [_id, patient, date]
+  sort: [date]
+"""
+
+
+@pytest.mark.parametrize("absent", [True, False])
+@pytest.mark.parametrize("sort", [SortKey.DATE, SortKey.ID])
+@pytest.mark.parametrize("descending", [True, False])
+def test_rows_without_an_id_are_no_resources(
+    absent: bool, sort: SortKey, descending: bool, url: str, opened: Opened
+) -> None:
+    """The column is NOT NULL: it is a JOIN that makes it NULL, at each end of an order."""
+    times = (
+        "'2024-03-13 10:00:00'",
+        "'2024-03-14 10:00:00'",
+        "'2024-03-15 10:00:00'",
+        "NULL",
+    )
+    visits = [
+        (8 * n + m, "NULL" if m % 2 else 4 * n + m // 2, times[n])
+        for n in range(4)
+        for m in range(8)
+    ]
+    stays = ", ".join(f"({n})" for n in range(16))
+    adapter = opened(
+        NULLED if absent else NULLED.replace(', absent: ["7"]', ""),
+        (
+            "CREATE TABLE stays (id BIGINT NOT NULL PRIMARY KEY)",
+            "CREATE TABLE visits (id BIGINT, stay BIGINT, began TIMESTAMP NULL)",
+            f"INSERT INTO stays VALUES {stays}",
+            "INSERT INTO visits VALUES "
+            + ", ".join(f"({v}, {stay}, {time})" for v, stay, time in visits),
+        ),
+    )
+    expected = {str(n) for n in range(16)} - {"7" if absent else ""}
+    for criteria, size in (((), 1), ((patient("1"),), 3), ((dates("ge2024"),), 1)):
+        query = ask(*criteria, sort=Sort(sort, descending), count=size)
+        ids = _walked(adapter, query)
+        dated = {str(n) for n in range(12)} if dates("ge2024") in criteria else expected
+        assert sorted(ids) == sorted(expected & dated)
+        assert adapter.count(query) == len(ids)
+
+
+FLOATS = """\
+encounter:
+  rows: SELECT id, person FROM stays
+  fields: {id: {from: id}, patient_id: {from: person}, status: finished}
+  search: [_id, patient]
+"""
+
+
+@pytest.mark.parametrize("column", ["id", "person"])
+def test_a_key_that_no_value_equals_is_refused(
+    column: str, url: str, opened: Opened
+) -> None:
+    if (database := make_url(url).get_backend_name()) not in SINGLE:
+        pytest.skip("has no such type")
+    types = {"id": "INTEGER", "person": "INTEGER", column: SINGLE[database]}
+    columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+    adapter = opened(
+        FLOATS, (f"CREATE TABLE stays ({columns})", "INSERT INTO stays VALUES (1, 1)")
+    )
+    (problem,) = adapter.check()
+    assert f"{column}: " in str(problem)
+    for question in (adapter.search, adapter.count):
+        with pytest.raises(UnfitError):
+            question(ask())
+
+
+def test_a_fraction_is_no_id(opened: Opened) -> None:
+    adapter = opened(
+        FLOATS,
+        (
+            "CREATE TABLE stays (id DOUBLE PRECISION, person INTEGER)",
+            "INSERT INTO stays VALUES (1, 1), (1.1, 1), (2.3, 1), (1e15, 1)",
+        ),
+    )
+    query = ask(sort=Sort(SortKey.ID), count=1)
+    assert _walked(adapter, query) == ["1", "!id", "!id", "1000000000000000"]
+    assert adapter.read(STAY, "1").id == "1"
+
+
+@pytest.mark.parametrize("name", ["id", "ID"])
+def test_two_columns_of_one_name_are_refused(
+    name: str, url: str, opened: Opened
+) -> None:
+    if name == "ID" and url.startswith("postgresql"):
+        pytest.skip("other names to PostgreSQL")
+    quoted = f'"{name}"' if not url.startswith("mysql") else name
+    rows = f"SELECT id, person, person + 1 AS {quoted} FROM stays"
+    adapter = opened(
+        FLOATS.replace("SELECT id, person FROM stays", rows),
+        (
+            "CREATE TABLE stays (id INTEGER, person INTEGER)",
+            "INSERT INTO stays VALUES (1, 1)",
+        ),
+    )
+    (problem,) = adapter.check()
+    assert "'id'" in str(problem).lower()
+    with pytest.raises(UnfitError):
+        adapter.search(ask())
