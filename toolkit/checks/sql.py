@@ -168,7 +168,8 @@ def rows_left_out(inspection: Inspection) -> Findings:
     # How many stays clients see, if none are cancelled or many are gone.
     if inspection.kind is not ResourceType.ENCOUNTER or rows < selected:
         return
-    served = inspection.count(columns, inspection.served)
+    with_id = inspection.section.filters.with_id
+    served = inspection.count(columns, all_of([inspection.served, with_id]))
     text = f"clients see {served:,} of {rows_that(rows)} of {table}"
     is_most = served >= rows / 2
     if served == rows:

@@ -49,7 +49,14 @@ _KINDS: Mapping[int, Kind] = {
 _SESSION = "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
 """As in other databases, a backslash is a plain character and || joins texts."""
 
-_SET_BY_US = ("read_timeout", "write_timeout", "sql_mode", "autocommit", "use_unicode")
+_SET_BY_US = (
+    "binary_prefix",
+    "read_timeout",
+    "write_timeout",
+    "sql_mode",
+    "autocommit",
+    "use_unicode",
+)
 """Options that an address cannot have: timeouts are those of the mapping."""
 
 _SESSION_SETTING = re.compile(
