@@ -168,8 +168,7 @@ def rows_left_out(inspection: Inspection) -> Findings:
     # How many stays clients see, if none are cancelled or many are gone.
     if inspection.kind is not ResourceType.ENCOUNTER or rows < selected:
         return
-    with_id = inspection.section.filters.with_id
-    served = inspection.count(columns, all_of([inspection.served, with_id]))
+    served = inspection.count(columns, inspection.served)
     text = f"clients see {served:,} of {rows_that(rows)} of {table}"
     is_most = served >= rows / 2
     if served == rows:
@@ -428,8 +427,15 @@ def required_values(inspection: Inspection) -> Findings:
         if is_required and len(field.columns) == 1 and not field.codes:
             shown = columns.key(replace(field, search_column=None))
             inspection.reported.add((field.columns[0], "required and empty"))
-            missing = all_of([inspection.served, shown.missing])
-            if rows := inspection.count(columns, missing):
+            served = inspection.served
+            if field.slot == "id":
+                # Searches leave rows without an id out.
+                served = inspection.section.filters.served
+            rows = inspection.count(columns, all_of([served, shown.missing]))
+            if rows and field.slot == "id":
+                text = f"{rows_that(rows, 'have')} no id: no client sees them"
+                yield inspection.at(place, text, Severity.ERROR)
+            elif rows:
                 yield empty(place, inspection.column(place), rows)
 
 
