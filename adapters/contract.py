@@ -10,6 +10,7 @@ the rows of its source to records, or raises an error that names what to do next
     │   ├── SourceTimedOutError  it exceeds its time limit
     │   └── SourceBusyError      every connection to it is in use
     ├── SourceDataError          the answer cannot be read: tell the integrator
+    │   └── SourceChangedError   its parts contradict each other: try again
     ├── TooCostlyError           the search exceeds its time limit: narrow it
     └── NotAskableError          the source cannot run this search: change it
 
@@ -305,7 +306,8 @@ class Page:
     the first. `first` and `last` are the positions of the outer rows, None on an empty
     page; with rows, `last` is None where the source has no further pages. `positions` are
     those of all rows, if the query has `placed`. `total` is the number of all matches, if
-    the source returns it with the page.
+    the source returns it with the page. `incomplete` is whether the source's list ends here
+    before its total (decision 41).
     """
 
     rows: tuple[Record | RowFault, ...]
@@ -314,6 +316,7 @@ class Page:
     last: Position | None = None
     positions: tuple[Position, ...] = ()
     total: int | None = None
+    incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +386,10 @@ class SourceDataError(AdapterError):
         self.refused = refused
 
 
+class SourceChangedError(SourceDataError):
+    """The answers to the requests of one page contradict each other, as when rows move."""
+
+
 class TooCostlyError(AdapterError):
     """The search exceeds its time limit: a narrower one may not."""
 
@@ -391,6 +398,7 @@ class Limit(StrEnum):
     """Why a source cannot compare a value of a parameter that it offers."""
 
     ONE_VALUE = "accepts one value"
+    MOST = "accepts fewer values at once"
     ONCE = "may be given once, with one value or several"
     DAY = "compares whole days"
     OTHER_DAYS = "compares whole days that begin at another time"
@@ -399,7 +407,6 @@ class Limit(StrEnum):
     PREFIX = "cannot compare with this prefix"
     CODE = "has no name for this code"
     SYSTEM = "cannot be searched by this system"
-    SIGN = "cannot be sent such a sign"
 
 
 class NotAskableError(AdapterError):

@@ -158,7 +158,13 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
         412, _I.VALUE, "The hospital system cannot compare such a value."
     ),
     contract.SourceDataError: Answer(
-        502, _I.TRANSIENT, "The hospital system gave an answer that cannot be read."
+        502, _I.EXCEPTION, "The hospital system gave an answer that cannot be read."
+    ),
+    contract.SourceChangedError: Answer(
+        502,
+        _I.TRANSIENT,
+        "The hospital system gave answers that contradict each other: its data may "
+        "have changed in between. Try again.",
     ),
     contract.SourceBusyError: Answer(
         503,
@@ -177,6 +183,7 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
 
 LIMITS: Mapping[contract.Limit, str] = {
     contract.Limit.ONE_VALUE: "accepts one value in a search here",
+    contract.Limit.MOST: "accepts fewer values in a search here",
     contract.Limit.ONCE: "may be given once in a search here",
     contract.Limit.DAY: "compares whole days here: give days, without a time",
     contract.Limit.OTHER_DAYS: "compares whole days of another time zone here: a day "
@@ -186,7 +193,6 @@ LIMITS: Mapping[contract.Limit, str] = {
     contract.Limit.PREFIX: "cannot be compared with this prefix here",
     contract.Limit.CODE: "cannot be searched by this code here",
     contract.Limit.SYSTEM: "cannot be searched by this system here: give the value alone",
-    contract.Limit.SIGN: "cannot be searched by a value with a comma here",
 }
 """What a client reads of a NotAskableError, behind the name of the parameter."""
 

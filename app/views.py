@@ -623,6 +623,13 @@ def _issues(
         if service.offer.resources[result.search.query.resource_type].uncounted:
             text += " With _total=none none is counted."
         yield Issue("information", IssueCode.TOO_COSTLY, text)
+    if result.page.incomplete:
+        yield Issue(
+            "warning",
+            IssueCode.INCOMPLETE,
+            "The list of the hospital's system ended before its total: resources may be "
+            "missing here.",
+        )
     if result.cut_short:
         yield Issue(
             "information",

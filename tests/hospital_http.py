@@ -41,9 +41,10 @@ class Api:
         request = Request(environ)
         request.get_data(parse_form_data=True)
         self.requests.append(request)
-        return (self.strange(request) or self._answer(request))(environ, start)
+        return (self.strange(request) or self.page(request))(environ, start)
 
-    def _answer(self, request: Request) -> Response:
+    def page(self, request: Request) -> Response:
+        """Return the answer of the API as it is."""
         if request.path == "/session":
             self.sessions.append(f"s-{len(self.sessions) + 1}")
             return answer({"jeton": {"valeur": self.sessions[-1]}})

@@ -80,7 +80,7 @@ codes:
 CODES
 encounter:
   read: {path: "/sejours/{id}"}
-  list: {path: /sejours, rows: resultats, count: nb, fixed: {sansEtats: "A,X"}, PAGING}
+  list: {path: /sejours, rows: resultats, count: nb, fixed: "sansEtats=A,X", PAGING}
   fields:
     id: {from: id}
     patient_id: {from: patient.ipp}
@@ -94,14 +94,15 @@ encounter:
     organization_id: {from: etablissement.id}
     last_updated: {from: maj, format: "FRACTION", time_zone: UTC}
   search:
-    _id: {send: ids, several: comma}
-    patient: {send: ipp, several: comma, merged: true}
-    date: {from: entreeDu, before: entreeAvant, format: "MOMENT"}
-    identifier: {send: venues, several: comma, system: {send: etabs, codes: systems}}
-    status: {send: etats, several: comma}
-    class: {send: types, several: comma}
-    service-provider._extension: {send: ufs, several: comma}
-  sort: {send: tri, by: {date: entree, -date: -entree, _lastUpdated: maj, -_lastUpdated: -maj}}
+    _id: {query: "ids={values}", separator: ","}
+    patient: {query: "ipp={values}", separator: ",", merged: true}
+    date: {ge: "entreeDu={value:MOMENT}", lt: "entreeAvant={value:MOMENT}"}
+    identifier: {query: "venues={values}",
+      system: "venues={value}&etabs={system}", codes: systems, separator: ","}
+    status: {query: "etats={values}", separator: ","}
+    class: {query: "types={values}", separator: ","}
+    service-provider._extension: {query: "ufs={values}", separator: ","}
+  sort: {by: {date: tri=entree, -date: tri=-entree, _lastUpdated: tri=maj, -_lastUpdated: tri=-maj}}
 patient:
   read: {path: "/patients/{id}"}
   list: {path: /patients, rows: resultats, count: nb, PAGING}
@@ -121,14 +122,18 @@ patient:
     replaced_by: {from: fusionVers}
     last_updated: {from: maj, format: "FRACTION", time_zone: UTC}
   search:
-    _id: {send: ids, several: comma}
-    identifier: {send: numeros, several: comma, system: {send: domaine, codes: domains}}
-    name: {send: nom, contains: nomContient, exact: nomExact, several: comma}
-    family: {send: famille, contains: familleContient, exact: familleExact, several: comma}
-    given: {send: prenom, contains: prenomContient, exact: prenomExact, several: comma}
-    birthdate: {from: neDu, before: neAvant, step: day, format: "%d/%m/%Y"}
-    gender: {send: sexes, several: comma}
-  sort: {send: tri, by: {_id: id, -_id: -id, _lastUpdated: maj, -_lastUpdated: -maj}}
+    _id: {query: "ids={values}", separator: ","}
+    identifier: {query: "numeros={values}",
+      system: "numeros={value}&domaine={system}", codes: domains, separator: ","}
+    name: {query: "nom={values}", contains: "nomContient={values}",
+      exact: "nomExact={values}", separator: ","}
+    family: {query: "famille={values}", contains: "familleContient={values}",
+      exact: "familleExact={values}", separator: ","}
+    given: {query: "prenom={values}", contains: "prenomContient={values}",
+      exact: "prenomExact={values}", separator: ","}
+    birthdate: {ge: "neDu={value:%d/%m/%Y}", lt: "neAvant={value:%d/%m/%Y}", step: day}
+    gender: {query: "sexes={values}", separator: ","}
+  sort: {by: {_id: tri=id, -_id: tri=-id, _lastUpdated: tri=maj, -_lastUpdated: tri=-maj}}
 organization:
   read: {path: "/etablissements/{id}"}
   list: {path: /etablissements, rows: resultats, count: nb, PAGING}
@@ -138,8 +143,9 @@ organization:
     identifiers: [{type: FINEJ, system: 'FINESS_SYSTEM', value: {from: finess}}]
     last_updated: {from: maj, format: "FRACTION", time_zone: UTC}
   search:
-    _id: {send: ids, several: comma}
-    identifier: {send: finess, several: comma}
-    name: {send: nom, contains: nomContient, exact: nomExact, several: comma}
-  sort: {send: tri, by: {_id: id, -_id: -id, _lastUpdated: maj, -_lastUpdated: -maj}}
+    _id: {query: "ids={values}", separator: ","}
+    identifier: {query: "finess={values}", separator: ","}
+    name: {query: "nom={values}", contains: "nomContient={values}",
+      exact: "nomExact={values}", separator: ","}
+  sort: {by: {_id: tri=id, -_id: tri=-id, _lastUpdated: tri=maj, -_lastUpdated: tri=-maj}}
 """

@@ -82,7 +82,7 @@ encounter:
     total: {header: X-Total-Count}
     count: _limit
     paging: PAGING
-    fixed: {status_ne: [A, X]}
+    fixed: "status_ne=A&status_ne=X"
   fields:
     id: {from: id}
     patient_id: {from: subject.reference, strip: Patient/}
@@ -96,16 +96,16 @@ encounter:
     organization_id: {from: hospital}
     last_updated: {from: changed, time_zone: UTC}
   search:
-    _id: {send: id, several: repeat}
-    patient: {send: subject.reference, several: repeat}
-    date: {from: start_gte, until: start_lte}
-    status: {send: status, several: repeat}
-    class: {send: kind, several: repeat}
+    _id: {query: "id={values}"}
+    patient: {query: "subject.reference={values}"}
+    date: {ge: "start_gte={value}", le: "start_lte={value}"}
+    status: {query: "status={values}"}
+    class: {query: "kind={values}"}
   sort:
     nulls: NULLS
     by:
-      date: {_sort: "start,id", _order: "asc,asc"}
-      -date: {_sort: "start,id", _order: "desc,desc"}
+      date: "_sort=start,id&_order=asc,asc"
+      -date: "_sort=start,id&_order=desc,desc"
 """
 
 

@@ -25,6 +25,7 @@ from adapters.contract import (
     RowFault,
     SearchQuery,
     SortKey,
+    SourceChangedError,
     SourceDataError,
     SourcePage,
     SourceTimedOutError,
@@ -43,7 +44,6 @@ from adapters.http.paging import (
     single_page,
 )
 from adapters.http.query import (
-    Pairs,
     can_split,
     capability_of,
     keyed,
@@ -70,6 +70,7 @@ from adapters.mapping.row_mapper import (
     refuse_unserved,
 )
 from adapters.mapping.slots import FHIR_ID, UNSERVED, Kind
+from adapters.mapping.template import Pairs, Text, ValueRule
 from adapters.matching import Matcher
 from adapters.parameters import SORTS
 
@@ -126,12 +127,18 @@ class HttpAdapter:
         window = self._window(questions, query, deadline)
         ids = list(filter(None, map(section.id_text, window.rows)))
         if len({*ids}) < len(ids):
-            raise unreadable("the list holds a row twice")
+            text = "the list holds a row twice"
+            raise SourceChangedError(text, reason=text)
         rows = window.rows[: query.count]
         records = section.records(rows, query.criteria)
         more = window.more or len(window.rows) > len(rows)
         page = Page(
-            records, more, first=window.first, last=window.last, total=window.total
+            records,
+            more,
+            first=window.first,
+            last=window.last,
+            total=window.total,
+            incomplete=window.incomplete,
         )
         return page, rows
 
@@ -148,7 +155,7 @@ class HttpAdapter:
     def _count(self, question: "Question", deadline: Deadline) -> int:
         listed = question.list
         if listed.counting is not None:
-            values = (*question.fixed, *question.criteria)
+            values = combined(listed, (*listed.fixed, *question.criteria))
             call = Call(listed.method.upper(), listed.counting.path, values)
             return self._list_answer(call, deadline).total_at(listed.counting.total)
         total = self._fetch(question, deadline, (), 1).total
@@ -206,6 +213,14 @@ class HttpAdapter:
         deadline = Deadline(self._config.timeout_seconds)
         return self._fetch(question, deadline, (), size).rows
 
+    def keys_beside_rows(self, kind: ResourceType) -> tuple[str, ...]:
+        """Return the keys of the answer that holds a list. Raises AdapterError."""
+        section = self._sections[kind]
+        assert section.http.list is not None, "only sections with a list are inspected"
+        call = Question(section, section.http.list).call((), 1)
+        body = self._list_answer(call, Deadline(self._config.timeout_seconds)).body
+        return tuple(body) if isinstance(body, dict) else ()
+
     def _window(
         self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
     ) -> Window:
@@ -216,12 +231,14 @@ class HttpAdapter:
         if paging is None:
             return single_page(fetch, query, has_total=has_total)
         if not paging.is_numbered:
-            return linked_page(fetch, paging, query)
+            return linked_page(fetch, paging, query, section.id_text)
         end = self.count(query) if query.from_end else 0
         is_second = keyed(section.mapping, query) is not None
         belongs = partial(section.lacks_key, query.sort.key) if is_second else None
         lists = Lists(fetch, others[0] if others else None, belongs)
-        return numbered_page(lists, paging, query, end, has_total=has_total)
+        return numbered_page(
+            lists, paging, query, end, id_of=section.id_text, has_total=has_total
+        )
 
     def _fetch(
         self,
@@ -253,7 +270,7 @@ class HttpAdapter:
 
     def _list_answer(self, call: Call, deadline: Deadline) -> Content:
         try:
-            return self._source.send(call, deadline)
+            return self._source.send(call, deadline, is_list=True)
         except (NotFoundError, GoneError) as error:
             raise unreadable("the source has no such list") from error
 
@@ -288,6 +305,7 @@ class Section:
     mapper: RowMapper
     matcher: Matcher
     keys: Mapping[SortKey, Reader]
+    rule: ValueRule
 
     def record(self, row: Row) -> Record | RowFault:
         """Map one row of an answer."""
@@ -374,6 +392,7 @@ def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section
             for key, slot in slots.items()
             if key is not SortKey.ID
         },
+        rule=mapping.source.http.values if mapping.source.http else ValueRule(),
     )
 
 
@@ -395,29 +414,33 @@ class Question:
     criteria: Pairs = ()
     order: Pairs = ()
 
-    @property
-    def fixed(self) -> Pairs:
-        """What is always sent."""
-        return tuple(
-            (name, each)
-            for name, value in self.list.fixed.items()
-            for each in ((value,) if isinstance(value, str) else value)
-        )
-
     def call(self, pairs: Pairs, size: int, link: str = "") -> Call:
         """Return the request of a page: by more parameters, or by a link as it is."""
         if link:
             return Call("GET", link)
-        count = ((self.list.count, str(size)),)
-        values = (*self.fixed, *self.criteria, *self.order, *count, *pairs)
-        return Call(self.list.method.upper(), self.list.path, values)
+        listed = self.list
+        values = {"value": str(size)}
+        count = listed.count.one(values, ValueRule(), trusted=True) or ()
+        sent = (*listed.fixed, *self.criteria, *self.order, *count, *pairs)
+        return Call(listed.method.upper(), listed.path, combined(listed, sent))
 
     def explained(self, size: int) -> str:
         """Return the request as text, with `?` for the values of the search."""
-        public = {*self.fixed, *self.order}
+        public = {*self.list.fixed, *self.order}
         values = self.call((), size).values
         shown = [f"{n}={v if (n, v) in public else '?'}" for n, v in values]
         return f"{self.list.method.upper()} {self.list.path} {' '.join(shown)}"
+
+
+def combined(listed: ListCall, pairs: Pairs) -> Pairs:
+    """Return the pairs, those of a parameter that several templates fill as one."""
+    for combined_name, separator in listed.combine.items():
+        texts = [text for name, text in pairs if name == combined_name]
+        if len(texts) > 1:
+            whole = separator.join(f"({text})" for text in texts)
+            others = [pair for pair in pairs if pair[0] != combined_name]
+            pairs = (*others, (combined_name, whole))
+    return pairs
 
 
 def questions_of(section: Section, query: SearchQuery) -> tuple[Question, ...]:
@@ -434,13 +457,20 @@ def _questions(
     assert listed is not None, "a section without a list offers no search"
     questions = []
     for query in searches:
-        parameters = parameters_of(section.mapping, query)
+        parameters = parameters_of(section.mapping, query, section.rule)
         if parameters is not None:
             key = f"{'-' * query.sort.descending}{query.sort.key}"
             # A source without this order returns its own, which the Offer names.
-            order = sort.parameters(key) if sort else ()
+            order = sort.by.get(key, ()) if sort else ()
             questions.append(Question(section, listed, parameters, order))
     return tuple(questions)
+
+
+def _path(path: Text, id: str, rule: ValueRule) -> str | None:
+    """Return the path with an id in its place, None if it does not fit."""
+    (place,) = path.places
+    fitted = place.fitted(id, rule, trusted=False)
+    return None if fitted is None else path.filled({"id": quote(fitted, safe="")})
 
 
 def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> Row:
@@ -453,7 +483,10 @@ def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> 
     # Dots alone would lead to another address of the server.
     if not FHIR_ID.fullmatch(id) or not own.strip("."):
         raise NotFoundError(kind)
-    call = Call("GET", read.path.replace("{id}", quote(own, safe="")))
+    path = _path(read.path, own, section.rule)
+    if path is None:
+        raise NotFoundError(kind)
+    call = Call("GET", path)
     row = source.send(call, deadline).at(read.row)
     if row is None:
         raise NotFoundError(kind)

@@ -8,13 +8,16 @@ text of the source.
 import base64
 import math
 import re
+import socket
+import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from email.message import Message
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 
 import orjson
 import requests
@@ -71,12 +74,29 @@ class Answer(NamedTuple):
     retry_after: float | None = None
     headers: Headers = MappingProxyType({})
 
-    def json(self) -> Any:
-        """Return the body as JSON; raises SourceDataError."""
+    def json(self, encoding: str = "") -> Any:
+        """Return the body as JSON; raises SourceDataError.
+
+        If it is not UTF-8, its encoding is `encoding`, or else the one that it names.
+        """
+        body: bytes | str = self.body.removeprefix(b"\xef\xbb\xbf")
         try:
-            return orjson.loads(self.body.removeprefix(b"\xef\xbb\xbf"))
-        except orjson.JSONDecodeError as error:
+            try:
+                self.body.decode()
+            except UnicodeDecodeError:
+                name = encoding or self._charset()
+                if not name:
+                    text = "the answer is not UTF-8 and names no encoding"
+                    raise unreadable(f"{text}: say source.encoding") from None
+                body = self.body.decode(name)
+            return orjson.loads(body)
+        except (orjson.JSONDecodeError, UnicodeDecodeError, LookupError) as error:
             raise unreadable("the answer is not JSON") from error
+
+    def _charset(self) -> str:
+        message = Message()
+        message["Content-Type"] = self.headers.get("Content-Type", "")
+        return message.get_content_charset("")
 
 
 class Call(NamedTuple):
@@ -105,8 +125,15 @@ class Deadline:
 class Client:
     """One HTTP server; safe to share between threads."""
 
-    def __init__(self, url: str, lifetime: float = LIFETIME_SECONDS) -> None:
+    def __init__(
+        self,
+        url: str,
+        lifetime: float = LIFETIME_SECONDS,
+        hosts: frozenset[str] = frozenset(),
+    ) -> None:
+        """Of other servers, links may lead to `hosts`, as host or host:port."""
         self._url = url.rstrip("/")
+        self._hosts = hosts
         self._sessions = Sessions({"Accept": "application/json"}, lifetime)
 
     def send(self, call: Call, headers: Headers, deadline: Deadline) -> Answer:
@@ -146,9 +173,12 @@ class Client:
             is_own = _origin(target) == _origin(own)
         except ValueError as error:
             raise unreadable("a link is not an address") from error
-        if not is_own:
-            raise unreadable("a link leads to another server")
-        return target._replace(netloc=own.netloc).geturl()
+        if is_own:
+            return target._replace(netloc=own.netloc).geturl()
+        if target.netloc.lower() in self._hosts:
+            # Never in clear where the source itself is not.
+            return target._replace(scheme=own.scheme).geturl()
+        raise unreadable("a link leads to another server: source.hosts names others")
 
     def close(self) -> None:
         """Close the connections."""
@@ -161,7 +191,8 @@ class Client:
             with self._sessions.get().request(
                 call.method,
                 self.address(call.path),
-                params=list(call.values) if is_get else None,
+                # A blank is %20: not every server reads + as one.
+                params=urlencode(call.values, quote_via=quote) if is_get else None,
                 data=None if is_get else list(call.values),
                 json=None if call.json is None else dict(call.json),
                 headers=dict(headers),
@@ -179,8 +210,40 @@ class Client:
             raise unreadable("a header cannot be sent or read") from error
         # A missing file of authorities is an OSError as it is.
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            kind = type(error).__name__
-            raise SourceUnavailableError(f"no complete answer came ({kind})") from error
+            raise SourceUnavailableError(failure_text(error)) from error
+
+
+def failure_text(error: BaseException) -> str:
+    """Return which part of a connection failed, and what to do; it names no host."""
+    causes = [*_causes(error)]
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        return (
+            "its certificate is not trusted or not for this host: SSL_CERT_FILE must name"
+            " a file with the certificate of its authority"
+        )
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return "TLS failed: is the port one for https?"
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return "its host name cannot be resolved"
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        return "nothing listens at its port"
+    if isinstance(error, OSError) and "TLS CA certificate" in str(error):
+        return "SSL_CERT_FILE does not name a readable file of certificates"
+    return f"no complete answer came ({type(error).__name__})"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it stems from, as `requests` and urllib3 wrap it."""
+    waiting: list[object] = [error]
+    visited: list[object] = []
+    while waiting:
+        cause = waiting.pop()
+        if not isinstance(cause, BaseException) or cause in visited:
+            continue
+        visited.append(cause)
+        yield cause
+        waiting += [cause.__cause__, cause.__context__, getattr(cause, "reason", None)]
+        waiting += cause.args
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
@@ -295,8 +358,13 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
         "scope": oauth2.scope,
         "audience": oauth2.audience,
     }
+    headers: Headers = {}
+    if oauth2.in_form:
+        values["client_id"] = oauth2.client_id
+        values["client_secret"] = oauth2.client_secret
+    else:
+        headers = _basic(oauth2.client_id, oauth2.client_secret)
     pairs = tuple((name, value) for name, value in values.items() if value)
-    headers = _basic(oauth2.client_id, oauth2.client_secret)
     client = Client(oauth2.token_url)
     try:
         answer = client.send(Call("POST", oauth2.token_url, pairs), headers, deadline)
@@ -310,17 +378,30 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
         # Requests are so rare that the server would have cut an idle connection.
         client.close()
     fields = body if isinstance(body, dict) else {}
+    reason = _reason(fields)
     if fields.get("error") in _REFUSALS:
-        raise unreadable("the token server refuses the credentials", refused=True)
+        text = f"the token server refuses the credentials{reason}"
+        raise unreadable(text, refused=True)
     token = fields.get("access_token")
     is_success = answer.status // 100 == 2 and "error" not in fields
     if not is_success or not isinstance(token, str) or not _fits_header(token):
-        raise SourceUnavailableError("the token server gave no token")
+        raise SourceUnavailableError(f"the token server gave no token{reason}")
     life = _DEFAULT_LIFE
     with suppress(KeyError, TypeError, ValueError):
         life = float(fields["expires_in"])
     expires = time.monotonic() + max(life - _EARLY_SECONDS, life / 2)
     return {"Authorization": f"Bearer {token}"}, expires
+
+
+_DESCRIBED = re.compile("[ -!#-\\[\\]-~]{1,200}")
+"""The signs of an error_description (RFC 6749, 5.2)."""
+
+
+def _reason(fields: Mapping[str, Any]) -> str:
+    """Return what a token server says about its refusal, "" for nothing or another text."""
+    parts = [fields.get("error"), fields.get("error_description")]
+    shown = [str(part) for part in parts if _DESCRIBED.fullmatch(str(part or ""))]
+    return f" ({': '.join(shown)})" if shown else ""
 
 
 def _log_in(
@@ -351,27 +432,48 @@ class Source:
 
     def __init__(self, config: SourceConfig) -> None:
         self._http = config.http or HttpSource()
-        self.client = Client(config.url, config.lifetime_seconds)
+        self.client = Client(config.url, config.lifetime_seconds, self._http.hosts)
         self._credentials = _credentials_of(self._http, self.client)
 
-    def send(self, call: Call, deadline: Deadline) -> "Content":
+    def send(
+        self, call: Call, deadline: Deadline, *, is_list: bool = False
+    ) -> "Content":
         """Send a request and return its answer; renews refused credentials once.
 
-        Raises NotFoundError and GoneError by the source's answer, NotAskableError if the
-        address is too long for it, else SourceUnavailableError and SourceDataError.
+        A list may be answered by "no content", by an offset that is beyond it, or by a
+        code of `not_found`: it has no rows then. Raises NotFoundError and GoneError by the
+        source's answer, NotAskableError if the address is too long for it, else
+        SourceUnavailableError and SourceDataError.
         """
         for _ in range(2):
             headers = self._credentials.headers(deadline)
-            every = {**self._http.headers, **headers}
-            answer = self.client.send(call, every, deadline)
+            sent = {**self._http.headers, **headers}
+            answer = self.client.send(call, sent, deadline)
+            if is_list and answer.status in (_NO_CONTENT, _BEYOND):
+                return Content(None, answer.headers, is_empty=True)
             if answer.status != 401:
+                if self._says_not_found(answer):
+                    if not is_list or answer.status in (404, 410):
+                        raise NotFoundError("the source has no such row")
+                    return Content(None, answer.headers, is_empty=True)
                 _raise_for_status(answer.status)
-                body = answer.json()
+                body = answer.json(self._http.encoding)
                 if not _raise_for_rule(body, self._http.error):
                     return Content(body, answer.headers)
             if not self._credentials.renew(headers):
                 break
         raise unreadable("the source refuses the credentials", refused=True)
+
+    def _says_not_found(self, answer: Answer) -> bool:
+        """Whether an answer has a code of `error.not_found`, whatever its status."""
+        rule, code = self._http.error, ""
+        if rule is not None and rule.not_found and answer.status < 500:
+            with suppress(SourceDataError):
+                code = plain_text(at(answer.json(self._http.encoding), rule.path))
+        return rule is not None and code in rule.not_found
+
+
+_NO_CONTENT, _BEYOND = 204, 416
 
 
 def _raise_for_status(status: int) -> None:
@@ -399,8 +501,6 @@ def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
     code = plain_text(value)
     if value in (None, False, "", [], {}) or code in rule.fine:
         return False
-    if code in rule.not_found:
-        raise NotFoundError("the source has no such row")
     if code in rule.unavailable:
         raise SourceUnavailableError("the source reports that it is unavailable")
     if code not in rule.expired:
@@ -413,6 +513,7 @@ class Content(NamedTuple):
 
     body: Any
     headers: Headers
+    is_empty: bool = False
 
     def at(self, place: Place) -> Any:
         """Return the value at a place, None if it is absent; raises SourceDataError."""
@@ -428,6 +529,9 @@ class Content(NamedTuple):
     def rows_at(self, path: Path) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of a list."""
         rows = self.at(path)
+        if rows is None:
+            # Many APIs leave out an empty list; the total beside it says whether it is one.
+            return ()
         if not isinstance(rows, list):
             raise unreadable("there is no list where the rows should be")
         if not all(isinstance(row, dict) for row in rows):
@@ -437,6 +541,11 @@ class Content(NamedTuple):
     def total_at(self, place: Place) -> int:
         """Return the number of matches, which may be written as text."""
         total = self.at(place)
+        if isinstance(place, Header) and place.name.lower() == "content-range":
+            # items 0-24/3573 (RFC 9110, 14.4)
+            total = str(total).rpartition("/")[2]
+        if self.is_empty and self.at(place) is None:
+            total = 0
         if isinstance(total, str) and _DIGITS.fullmatch(total):
             total = int(total)
         is_number = isinstance(total, int) and not isinstance(total, bool)

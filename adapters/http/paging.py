@@ -2,17 +2,29 @@
 
 A source that pages like this does not keep decision 12's promise: its pages shift as rows
 come and go. A cursor of OFFSET and PAGE is the number of a row, of NEXT and TOKEN the link
-or token of the next page.
+or token of the next page. Beside it, a cursor has the trail of its search session, by which
+a list that turns in a circle or ends early is noticed (decision 41).
 """
 
+import hashlib
+import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
-from adapters.contract import Bound, Group, Key, Position, SearchQuery
-from adapters.http.query import Pairs
+from adapters.contract import (
+    Bound,
+    Group,
+    Key,
+    Position,
+    SearchQuery,
+    SourceChangedError,
+)
 from adapters.mapping.model import Paging, PagingKind
 from adapters.mapping.paths import unreadable
+from adapters.mapping.template import Pairs, ValueRule
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = tuple[Row, ...]
@@ -27,19 +39,82 @@ class ListAnswer(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The rows of a page with its cursors; `total` if the source gave it."""
+    """The rows of a page with its cursors; `total` if the source gave it.
+
+    `incomplete` is whether the list ends here, before its total.
+    """
 
     rows: Rows
     more: bool = False
     first: Position | None = None
     last: Position | None = None
     total: int | None = None
+    incomplete: bool = False
 
 
 Fetch = Callable[[Pairs, int, str], ListAnswer]
 """Requests up to so many rows, with more parameters or by a link in place of them."""
 
 _SHORT = "the list is shorter than its total"
+_MOST_MARKS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """What the pages of a search session have shown so far.
+
+    `seen` is the number of their rows; `total`, `least` and `most` are the last, the
+    smallest and the largest total of an answer. `marks` are digests of links and of the
+    first rows of pages, by which a page that comes again is known. Of more than 200 the
+    first and the last are kept.
+    """
+
+    seen: int = 0
+    total: int | None = None
+    least: int | None = None
+    most: int | None = None
+    marks: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, position: Position | Bound | None) -> "Trail":
+        """Return the trail that a cursor has."""
+        if not isinstance(position, Position) or not isinstance(position.id, str):
+            return cls()
+        seen, total, least, most, marks = json.loads(position.id)
+        return cls(seen=seen, total=total, least=least, most=most, marks=tuple(marks))
+
+    def text(self) -> str:
+        """Return the trail as a cursor has it."""
+        parts = [self.seen, self.total, self.least, self.most, self.marks]
+        return json.dumps(parts, separators=(",", ":"))
+
+    def after(self, answer: ListAnswer, first_id: str) -> "Trail":
+        """Return the trail after a page. Raises SourceDataError for one that comes again."""
+        texts = []
+        if answer.next:
+            texts.append(f"link {answer.next}")
+        # Otherwise rows have come or gone, and moved others to the start of a page.
+        if first_id and self.total in (None, answer.total):
+            texts.append(f"row {first_id}")
+        marks = tuple(map(_mark, texts))
+        if not {*marks}.isdisjoint(self.marks):
+            raise unreadable("the list turns in a circle: a page comes again")
+        half, visited = _MOST_MARKS // 2, self.marks + marks
+        if len(visited) > _MOST_MARKS:
+            visited = (*visited[:half], *visited[-half:])
+        trail = replace(self, seen=self.seen + len(answer.rows), marks=visited)
+        if answer.total is None:
+            return trail
+        return replace(
+            trail,
+            total=answer.total,
+            least=min(answer.total, answer.total if self.least is None else self.least),
+            most=max(answer.total, self.most or 0),
+        )
+
+
+def _mark(text: str) -> str:
+    return b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
 
 
 def single_page(fetch: Fetch, query: SearchQuery, *, has_total: bool) -> Window:
@@ -47,8 +122,11 @@ def single_page(fetch: Fetch, query: SearchQuery, *, has_total: bool) -> Window:
     answer = fetch((), query.count + (not has_total), "")
     rows, total = answer.rows[: query.count], answer.total
     more = len(answer.rows) > query.count if total is None else total > len(rows)
-    _check_length(rows, min(total or 0, query.count))
-    return _numbered(rows, 0, more=more, total=total)._replace(last=None)
+    is_short = len(rows) < min(total or 0, query.count)
+    if is_short and not rows:
+        raise unreadable(_SHORT)
+    window = _numbered(rows, 0, more=more, total=total)
+    return window._replace(last=None, incomplete=is_short)
 
 
 class Lists(NamedTuple):
@@ -69,6 +147,7 @@ def numbered_page(
     query: SearchQuery,
     end: int,
     *,
+    id_of: Callable[[Row], str],
     has_total: bool,
 ) -> Window:
     """Return a page of a source that pages by offset or page number, in both directions.
@@ -82,13 +161,21 @@ def numbered_page(
             return Window(())
         rows, _ = _rows(lists, paging, query.count, start, end - start)
         return _numbered(rows[: end - start], start, more=start > 0)
+    trail = Trail.at(query.after)
     start = _number(query.after) + 1 if query.after else 0
     # Without a total, only a row after the page shows that there are more.
     wanted = query.count + (not has_total or lists.second is not None)
     rows, total = _rows(lists, paging, query.count, start, wanted)
     available = len(rows) if total is None else total - start
     rows = rows[: query.count]
-    return _numbered(rows, start, more=available > len(rows), total=total)
+    first_id = id_of(rows[0]) if rows else ""
+    trail = trail.after(ListAnswer(rows, total), first_id)
+    more = available > len(rows)
+    window = _numbered(rows, start, more=more, total=total, trail=trail)
+    if more and len(rows) < query.count:
+        # The last page is short of its total: none follows.
+        return window._replace(more=False, incomplete=True)
+    return window
 
 
 def _rows(
@@ -110,29 +197,49 @@ def _rows(
     rest = size_of_second - total
     others = tuple(takewhile(lists.belongs, more[:missing]))
     if len(others) != min(len(more[:missing]), max(0, rest - begin)):
-        raise unreadable("rows without the sort key are not in their place")
+        text = "rows without the sort key are not in their place"
+        raise SourceChangedError(text, reason=text)
     return rows + others, total + rest
 
 
-def linked_page(fetch: Fetch, paging: Paging, query: SearchQuery) -> Window:
+def linked_page(
+    fetch: Fetch, paging: Paging, query: SearchQuery, id_of: Callable[[Row], str]
+) -> Window:
     """Return a page of a source whose answers lead to the next page only."""
     here = str(_key(query.after)) if query.after else ""
     if query.backwards or (query.after and not here):
         return Window(())
     is_link = paging.kind is PagingKind.NEXT
-    pairs = ((paging.send, here),) if here and not is_link else ()
+    pairs: Pairs = ()
+    if here and not is_link:
+        pairs = _filled(paging, here)
     answer = fetch(pairs, query.count, here if is_link else "")
-    if answer.next and answer.next == here:
-        raise unreadable("the next page is the same page")
-    if not query.after and not answer.next:
-        _check_length(answer.rows, answer.total or 0)
+    first_id = id_of(answer.rows[0]) if answer.rows else ""
+    trail = Trail.at(query.after).after(answer, first_id)
+    is_short = trail.seen < (trail.least or 0)
     if not answer.rows:
-        if answer.next:
+        if answer.total is not None and is_short:
+            raise unreadable(_SHORT)
+        # Some servers lead on from the last page to an empty one; others have no end.
+        if answer.next and trail.least is None:
             raise unreadable("an empty page leads on")
-        return Window(())
+        return Window((), total=answer.total, incomplete=is_short)
+    slack = 2 * query.count if answer.total is None else 0
+    if trail.most is not None and trail.seen > trail.most + slack:
+        raise unreadable("the list goes on beyond its total")
     first = Position(Group.KEYED, None, None)
-    last = Position(Group.KEYED, answer.next, None)
-    return Window(answer.rows, bool(answer.next), first, last, answer.total)
+    last = Position(Group.KEYED, answer.next, trail.text())
+    more = bool(answer.next)
+    incomplete = not more and is_short
+    return Window(answer.rows, more, first, last, answer.total, incomplete)
+
+
+def _filled(paging: Paging, value: str) -> Pairs:
+    assert paging.query is not None, "only NEXT has none"
+    pairs = paging.query.several([{"value": value}], ValueRule(), "", trusted=True)
+    if pairs is None:
+        raise unreadable("the token of the next page cannot be sent")
+    return pairs
 
 
 def _by_offset(
@@ -142,7 +249,7 @@ def _by_offset(
     rows: Rows = ()
     while True:
         offset = start + len(rows)
-        answer = fetch(((paging.send, str(offset)),), wanted - len(rows), "")
+        answer = fetch(_filled(paging, str(offset)), wanted - len(rows), "")
         rows += answer.rows
         total = answer.total
         if not answer.rows and total is not None and total > offset:
@@ -159,19 +266,17 @@ def _by_page(
     rows: Rows = ()
     page, skipped = divmod(start, size)
     while True:
-        answer = fetch(((paging.send, str(page + paging.first)),), size, "")
+        answer = fetch(_filled(paging, str(page + paging.first)), size, "")
         rows += answer.rows
         total = answer.total
         due = 0 if total is None else min(size, max(0, total - page * size))
-        _check_length(answer.rows, due)
+        is_last = total is not None and total <= (page + 1) * size
+        # A short page before the last one would move all rows after it.
+        if len(answer.rows) < due and not (answer.rows and is_last):
+            raise unreadable(_SHORT)
         page += 1
         if len(answer.rows) < size or len(rows) >= skipped + wanted:
             return rows[skipped:], total
-
-
-def _check_length(rows: Rows, due: int) -> None:
-    if len(rows) < due:
-        raise unreadable(_SHORT)
 
 
 def _key(position: Position | Bound) -> Key:
@@ -186,10 +291,16 @@ def _number(position: Position | Bound) -> int:
 
 
 def _numbered(
-    rows: Rows, start: int, *, more: bool, total: int | None = None
+    rows: Rows,
+    start: int,
+    *,
+    more: bool,
+    total: int | None = None,
+    trail: Trail | None = None,
 ) -> Window:
     if not rows:
         return Window((), total=total)
     first = Position(Group.KEYED, start, None)
-    last = Position(Group.KEYED, start + len(rows) - 1, None)
+    text = trail.text() if trail else None
+    last = Position(Group.KEYED, start + len(rows) - 1, text)
     return Window(rows, more, first, last, total)

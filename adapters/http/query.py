@@ -1,16 +1,16 @@
-"""SearchQuery → the parameters that an HTTP source is sent.
+"""SearchQuery → the parameters that an HTTP source is sent, by the templates of the mapping.
 
 What the source cannot compare is refused (NotAskableError): no criterion is left out, no
-bound is widened, and no rows are fetched to be filtered here.
+bound is widened, and no rows are fetched to be filtered here. A value that no template can
+hold matches nothing.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from math import ceil
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from adapters.contract import (
     Criterion,
@@ -31,30 +31,32 @@ from adapters.contract import (
 )
 from adapters.folding import fold
 from adapters.mapping.model import (
-    BoundParameter,
     FieldMapping,
     HttpSection,
     ResourceMapping,
     SearchCall,
-    Several,
     Step,
     TimeRule,
 )
 from adapters.mapping.slots import LONGEST_ID, SLOTS, UNSERVED, Kind, Slot, field_of
+from adapters.mapping.template import Pairs, Template, ValueRule
 from adapters.mapping.times import EPOCHS, directives, epoch_of, in_format, to_local
-from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
+from adapters.parameters import (
+    SEARCH_PARAMETERS,
+    SORTS,
+    ParameterType,
+    SearchParameter,
+)
 
-Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-_UNSENDABLE = re.compile("[\0\ud800-\udfff]")
-
-
-def parameters_of(section: ResourceMapping, query: SearchQuery) -> Pairs | None:
+def parameters_of(
+    section: ResourceMapping, query: SearchQuery, rule: ValueRule
+) -> Pairs | None:
     """Return the parameters for all criteria of a search, None if nothing can match."""
     pairs: Pairs = ()
     for name in dict.fromkeys(c.parameter for c in query.criteria):
         criteria = [c for c in query.criteria if c.parameter == name]
-        sent = _Filter(section, _http(section).search[name]).pairs(criteria)
+        sent = _Filter(section, _http(section).search[name], rule).pairs(criteria)
         if sent is None:
             return None
         pairs += sent
@@ -128,37 +130,58 @@ class _Filter(NamedTuple):
 
     section: ResourceMapping
     call: SearchCall
+    rule: ValueRule
 
     def pairs(self, criteria: Sequence[Criterion]) -> Pairs | None:
         """Return what to send for all criteria of this parameter."""
-        match criteria[0]:
-            case DateCriterion():
-                dates = [c for c in criteria if isinstance(c, DateCriterion)]
-                return _date_pairs(self.call, self._time_rule(), dates)
-            case StringCriterion() as text:
-                self._refuse_repeated(criteria)
-                return _string_pairs(self.call, text)
-            case TokenCriterion() as tokens if self._row.system_slot:
-                self._refuse_repeated(criteria)
-                return self._identifiers(tokens)
-            case TokenCriterion() as tokens if (
-                others := self._others(tokens)
-            ) is not None:
-                self._refuse_repeated(criteria)
-                name = str(self.call.excluding)
-                return _pairs(self.call, name, others) if others else ()
-            case _:
-                codes = [self._codes(criterion) for criterion in criteria]
-                return _pairs(self.call, self.call.send, self._in_all(codes))
+        first = criteria[0]
+        if isinstance(first, DateCriterion):
+            dates = [c for c in criteria if isinstance(c, DateCriterion)]
+            return _date_pairs(self.call, self._time_rule(), dates)
+        is_identifier = self._row.system_slot is not None
+        excluded = self._excluded(first) if isinstance(first, TokenCriterion) else None
+        is_text = isinstance(first, StringCriterion)
+        if len(criteria) > 1 and (is_text or is_identifier or excluded is not None):
+            raise _refusal(self.call, Limit.ONCE)
+        if isinstance(first, StringCriterion):
+            template = _match_templates(self.call)[first.match]
+            if template is None:
+                raise _refusal(self.call, Limit.PREFIX)
+            return self._sent(template, [text for text in first.values if fold(text)])
+        if is_identifier and isinstance(first, TokenCriterion):
+            return self._identifiers(first)
+        if excluded is not None and self.call.excluding:
+            return self._sent(self.call.excluding, excluded) if excluded else ()
+        assert self.call.query is not None, "the schema requires it"
+        codes = [self._codes(criterion) for criterion in criteria]
+        return self._sent(self.call.query, self._in_all(codes))
 
-    def _others(self, criterion: TokenCriterion) -> list[str] | None:
+    def _sent(self, template: Template, values: Sequence[str]) -> Pairs | None:
+        return self._pairs(template, [{"value": v, "values": v} for v in values])
+
+    def _pairs(
+        self, template: Template, values: Sequence[Mapping[str, str]]
+    ) -> Pairs | None:
+        """Return several values of one parameter in the source's form, None for none."""
+        call, distinct = self.call, [*map(dict, dict.fromkeys(map(_items, values)))]
+        if len(distinct) > 1 and not template.takes_several(call.separator):
+            raise _refusal(call, Limit.ONE_VALUE)
+        if len(distinct) > call.most:
+            raise _refusal(call, Limit.MOST)
+        # A code of the file is what its author wrote, and no client's text.
+        is_code = self._row.type is ParameterType.TOKEN and not self._row.system_slot
+        trusted = is_code and self._field.codes is not None
+        return template.several(distinct, self.rule, call.separator, trusted=trusted)
+
+    def _excluded(self, criterion: TokenCriterion) -> list[str] | None:
         """Return the codes to exclude where a value means every code without an entry.
 
         None where no value does, or where the source cannot exclude codes.
         """
+        if not self.call.excluding:
+            return None
         codes, wanted = self._field.codes, {token.code for token in criterion.values}
-        can_exclude = self.call.excluding and codes and codes.otherwise
-        if not can_exclude or codes is None or codes.otherwise not in wanted:
+        if codes is None or not codes.otherwise or codes.otherwise not in wanted:
             return None
         return [code for code, target in codes.table.items() if target not in wanted]
 
@@ -171,7 +194,7 @@ class _Filter(NamedTuple):
             codes = [token.code for token in criterion.values if token.code]
         if self._row.is_id or isinstance(criterion, ReferenceCriterion):
             codes = self._field.own(code for code in codes if len(code) <= LONGEST_ID)
-        return [each for code in codes for each in self._source_codes(code)]
+        return [own for code in codes for own in self._source_codes(code)]
 
     def _source_codes(self, code: str) -> tuple[str, ...]:
         field = self._field
@@ -188,46 +211,47 @@ class _Filter(NamedTuple):
         """Return the codes that all criteria have in common."""
         common = [code for code in codes[0] if all(code in other for other in codes)]
         # Two ids may be those of one merged patient, which only the source knows.
-        differ = all(codes) and all({*common} != {*each} for each in codes)
+        differ = all(codes) and all({*common} != {*other} for other in codes)
         if self.call.merged and differ:
             raise _refusal(self.call, Limit.ONCE)
         return common
 
     def _identifiers(self, criterion: TokenCriterion) -> Pairs | None:
-        call = self.call
-        numbers = [
-            identifier
-            for token in criterion.values
-            if (identifier := self._identifier(token)) is not None
-        ]
-        if call.system is not None and call.system.join:
-            joined = [_joined(call, call.system.join, *each) for each in numbers]
-            return _pairs(call, call.send, joined)
-        if not any(system for system, _ in numbers):
-            return _pairs(call, call.send, [number for _, number in numbers])
-        if len(numbers) > 1 or call.system is None:
+        """Return what is sent for numbers, those with a system by a template of their own."""
+        call, numbers = self.call, []
+        for token in criterion.values:
+            if token.code is None:
+                raise _refusal(call, Limit.SYSTEM)
+            system = self._system(token)
+            if system is not None:
+                number = {"value": token.code, "values": token.code, "system": system}
+                numbers.append(number)
+        templates = [call.system if n["system"] else call.query for n in numbers]
+        if len({*templates}) == 1 and templates[0] is not None:
+            return self._pairs(templates[0], numbers)
+        # One list holds both kinds, if they are texts of the same parameter.
+        sent: list[tuple[str, str]] = []
+        for template, number in zip(templates, numbers, strict=True):
+            sent += (self._pairs(template, [number]) if template else None) or ()
+        names = {name for name, _ in sent}
+        if len(names) > 1 or (len(sent) > 1 and not call.separator):
             raise _refusal(call, Limit.ONE_VALUE)
-        ((system, number),) = numbers
-        pairs = _pairs(call, call.send, [number])
-        return None if pairs is None else (*pairs, (call.system.send, system))
+        if not sent:
+            return None
+        return ((names.pop(), call.separator.join(text for _, text in sent)),)
 
-    def _identifier(self, token: Token) -> tuple[str, str] | None:
-        """Return the source's code of the system ("" for any) and the number."""
-        if token.code is None:
-            raise _refusal(self.call, Limit.SYSTEM)
-        constant, system = self._constant_system(), self.call.system
+    def _system(self, token: Token) -> str | None:
+        """Return the source's code of a token's system, "" for any, None if none is it."""
+        constant, call = self._constant_system(), self.call
         if constant is not None:
-            # Sent without it, a number finds those of other systems as well.
-            sent = constant if system is not None and system.join else ""
-            return (sent, token.code) if token.system in (None, constant) else None
+            # With `codes`, the only system has no parameter.
+            sent = constant if call.system is not None and call.codes is None else ""
+            return sent if token.system in (None, constant) else None
         if token.system is None:
-            return "", token.code
-        if system is None or token.system == "":
-            raise _refusal(self.call, Limit.SYSTEM)
-        if system.codes is None:
-            return token.system, token.code
-        code = system.codes.get(token.system)
-        return None if code is None else (code, token.code)
+            return ""
+        if call.system is None or token.system == "":
+            raise _refusal(call, Limit.SYSTEM)
+        return token.system if call.codes is None else call.codes.get(token.system)
 
     def _constant_system(self) -> str | None:
         """Return the one system of all numbers, "" if they have none, None if it varies."""
@@ -235,10 +259,6 @@ class _Filter(NamedTuple):
             return None
         system = self.section.fields.get(str(self._row.system_slot))
         return system.constant if system else ""
-
-    def _refuse_repeated(self, criteria: Sequence[Criterion]) -> None:
-        if len(criteria) > 1:
-            raise _refusal(self.call, Limit.ONCE)
 
     def _time_rule(self) -> TimeRule | None:
         """Return how the source's times are read, None for days of the calendar."""
@@ -255,11 +275,8 @@ class _Filter(NamedTuple):
         return SEARCH_PARAMETERS[self.section.resource_type][self.call.name]
 
 
-def _joined(call: SearchCall, sign: str, system: str, number: str) -> str:
-    """Return system and number as one value; a sign inside the number is refused."""
-    if sign in number or "\\" in number:
-        raise _refusal(call, Limit.SIGN)
-    return f"{system}{sign}{number}" if system else number
+def _items(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(values.items())
 
 
 def _slots(kind: ResourceType) -> Mapping[str, Slot]:
@@ -267,35 +284,12 @@ def _slots(kind: ResourceType) -> Mapping[str, Slot]:
     return {slot.name: slot for slot in SLOTS[kind]}
 
 
-def _string_pairs(call: SearchCall, criterion: StringCriterion) -> Pairs | None:
-    name = _match_parameters(call)[criterion.match]
-    if not name:
-        raise _refusal(call, Limit.PREFIX)
-    return _pairs(call, name, [text for text in criterion.values if fold(text)])
-
-
-def _match_parameters(call: SearchCall) -> Mapping[StringMatch, str | None]:
+def _match_templates(call: SearchCall) -> Mapping[StringMatch, Template | None]:
     return {
-        StringMatch.STARTS_WITH: call.send,
+        StringMatch.STARTS_WITH: call.query,
         StringMatch.CONTAINS: call.contains,
         StringMatch.EXACT: call.exact,
     }
-
-
-def _pairs(call: SearchCall, name: str, values: Iterable[str]) -> Pairs | None:
-    """Return several values of one parameter in the source's form, None for none."""
-    sent = list(dict.fromkeys(v for v in values if v and not _UNSENDABLE.search(v)))
-    if not sent:
-        return None
-    if call.several is Several.REPEAT:
-        return tuple((name, value) for value in sent)
-    if call.several is Several.COMMA:
-        if any("," in value for value in sent):
-            raise _refusal(call, Limit.SIGN)
-        return ((name, ",".join(sent)),)
-    if len(sent) > 1:
-        raise _refusal(call, Limit.ONE_VALUE)
-    return ((name, sent[0]),)
 
 
 def _refusal(call: SearchCall, limit: Limit) -> NotAskableError:
@@ -324,16 +318,17 @@ def capability_of(call: SearchCall, *, splits: bool) -> ParameterCapability:
 
     With `splits`, a search for `ne` is sent as two: before the interval, and after it.
     """
-    if not call.send:
+    if call.bounds:
         limit = _UNITS[call.step].limit
         prefixes = _prefixes(call)
         if splits and Prefix.EQ in prefixes:
             prefixes |= {Prefix.NE}
         return ParameterCapability(prefixes=prefixes, finest=limit)
-    matches = _match_parameters(call).items()
+    matches = _match_templates(call).items()
+    takes_several = call.query and call.query.takes_several(call.separator)
     return ParameterCapability(
-        matches=frozenset(m for m, name in matches if name),
-        most=None if call.several else 1,
+        matches=frozenset(m for m, text in matches if text),
+        most=call.most if takes_several else 1,
     )
 
 
@@ -361,27 +356,20 @@ def _date_pairs(
         high = min(filter(None, (high, end)), default=None)
     if low is not None and high is not None and low >= high:
         return None
-    if low is None and high is not None and isinstance(call.after, BoundParameter):
+    if low is None and high is not None and Prefix.GT in call.bounds:
         # A FHIR server treats a period without a start as one that began before all days.
         low = _EARLIEST.replace(tzinfo=call.zone or (rule.zone if rule else UTC))
     unit = _UNITS[call.step].length
-    bounds = (
-        (call.low, low, timedelta()),
-        (call.after, low, unit),
-        (call.before, high, timedelta()),
-        (call.until, high, unit),
-    )
-    return tuple(
-        _bound(parameter, _written(call, rule, instant, less))
-        for parameter, instant, less in bounds
-        if parameter and instant is not None
-    )
-
-
-def _bound(parameter: str | BoundParameter, text: str) -> tuple[str, str]:
-    if isinstance(parameter, BoundParameter):
-        return parameter.send, parameter.prefix + text
-    return parameter, text
+    pairs: Pairs = ()
+    for prefix, template in call.bounds.items():
+        instant = low if prefix in (Prefix.GE, Prefix.GT) else high
+        if instant is not None:
+            is_inside = prefix in (Prefix.GT, Prefix.LE)
+            less = unit if is_inside else timedelta()
+            form = template.places[0].form or _UNITS[call.step].format
+            text = _written(call, rule, instant, less, form)
+            pairs += template.one({"value": text}, ValueRule(), trusted=True) or ()
+    return pairs
 
 
 def _bounds(
@@ -397,11 +385,14 @@ def _bounds(
 
 
 def _written(
-    call: SearchCall, rule: TimeRule | None, instant: datetime, less: timedelta
+    call: SearchCall,
+    rule: TimeRule | None,
+    instant: datetime,
+    less: timedelta,
+    form: str,
 ) -> str:
     """Return a bound as the source writes times; refused between two of its units."""
     unit = _UNITS[call.step]
-    form = call.format or unit.format
     zone = call.zone or (rule.zone if rule else None)
     if rule is None or zone is None:
         # A birth date is a day of the calendar, whatever the zone of the search.

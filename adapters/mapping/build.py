@@ -10,7 +10,7 @@ from datetime import time
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
-from adapters.contract import ResourceType, SortKey
+from adapters.contract import Prefix, ResourceType, SortKey
 from adapters.mapping import model
 from adapters.mapping.binary import Form
 from adapters.mapping.document import Document, Item, Section, Site, resolved
@@ -23,7 +23,14 @@ from adapters.mapping.slots import (
     SLOTS,
     Kind,
 )
-from adapters.mapping.yaml import Items, KeyPath, Node, Table, place
+from adapters.mapping.template import (
+    Quote,
+    Template,
+    ValueRule,
+    template_of,
+    text_of,
+)
+from adapters.mapping.yaml import KeyPath, Node, Table, place
 
 
 class Builder:
@@ -123,6 +130,11 @@ class Builder:
             headers=self._secrets(source.table("headers")),
             auth=self._auth(source.table("auth")),
             error=_error_rule(source.table("error")) if "error" in source else None,
+            hosts=frozenset(map(str.lower, source.texts("hosts"))),
+            encoding=source.text("encoding"),
+            values=ValueRule(
+                Quote(source.text("quote", Quote.DOUBLE)), source.text("without")
+            ),
         )
 
     def _auth(self, auth: Table) -> model.Auth | None:
@@ -140,6 +152,7 @@ class Builder:
                 client_secret=self._secret(client, "client_secret"),
                 scope=client.text("scope") or None,
                 audience=client.text("audience") or None,
+                in_form=client.text("credentials") == "form",
             )
         if "session" in auth:
             login = auth.table("session")
@@ -273,35 +286,32 @@ class Builder:
 
     def _search(self, section: Section, name: str) -> model.SearchCall:
         search = section.search.table(name)
-        system, zone = search.table("system"), search.text("time_zone")
         usual = model.Step.DAY if name == "birthdate" else model.Step.SECOND
-        return model.SearchCall(
-            name=name,
-            send=search.text("send"),
-            several=model.Several(search.text("several", model.Several.ONE)),
-            contains=search.text("contains") or None,
-            exact=search.text("exact") or None,
-            system=self._system_parameter(system) if "system" in search else None,
-            merged=search.text("merged") == "true",
-            low=_bound(search, "from"),
-            before=_bound(search, "before"),
-            until=_bound(search, "until"),
-            step=model.Step(search.text("step", usual)),
-            format=search.text("format") or None,
-            zone=ZoneInfo(zone) if zone else None,
-            after=_bound(search, "after"),
-            excluding=search.text("excluding") or None,
-        )
-
-    def _system_parameter(self, system: Table) -> model.SystemParameter:
-        codes = None
-        if table := self._doc.codes.get(system.text("codes")):
+        zone, codes = search.text("time_zone"), None
+        if table := self._doc.codes.get(search.text("codes")):
             # Of several codes for a system, the first is sent.
             pairs = reversed([*table.table.items()])
             codes = MappingProxyType({word: code for code, word in pairs})
-        return model.SystemParameter(
-            send=system.text("send"), codes=codes, join=system.text("join")
+        bounds = {p: template_of(search.text(p)) for p in BOUNDS if p in search}
+        return model.SearchCall(
+            name=name,
+            query=_template(search, "query"),
+            separator=search.text("separator"),
+            most=int(search.text("most", "100")),
+            system=_template(search, "system"),
+            codes=codes,
+            excluding=_template(search, "excluding"),
+            merged=search.text("merged") == "true",
+            contains=_template(search, "contains"),
+            exact=_template(search, "exact"),
+            bounds=MappingProxyType(bounds),
+            step=model.Step(search.text("step", usual)),
+            zone=ZoneInfo(zone) if zone else None,
         )
+
+
+BOUNDS = (Prefix.GE, Prefix.GT, Prefix.LT, Prefix.LE)
+"""The bounds that a search by time may have."""
 
 
 # ------------------------------------------------------------- values without context
@@ -370,7 +380,7 @@ def _place_of(node: Node) -> Place:
 def _read_call(section: Table) -> model.ReadCall:
     read = section.table("read")
     return model.ReadCall(
-        path=read.text("path"),
+        path=text_of(read.text("path")),
         row=path_of(read.text("row")) if "row" in read else (),
         mark=section.key_marks["read"],
     )
@@ -378,24 +388,18 @@ def _read_call(section: Table) -> model.ReadCall:
 
 def _list_call(section: Table) -> model.ListCall:
     listed = section.table("list")
-    fixed = {
-        name: listed.table("fixed").texts(name)
-        if isinstance(node, Items)
-        else str(node)
-        for name, node in listed.table("fixed").items()
-    }
-    counting = listed.table("counting")
+    counting, fixed = listed.table("counting"), listed.text("fixed")
     return model.ListCall(
         path=listed.text("path"),
         rows=path_of(listed.text("rows")),
-        count=listed.text("count"),
+        count=template_of(listed.text("count")),
         method=model.Method(listed.text("method", model.Method.GET)),
         total=_place_of(listed["total"]) if "total" in listed else None,
         counting=_count_call(counting) if "counting" in listed else None,
         paging=_paging(listed) if "paging" in listed else None,
-        fixed=MappingProxyType(fixed),
+        fixed=template_of(fixed).fixed if fixed else (),
+        combine=MappingProxyType(listed.table("combine").all_texts()),
         mark=section.key_marks["list"],
-        count_mark=listed.key_marks["count"],
     )
 
 
@@ -407,41 +411,26 @@ def _count_call(counting: Table) -> model.CountCall:
 
 def _paging(listed: Table) -> model.Paging:
     paging, mark = listed.table("paging"), listed.key_marks["paging"]
-    if "next" in paging:
-        return model.Paging(
-            model.PagingKind.NEXT, path=_place_of(paging["next"]), mark=mark
-        )
-    if "token" in paging:
+    (kind,) = (kind for kind in model.PagingKind if kind in paging)
+    if kind is model.PagingKind.NEXT:
+        return model.Paging(kind, path=_place_of(paging["next"]), mark=mark)
+    if kind is model.PagingKind.TOKEN:
         token = paging.table("token")
-        send, path = token.text("send"), _place_of(token["path"])
-        return model.Paging(model.PagingKind.TOKEN, send, path=path, mark=mark)
-    if "offset" in paging:
-        return model.Paging(model.PagingKind.OFFSET, paging.text("offset"), mark=mark)
+        path = _place_of(token["path"])
+        return model.Paging(kind, _template(token, "query"), path=path, mark=mark)
     first = int(paging.text("first", "1"))
-    return model.Paging(
-        model.PagingKind.PAGE, paging.text("page"), first=first, mark=mark
-    )
+    return model.Paging(kind, _template(paging, kind), first=first, mark=mark)
 
 
-def _bound(search: Table, key: str) -> str | model.BoundParameter | None:
-    bound = search.get(key)
-    if isinstance(bound, Table):
-        return model.BoundParameter(
-            send=bound.text("send"), prefix=bound.text("prefix")
-        )
-    return search.text(key) or None
+def _template(table: Table, key: str) -> Template | None:
+    return template_of(table.text(key)) if key in table else None
 
 
 def _sort_call(section: Table) -> model.SortCall:
     sort = section.table("sort")
-    by = sort.table("by")
-    words = {
-        key: node.all_texts() if isinstance(node, Table) else str(node)
-        for key, node in by.items()
-    }
+    by = sort.table("by").all_texts().items()
     return model.SortCall(
-        send=sort.text("send"),
-        by=MappingProxyType(words),
+        by=MappingProxyType({key: template_of(text).fixed for key, text in by}),
         mark=section.key_marks["sort"],
         nulls=model.Nulls(sort.text("nulls", model.Nulls.LAST)),
     )

@@ -7,17 +7,18 @@ defines the paths into the answers of an HTTP source.
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, time
 from enum import StrEnum
 from pathlib import Path as PathlibPath
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
-from adapters.contract import ResourceType, SortKey
+from adapters.contract import Prefix, ResourceType, SortKey
 from adapters.lifetime import LIFETIME_SECONDS
 from adapters.mapping.binary import Form
 from adapters.mapping.paths import Path, Place
+from adapters.mapping.template import Pairs, Template, Text, ValueRule
 from adapters.parameters import SEARCH_PARAMETERS
 
 Reader: TypeAlias = Callable[[PathlibPath], bytes]
@@ -110,14 +111,6 @@ DECISIVE = ("zone", "written", "format", "at", "twice", "never")
 """What decides which instant a value is, besides `pivot`, which has come later."""
 
 
-class Several(StrEnum):
-    """How several values of one parameter are sent."""
-
-    ONE = "one"
-    COMMA = "comma"
-    REPEAT = "repeat"
-
-
 class Step(StrEnum):
     """The precision with which a source compares times."""
 
@@ -165,13 +158,17 @@ class Basic:
 
 @dataclass(frozen=True, slots=True)
 class OAuth2:
-    """Client credentials (RFC 6749, 4.4), exchanged for a token at `token_url`."""
+    """Client credentials (RFC 6749, 4.4), exchanged for a token at `token_url`.
+
+    Id and secret are sent as HTTP Basic, or `in_form`.
+    """
 
     token_url: Secret
     client_id: Secret
     client_secret: Secret
     scope: str | None = None
     audience: str | None = None
+    in_form: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,30 +205,18 @@ class ErrorRule:
 
 @dataclass(frozen=True, slots=True)
 class HttpSource:
-    """How an HTTP source is spoken to; secrets are resolved."""
+    """How an HTTP source is spoken to; secrets are resolved.
+
+    `hosts` are other hosts that its links may lead to, `encoding` that of answers that
+    are not UTF-8 and name none, `values` how it reads values in templates.
+    """
 
     headers: Mapping[str, Secret] = field(default_factory=dict)
     auth: Auth | None = None
     error: ErrorRule | None = None
-
-
-class _Digested:
-    """A call, whose repr is part of the fingerprint.
-
-    A field without a repr that is compared has come later: it shows where it is set, so
-    that older files keep their fingerprint.
-    """
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        values = [(each, getattr(self, each.name)) for each in fields(cast(Any, self))]
-        shown = [
-            f"{each.name}={value!r}"
-            for each, value in values
-            if each.repr or (each.compare and value != each.default)
-        ]
-        return f"{type(self).__qualname__}({', '.join(shown)})"
+    hosts: frozenset[str] = frozenset()
+    encoding: str = ""
+    values: ValueRule = field(default_factory=ValueRule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +226,7 @@ class ReadCall:
     `mark` is its place in the file; it is no part of the request.
     """
 
-    path: str
+    path: Text
     row: Path = ()
     mark: Mark | None = field(default=None, compare=False, repr=False)
 
@@ -258,13 +243,13 @@ class CountCall:
 class Paging:
     """How further pages are requested.
 
-    `send` is the parameter (of OFFSET, PAGE, TOKEN), `path` where the answer holds the
+    `query` is what is sent (of OFFSET, PAGE, TOKEN), `path` where the answer holds the
     link or token of the next page, `first` the number of the first page. `mark` is where
     the file says so; it is no part of the request.
     """
 
     kind: PagingKind
-    send: str = ""
+    query: Template | None = None
     path: Place = ()
     first: int = 1
     mark: Mark | None = field(default=None, compare=False, repr=False)
@@ -277,97 +262,67 @@ class Paging:
 
 @dataclass(frozen=True, slots=True)
 class ListCall:
-    """How rows are requested; `fixed` is sent with every request, a tuple repeatedly.
+    """How rows are requested; `fixed` is sent with every request.
 
-    The marks are the places in the file, of it and of `count`.
+    `combine` is what stands between the texts of one parameter that several templates
+    fill, by its name. `mark` is the place in the file.
     """
 
     path: str
     rows: Path
-    count: str
+    count: Template
     method: Method = Method.GET
     total: Place | None = None
     counting: CountCall | None = None
     paging: Paging | None = None
-    fixed: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    fixed: Pairs = ()
+    combine: Mapping[str, str] = field(default_factory=dict)
     mark: Mark | None = field(default=None, compare=False, repr=False)
-    count_mark: Mark | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SystemParameter(_Digested):
-    """The parameter that the system of an identifier is sent as.
-
-    `codes` holds the source's code of each system, None where systems go as they are. With
-    `join` the system comes before the number, in one value with this sign between them.
-    """
-
-    send: str = ""
-    codes: Mapping[str, str] | None = None
-    join: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class BoundParameter:
-    """A parameter whose value begins with a prefix of the source's own (ge2024-03-14)."""
-
-    send: str
-    prefix: str
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SearchCall(_Digested):
+class SearchCall:
     """How one search parameter is sent.
 
-    Texts have up to three parameters, one a way to compare; times have bounds in place
-    of `send`: `low` and `until` are included, `after` and `before` are not; `after` and
-    `until` with all of their step. `excluding` is sent the codes that are not to match.
+    Codes and ids have `query` and, for codes that are not to match, `excluding`;
+    identifiers also `system`, for those with a system, and `codes`, the source's code of
+    each system. Texts have a template for each way to compare, times one for each bound
+    (ge, gt, le, lt). A request holds up to `most` values, with `separator` between them.
+    `step` is the precision of the source, `zone` that of the bounds.
     """
 
     name: str
-    send: str = ""
-    several: Several = Several.ONE
-    contains: str | None = None
-    exact: str | None = None
-    system: SystemParameter | None = None
+    query: Template | None = None
+    separator: str = ""
+    most: int = 100
+    system: Template | None = None
+    codes: Mapping[str, str] | None = None
+    excluding: Template | None = None
     merged: bool = False
-    low: str | BoundParameter | None = None
-    before: str | BoundParameter | None = None
-    until: str | BoundParameter | None = None
+    contains: Template | None = None
+    exact: Template | None = None
+    bounds: Mapping[Prefix, Template] = field(default_factory=dict)
     step: Step = Step.SECOND
-    format: str | None = None
     zone: ZoneInfo | None = None
-    after: str | BoundParameter | None = field(default=None, repr=False)
-    excluding: str | None = field(default=None, repr=False)
 
     @property
-    def lower(self) -> str | BoundParameter | None:
-        """The parameter of the lower bound."""
-        return self.low or self.after
+    def lower(self) -> Template | None:
+        """What is sent for the lower bound."""
+        return self.bounds.get(Prefix.GE) or self.bounds.get(Prefix.GT)
 
     @property
-    def upper(self) -> str | BoundParameter | None:
-        """The parameter of the upper bound."""
-        return self.before or self.until
+    def upper(self) -> Template | None:
+        """What is sent for the upper bound."""
+        return self.bounds.get(Prefix.LT) or self.bounds.get(Prefix.LE)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SortCall(_Digested):
-    """The parameter of the order, and its value for each key, `-` before descending ones.
+@dataclass(frozen=True, slots=True)
+class SortCall:
+    """What is sent for each order, `-` before descending keys; where rows without it come."""
 
-    A value may be several parameters with values of their own. `nulls` is where the rows
-    without the key come.
-    """
-
-    send: str
-    by: Mapping[str, str | Mapping[str, str]]
+    by: Mapping[str, Pairs]
     mark: Mark | None = field(compare=False, repr=False)
-    nulls: Nulls = field(default=Nulls.LAST, repr=False)
-
-    def parameters(self, word: str) -> tuple[tuple[str, str], ...]:
-        """Return what is sent for a key, nothing for one that the source does not know."""
-        value = self.by.get(word, {})
-        return ((self.send, value),) if isinstance(value, str) else tuple(value.items())
+    nulls: Nulls = Nulls.LAST
 
 
 @dataclass(frozen=True, slots=True)

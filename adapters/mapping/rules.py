@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from adapters.contract import ResourceType
+from adapters.contract import Prefix, ResourceType
 from adapters.mapping.binary import Form
 from adapters.mapping.document import (
     Document,
@@ -20,12 +20,13 @@ from adapters.mapping.document import (
     Site,
     resolved,
 )
-from adapters.mapping.model import Nulls, Several, Step
+from adapters.mapping.model import Nulls, Step
 from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.mapping.schema import Fault, constant_fault
 from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, Kind
+from adapters.mapping.template import TEMPLATES, template_of
 from adapters.mapping.times import (
     EPOCHS,
     directives,
@@ -44,8 +45,9 @@ def code_tables_are_there(doc: Document) -> Iterator[Fault]:
     holders = [(site.path, site.options) for site in doc.sites]
     for section in doc.sections:
         for name in section.search:
-            path = (*section.path, "search", name, "system")
-            holders.append((path, section.search.table(name).table("system")))
+            holders.append(
+                ((*section.path, "search", name), section.search.table(name))
+            )
     for path, options in holders:
         name = options.text("codes")
         if name and name not in doc.codes:
@@ -361,17 +363,8 @@ _PATHS_OF_SECTION: _Places = (
 )
 """Where the file tells of an answer, and the key there that holds a path into it."""
 
-_PARAMETERS = (
-    "list.count",
-    "list.paging.offset",
-    "list.paging.page",
-    "list.paging.token.send",
-    "sort.send",
-)
-"""Where a section names parameters, beside its searches."""
-
-_SENT = ("send", "contains", "exact", "excluding", "from", "after", "before", "until")
-"""The keys of a search that name a parameter."""
+_PARAMETERS = ("count", "paging.offset", "paging.page", "paging.token.query")
+"""Where a list has templates."""
 
 
 class PathUse(NamedTuple):
@@ -438,27 +431,47 @@ def _row_paths(section: Section) -> Iterator[PathUse]:
 def parameters_differ(doc: Document) -> Iterator[Fault]:
     """Refuse to send two things by one parameter: an API takes one of them, or neither."""
     for section in doc.http_sections:
-        used: dict[str, KeyPath] = {}
-        for path, name, is_bound in _sent_parameters(section):
-            other = used.setdefault(name, path)
-            if other != path and not (is_bound and other[:-1] == path[:-1]):
-                place = ".".join(map(str, other))
-                text = f"'{name}' is sent for {place} already"
-                yield Fault((*section.path, *path), text)
+        listed, used = section.data.table("list"), dict[str, KeyPath]()
+        for path in _template_paths(section):
+            template = template_of(str(find(section.data, path)))
+            for name, _ in template.parameters:
+                other = used.setdefault(name, path)
+                # Templates of one search or one sort are sent in each other's place, but
+                # two bounds together.
+                is_shared = other[:2] == path[:2]
+                if is_shared and other != path and path[-1] in _BOUNDS:
+                    is_shared = find(section.data, other) != find(section.data, path)
+                if not is_shared and name not in listed.table("combine"):
+                    text = f"'{name}' is sent for {'.'.join(map(str, other))} already"
+                    yield Fault((*section.path, *path), text)
 
 
-def _sent_parameters(section: Section) -> Iterator[tuple[KeyPath, str, bool]]:
-    """Yield each parameter, and whether it is a bound told from others by its prefix."""
-    places: list[KeyPath] = [tuple(place.split(".")) for place in _PARAMETERS]
+_BOUNDS = ("ge", "gt", "lt", "le")
+
+
+def _template_paths(section: Section) -> Iterator[KeyPath]:
+    """Yield where a section has templates, from its own path on."""
+    for place in _PARAMETERS:
+        path: KeyPath = ("list", *place.split("."))
+        if isinstance(find(section.data, path), Scalar):
+            yield path
+    by = section.data.table("sort").table("by")
+    yield from (("sort", "by", word) for word in by)
     for name in section.search:
-        places += [("search", name, key) for key in (*_SENT, "system")]
-    for path in places:
-        value = find(section.data, path)
-        if isinstance(value, Scalar):
-            yield path, value, False
-        elif isinstance(value, Table) and (sent := value.text("send")):
-            is_bound = path[-1] != "system"
-            yield path if is_bound else (*path, "send"), sent, is_bound
+        search = section.search.table(name)
+        yield from (("search", name, key) for key in TEMPLATES if key in search)
+
+
+def several_are_sent(doc: Document) -> Iterator[Fault]:
+    """Refuse a separator where nothing has several values, and several parameters of them."""
+    for section in doc.http_sections:
+        for name in section.search:
+            search, path = section.search.table(name), (*section.path, "search", name)
+            if "query" in search and "separator" in search:
+                template = template_of(search.text("query"))
+                if len(template.parameters) > 1:
+                    text = "needs a query of one parameter, to hold several values"
+                    yield Fault((*path, "separator"), text)
 
 
 def order_can_be_kept(doc: Document) -> Iterator[Fault]:
@@ -468,12 +481,12 @@ def order_can_be_kept(doc: Document) -> Iterator[Fault]:
         if sort.text("nulls", Nulls.LAST) == Nulls.LAST:
             continue
         is_numbered = not {"offset", "page"}.isdisjoint(listed.table("paging"))
-        has_bound = not {"from", "after"}.isdisjoint(section.search.table("date"))
+        has_bound = not {"ge", "gt"}.isdisjoint(section.search.table("date"))
         where = (*section.path, "sort", "nulls")
         if not is_numbered or "total" not in listed:
             yield Fault(where, "needs list.total, and list.paging by offset or page")
         elif "date" in sort.table("by") and not has_bound:
-            text = "needs search.date.from: by it, the rows with the key are asked for"
+            text = "needs search.date.ge: by it, the rows with the key are asked for"
             yield Fault(where, text)
 
 
@@ -537,7 +550,7 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
         ours = [*codes.table.values()] if codes else []
         otherwise, listed = codes and codes.otherwise, section.data.table("list")
         unserved = {*ours, otherwise} & {*UNSERVED}
-        if listed and unserved and not listed.table("fixed"):
+        if listed and unserved and "fixed" not in listed:
             text = "say under fixed what keeps hidden and removed stays out"
             yield Fault((*section.path, "list"), text, at_key=True)
         call, path = section.search.table(name), (*section.path, "search", name)
@@ -547,9 +560,10 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
         if "excluding" in call and not otherwise:
             text = "needs a code table with otherwise: what it excludes are its codes"
             yield Fault((*path, "excluding"), text)
-        if twice and call.text("several", Several.ONE) == Several.ONE:
-            text = f"'{twice[0]}' is several codes of the source: say several"
-            yield Fault(path, text)
+        query = template_of(call.text("query"))
+        if twice and not query.takes_several(call.text("separator")):
+            text = f"'{twice[0]}' is several codes of the source: write {{values}}"
+            yield Fault((*path, "query"), text)
 
 
 def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
@@ -558,17 +572,20 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
         if name not in section.search:
             continue
         bounds, path = section.search.table(name), (*section.path, "search", name)
-        is_birth, form = name == "birthdate", bounds.text("format")
+        is_birth = name == "birthdate"
         step = Step(bounds.text("step", Step.DAY if is_birth else Step.SECOND))
         starts = [s.zone_name for s in section.sites if s.full_name == "start"]
         says_zone = is_birth or "time_zone" in bounds or any(starts)
         if is_birth and step is not Step.DAY:
             yield Fault((*path, "step"), "a birth date is compared by the day")
-        if form and form not in EPOCHS and set(_CLOCK[step]) - directives(form):
-            text = f"'{form}' says less than the step, a {step}"
-            yield Fault((*path, "format"), text)
-        if ends_in_a_z(form) and not says_zone:
-            yield Fault((*path, "format"), Z_IS_A_LETTER)
+        for bound in (bound for bound in Prefix if bound in bounds):
+            template = template_of(bounds.text(bound))
+            for form in (place.form for place in template.places if place.form):
+                if form not in EPOCHS and set(_CLOCK[step]) - directives(form):
+                    text = f"'{form}' says less than the step, a {step}"
+                    yield Fault((*path, bound), text)
+                if ends_in_a_z(form) and not says_zone:
+                    yield Fault((*path, bound), Z_IS_A_LETTER)
         if not is_birth and doc.root.text("date") == "period":
             yield Fault(("date",), "date: period cannot be asked of an HTTP source")
 
@@ -682,6 +699,7 @@ RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     codes_can_be_sent,
     paths_can_be_read,
     parameters_differ,
+    several_are_sent,
     order_can_be_kept,
     merges_can_be_followed,
 )

@@ -11,6 +11,7 @@ text, or one for each keyword) and `elsewhere`, for keys that are right in anoth
 A pattern without a message is for editors only: a rule has better words for it.
 """
 
+import codecs
 import copy
 import json
 import re
@@ -41,6 +42,7 @@ from adapters.mapping.slots import (
     Slot,
     element,
 )
+from adapters.mapping.template import PLACES, template_fault, template_of
 from adapters.mapping.times import format_fault, zone_names
 from adapters.mapping.yaml import KeyPath, Scalar, Table, find, place
 from adapters.parameters import (
@@ -168,7 +170,7 @@ def _of_type(kind: ResourceType, described: Node) -> Node:
     more = {"count": _ref("ProfileCount"), "unfiltered_search": {"type": "boolean"}}
     _describe(more, described["Profile"])
     _describe(limits, described["Profile"])
-    shown = {"type": "expected keys and values here: {_id: {send: …}}"}
+    shown = {"type": "expected keys and values here: {_id: {query: …}}"}
     return items | {
         f"{kind}Fields": _table(fields, REQUIRED[kind]),
         f"{kind}Names": _words(parameters, f"a search parameter of {kind}"),
@@ -391,6 +393,34 @@ def _is_time_format(value: object) -> bool:
     return True
 
 
+def _check_template(purpose: str) -> None:
+    """Have templates for a purpose checked."""
+
+    @_FORMATS.checks(f"template-{purpose}", ValueError)
+    def is_template(value: object) -> bool:
+        if isinstance(value, str) and value:
+            forms = {place.form for place in template_of(value).places} - {""}
+            faults = [template_fault(value, purpose)]
+            if purpose == "time":
+                faults += map(format_fault, forms)
+            if text := next(filter(None, faults), ""):
+                raise ValueError(text)
+        return True
+
+
+for _purpose in PLACES:
+    _check_template(_purpose)
+
+
+@_FORMATS.checks("encoding", LookupError)
+def _is_encoding(value: object) -> bool:
+    try:
+        codecs.lookup(str(value))
+    except LookupError as error:
+        raise LookupError(f"'{value}' is not the name of an encoding") from error
+    return True
+
+
 def _of(error: Any) -> Iterator[Fault]:
     """Yield the faults that an error of jsonschema means."""
     path, keyword = tuple(error.absolute_path), error.validator
@@ -407,7 +437,8 @@ def _of(error: Any) -> Iterator[Fault]:
                 if word in error.instance[:index]:
                     yield Fault((*path, index), f"'{word}' is listed twice")
         case _ if keyword != "pattern" or message:
-            yield _of_value(error, path, str(message or _standard(error)))
+            text = str(message).replace("{value}", str(error.instance))
+            yield _of_value(error, path, text or _standard(error))
 
 
 def _unknown(schema: Node, instance: Node, path: KeyPath) -> Iterator[Fault]:
@@ -436,7 +467,7 @@ def _of_value(error: Any, path: KeyPath, text: str) -> Fault:
     is_whole = error.validator in ("not", "oneOf", "anyOf")
     at_key = in_names or (is_whole and isinstance(error.instance, dict))
     path = (*path, error.instance) if in_names else path
-    return Fault(path, text.replace("{value}", str(error.instance)), at_key)
+    return Fault(path, text, at_key)
 
 
 def _standard(error: Any) -> str:

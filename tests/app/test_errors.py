@@ -313,7 +313,7 @@ def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
         connection.execute(sa.text("ALTER TABLE stays RENAME visit TO renamed"))
     engine.dispose()
     answer = served.post("Encounter/_search", {"identifier": "Canari"})
-    refused(answer, 502, "transient")
+    refused(answer, 502, "exception")
     (line,) = logged(caplog)
     assert line["reason"] == "42703 s.visit"
     assert "Canari" not in json.dumps(line)
@@ -416,7 +416,7 @@ def test_an_answer_that_makes_no_sense_is_502(mapped: Mapped) -> None:
         served = mapped(edit)
         for path in PATHS:
             answer = served.get(path)
-            refused(answer, 502, "transient")
+            refused(answer, 502, "exception")
             for word in ("titre", "organisations", "finess", "no such", "near"):
                 assert word not in answer.text
         assert ids(served.search("Encounter", {"_id": "1"})) == ["1"]

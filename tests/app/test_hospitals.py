@@ -35,7 +35,8 @@ def served_by(
 
     def made(paging: str = OFFSET, profile: str = "full") -> Served:
         text = http_mapping_text(EDGES, paging=paging)
-        days = text.replace(' %H:%M:%S"}', '", step: day}')
+        days = text.replace(' %H:%M:%S}"}', '}", step: day}')
+        days = days.replace(' %H:%M:%S}"', '}"')
         mapping = days.replace("{env: PAS_URL}", f"'{api.url}'")  # type: ignore[attr-defined]
         return serve(
             *(EDGES, tmp_path, redis_server.url), mapping=mapping, profile=profile

@@ -67,8 +67,8 @@ def test_check_live_has_no_error_on_a_real_server(
             assert not any(fault in text for text in texts)
         # A server compares "ge" with the whole stay: the start has to be bound by "sa".
         text = HOSPITAL + (
-            "encounter: {search: {date: {from: {send: date, prefix: ge}, before:"
-            ' {send: date, prefix: lt}, format: "%Y-%m-%dT%H:%M:%S%:z"}}}\n'
+            'encounter: {search: {date: {ge: "date=ge{value:%Y-%m-%dT%H:%M:%S%:z}",'
+            ' lt: "date=lt{value:%Y-%m-%dT%H:%M:%S%:z}"}}}\n'
         )
         file.write_text(text, encoding="utf-8")
         texts = [finding["text"] for finding in checked(file, capsys)]

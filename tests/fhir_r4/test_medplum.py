@@ -44,9 +44,9 @@ encounter: {list: {paging: {offset: _offset}}, sort: {nulls: low}}
 patient:
   list: {paging: {offset: _offset}}
   search:
-    name: {send: name, contains: "name:contains", several: comma}
-    family: {send: family, contains: "family:contains", several: comma}
-    given: {send: given, contains: "given:contains", several: comma}
+    name: {query: "name={values}", contains: "name:contains={values}", separator: ","}
+    family: {query: "family={values}", contains: "family:contains={values}", separator: ","}
+    given: {query: "given={values}", contains: "given:contains={values}", separator: ","}
 organization: {list: {paging: {offset: _offset}}}
 """
 ASKED = [

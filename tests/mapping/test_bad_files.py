@@ -38,7 +38,8 @@ BEYOND_JSON_SCHEMA = {
         time-searched-by-its-day two-columns-searched
         visit-number-without-a-system z-without-a-zone""",
     "the names are not known to a schema": """
-        http-path-that-is-no-expression unknown-time-zone""",
+        http-order-without-its-parameter http-path-that-is-no-expression
+        http-places-that-are-none unknown-time-zone""",
     "an editor reads what is not part of the format": "anchor-and-alias tag utf-16",
 }
 """Why files are right as far as a schema can tell."""

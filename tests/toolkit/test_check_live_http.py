@@ -150,7 +150,7 @@ def test_a_filter_is_tried_with_a_value_that_can_be_searched(
     )
     with serving(Api(replace(SOUND, stays=stays))) as url:
         monkeypatch.setenv("PAS_URL", url)
-        findings = check(("class: {send: types,", "class: {send: typ,"))
+        findings = check(('class: {query: "types=', 'class: {query: "typ='))
     assert [o["severity"] for o in findings if "'class'" in o["text"]] == ["error"]
 
 

@@ -21,16 +21,17 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from adapters.contract import (
-    Adapter,
     AdapterError,
     Criterion,
     DateCriterion,
     DateValue,
     EncounterRecord,
     GoneError,
+    Group,
     NotAskableError,
     NotFoundError,
     Page,
+    Position,
     Prefix,
     Record,
     ReferenceCriterion,
@@ -42,12 +43,13 @@ from adapters.contract import (
     SourceDataError,
     SourceUnavailableError,
     StringCriterion,
+    Token,
     TokenCriterion,
     TooCostlyError,
 )
 from adapters.http.adapter import HttpAdapter, Section
 from adapters.http.paging import Row
-from adapters.mapping.model import BoundParameter, PagingKind, Several, SourceConfig
+from adapters.mapping.model import PagingKind, SourceConfig
 from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
@@ -94,7 +96,7 @@ class Sample:
     """
 
     section: Section
-    adapter: Adapter
+    adapter: HttpAdapter
     first_rows: Callable[[int], Sequence[Row]]
     source: SourceConfig
     refused: bool = False
@@ -223,6 +225,9 @@ def _not_examined(sample: Sample) -> Findings:
 def _check_rows(sample: Sample) -> Findings:
     """Report fields, codes, times and rules that do not fit the rows of the list."""
     section = sample.section.mapping
+    if not sample.rows:
+        yield _no_rows(sample)
+        return
     rows = f"the first {len(sample.rows):,} rows alone are examined"
     text = f"{rows}, of {sample.size:,} that were requested at once"
     yield sample.finding(text, Severity.NOTE)
@@ -255,6 +260,17 @@ def _check_rows(sample: Sample) -> Findings:
             " refuse: keep them out with list.fixed"
         )
         yield sample.finding(text, Severity.ERROR)
+
+
+def _no_rows(sample: Sample) -> Finding:
+    """Return the finding for a list without a row: no hospital has one of stays."""
+    keys = ", ".join(sample.adapter.keys_beside_rows(sample.kind)) or "none"
+    text = (
+        f"the list has no row; the keys of its answer are: {keys}. If one says that"
+        " something failed, name it in source.error; else correct list.rows"
+    )
+    is_stay = sample.kind is ResourceType.ENCOUNTER
+    return sample.finding(text, Severity.ERROR if is_stay else Severity.WARNING)
 
 
 def _missing_columns(sample: Sample) -> Findings:
@@ -319,12 +335,87 @@ def _check_paging(sample: Sample) -> Findings:
     if not first.more or first.last is None:
         sample.skip("paging", "the list has one row at most")
         return
-    second = sample.adapter.search(replace(query, after=first.last))
-    ids = [{record.id for record in _records(page.rows)} for page in (first, second)]
-    if ids[0] & ids[1]:
-        text = f"the second page is the first one again: {_KNOWN}"
+    second, error = sample.search(replace(query, after=first.last))
+    ids = [{r.id for r in _records(p.rows)} if p else set() for p in (first, second)]
+    if error or ids[0] & ids[1]:
+        reason = error or "the second page is the first one again"
+        text = f"{reason}: {_KNOWN}"
         element = f"{sample.kind}.list.paging"
-        yield Finding.at(paging.mark, text, element, paging.send)
+        sent = paging.query.source if paging.query else ""
+        yield Finding.at(paging.mark, text, element, sent)
+
+
+def _check_total(sample: Sample) -> Findings:
+    """Compare the totals of two page sizes, and look for rows beyond the end."""
+    listed = sample.section.http.list
+    if listed is None or listed.mark is None or not sample.rows:
+        return
+    element = f"{sample.kind}.list.total"
+    totals = [sample.search(sample.query(count=size)) for size in (1, SMALL_SAMPLE)]
+    small, large = (page.total if page else None for page, _ in totals)
+    if small is not None and large is not None and small != large:
+        text = (
+            f"the total is {small:,} with a page of 1 and {large:,} with one of"
+            f" {SMALL_SAMPLE}: it does not count all matches"
+        )
+        yield Finding.at(listed.mark, text, element)
+        return
+    with suppress(TooCostlyError):
+        total = sample.adapter.count(sample.query(count=1))
+        yield from _beyond_the_end(sample, total)
+
+
+def _beyond_the_end(sample: Sample, total: int) -> Findings:
+    listed = sample.section.http.list
+    assert listed is not None, "the caller has it"
+    paging, query, text = listed.paging, sample.query(count=1), ""
+    if paging is not None and paging.is_numbered:
+        last = Position(Group.KEYED, total - 1, None)
+        page, _ = sample.search(replace(query, after=last))
+        if page is not None and page.rows:
+            text = f"there are rows beyond the total of {total:,}: it is too small"
+    elif paging is not None and total <= MAX_ROWS:
+        records, text = _walk(sample, replace(query, count=SMALL_SAMPLE))
+        if not text and len(records) > total:
+            text = f"the pages have {len(records):,} rows, and the total is {total:,}"
+    else:
+        sample.skip("the end of the list", "it cannot be requested by a number")
+    if text and listed.mark is not None:
+        yield Finding.at(listed.mark, text, f"{sample.kind}.list.total")
+
+
+def _check_steady(sample: Sample) -> Findings:
+    """Send one request twice: pages of an order that changes lose rows and repeat others."""
+    listed = sample.section.http.list
+    sorts = [*sample.section.mapping.sorts, SortKey.ID]
+    query = sample.query(sort=Sort(sorts[0], descending=True), count=SMALL_SAMPLE)
+    pages = [sample.search(query)[0] for _ in range(2)]
+    first, second = ([r.id for r in _records(p.rows)] if p else [] for p in pages)
+    # A stay that comes or goes in between is none of both.
+    both = {*first} & {*second}
+    is_same = [id for id in first if id in both] == [id for id in second if id in both]
+    is_whole = len(both) >= max(len(first), len(second)) // 2
+    if listed is not None and listed.mark is not None and not (is_same and is_whole):
+        text = (
+            "two equal requests return the rows in another order: pages repeat some and"
+            " leave out others. Add the id to the order (sort.by, or list.fixed)"
+        )
+        yield Finding.at(listed.mark, text, f"{sample.kind}.list")
+
+
+def _check_no_match(sample: Sample) -> Findings:
+    """Search once for an id that no row has."""
+    ids = [record.id for record in sample.records]
+    if "_id" not in sample.section.mapping.parameters or not ids:
+        return
+    numbers = [int(id) for id in ids if id.isdecimal()]
+    other = str(max(numbers) + 7 * 10**6) if numbers else f"{ids[0][:60]}x0"
+    criterion = TokenCriterion("_id", (Token(None, other),))
+    page, error = sample.search(sample.query(criterion, count=1))
+    listed = sample.section.http.list
+    if page is None and listed is not None and listed.mark is not None:
+        text = f"a search without a match fails: {error}"
+        yield Finding.at(listed.mark, text, f"{sample.kind}.list")
 
 
 def _check_page_size(sample: Sample) -> Findings:
@@ -424,19 +515,19 @@ def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
             (call.lower, Prefix.GE, last),
             (call.upper, Prefix.LT, first),
         ):
-            sent = bound.send if isinstance(bound, BoundParameter) else bound
-            for moment in (end, middle) if sent else ():
+            for moment in (end, middle) if bound else ():
                 alone = DateCriterion(name, (DateValue(prefix, moment, moment),))
+                sent = bound.parameters[0][0] if bound else ""
                 yield Trial(f" by '{sent}' alone", alone)
     yield Trial("", criterion, [criterion])
     coded = [c for c in each if isinstance(c, (TokenCriterion, ReferenceCriterion))]
-    if len(coded) > 1 and call.several is not Several.ONE:
+    if len(coded) > 1 and call.query and call.query.takes_several(call.separator):
         values: Any = tuple(value for c in coded[:2] for value in c.values)
         both = type(coded[0])(name, values)
         with suppress(NotAskableError):
             # Two numbers of two systems cannot always be sent at once.
             sample.adapter.explain(sample.query(both, count=_PAGE))
-            yield Trial(" by two values at once (several:)", both, coded[:2])
+            yield Trial(" by two values at once (separator:)", both, coded[:2])
 
 
 class Measured(NamedTuple):
@@ -504,7 +595,7 @@ def _check_orders(sample: Sample) -> Iterator[Result]:
         text = f"is not answered: {error}" if error else ""
         text = text or _order_fault(slot, records, query.sort)
         if text:
-            sent = value if isinstance(value, str) else ", ".join(value)
+            sent = ", ".join(text for _, text in value)
             element, text = f"{sample.kind}.sort", f"'{word}' {text}"
             yield Finding.at(sort.mark, text, element, sent)
 
@@ -547,6 +638,9 @@ CHECKS: tuple[tuple[str, Callable[[Sample], Iterator[Result]]], ...] = (
     ("rows", _check_rows),
     ("paging", _check_paging),
     ("all rows", _check_page_size),
+    ("total", _check_total),
+    ("the same order", _check_steady),
+    ("no match", _check_no_match),
     ("filters", _check_filters),
     ("orders", _check_orders),
     ("read", _check_read),

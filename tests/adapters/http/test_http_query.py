@@ -7,7 +7,7 @@ import pytest
 import responses
 from werkzeug import Response
 
-from adapters.contract import Limit, NotAskableError, Token, TokenCriterion
+from adapters.contract import Limit, NotAskableError
 from tests.adapters.http_cases import URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import answer
 from toolkit.contract.harness import (
@@ -23,27 +23,24 @@ from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
 MODEL = EDGES.model()
 BOTH = ("entreeDu", "entreeAvant")
-BOUNDS = 'date: {from: entreeDu, before: entreeAvant, format: "%d/%m/%Y %H:%M:%S"}'
+BOUNDS = (
+    'date: {ge: "entreeDu={value:%d/%m/%Y %H:%M:%S}",'
+    ' lt: "entreeAvant={value:%d/%m/%Y %H:%M:%S}"}'
+)
 FORM = "%Y-%m-%dT%H:%M:%S"
-DAYS = "{from: entreeDu, before: entreeAvant, step: day}"
-DAYS_IN_UTC = "{from: entreeDu, step: day, time_zone: UTC}"
-OFFSETS = f'{{from: entreeDu, until: entreeAvant, format: "{FORM}%z"}}'
-OFFSETS_IN_UTC = f'{{from: entreeDu, format: "{FORM}%z", time_zone: UTC}}'
+DAYS = '{ge: "entreeDu={value}", lt: "entreeAvant={value}", step: day}'
+DAYS_IN_UTC = '{ge: "entreeDu={value}", step: day, time_zone: UTC}'
+OFFSETS = f"{{ge: 'entreeDu={{value:{FORM}%z}}', le: 'entreeAvant={{value:{FORM}%z}}'}}"
+OFFSETS_IN_UTC = f"{{ge: 'entreeDu={{value:{FORM}%z}}', time_zone: UTC}}"
 PREFIXED = (
-    "{after: {send: entreeDu, prefix: sa}, before: {send: entreeAvant, prefix: lt},"
-    f' format: "{FORM}%:z"}}'
+    f"{{gt: 'entreeDu=sa{{value:{FORM}%:z}}', lt: 'entreeAvant=lt{{value:{FORM}%:z}}'}}"
 )
-EPOCH = "{from: entreeDu, format: epoch-ms}"
-AFTER = "{after: entreeDu, step: day}"
-ONE = (("_id: {send: ids, several: comma}", "_id: {send: ids}"),)
-JOINED = (
-    (
-        "several: comma, system: {send: etabs, codes: systems}",
-        "system: {join: '|'}",
-    ),
-)
+EPOCH = '{ge: "entreeDu={value:epoch-ms}"}'
+AFTER = '{gt: "entreeDu={value}", step: day}'
+ONE = (('_id: {query: "ids={values}", separator: ","}', '_id: {query: "ids={value}"}'),)
+MOST = ((ONE[0][0], ONE[0][0].replace("separator", "most: 2, separator")),)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
-UNTIL = "{from: entreeDu, until: entreeAvant, step: minute}"
+UNTIL = '{ge: "entreeDu={value}", le: "entreeAvant={value}", step: minute}'
 AUTUMN, WINTER = "2024-10-27T02:30:00+0100", "2024-10-27T02:30:00+01:00"
 
 
@@ -98,14 +95,13 @@ REFUSED: tuple[tuple[Any, Any, Limit], ...] = (
     (dated(DAYS), dates("2024-03-14T00:00"), Limit.DAY),
     (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),
     (dated(UNTIL), dates("ge2024-03-14T10:00:30+01:00"), Limit.MINUTE),
-    (dated("{from: entreeDu, step: day}"), dates("ne2024-03-14"), Limit.PREFIX),
+    (dated('{ge: "entreeDu={value}", step: day}'), dates("ne2024-03-14"), Limit.PREFIX),
     ((), dates("2024-03-14", "2024-05"), Limit.ONE_VALUE),
     (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
+    (MOST, token("_id", "1", "2", "3"), Limit.MOST),
     ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
     ((), token("class", "UNK"), Limit.CODE),
     ((), token("identifier", "|1"), Limit.SYSTEM),
-    ((), token("identifier", "a,b"), Limit.SIGN),
-    (JOINED, TokenCriterion("identifier", (Token("urn:x", "a|b"),)), Limit.SIGN),
 )
 """Changes of a mapping file, what is searched for, and why it is refused."""
 
@@ -163,9 +159,9 @@ def test_of_several_codes_of_a_system_the_first_is_sent(tmp_path: Path) -> None:
 
 def test_fixed_values_and_orders_of_several_parameters(tmp_path: Path) -> None:
     changes = (
-        ('fixed: {sansEtats: "A,X"}', "fixed: {sansEtats: [A, X], v: 2}"),
-        ("-date: -entree", "-date: {colonne: entree, sens: desc}"),
-        ("{send: etats, several: comma}", "{send: etats, several: repeat}"),
+        ("sansEtats=A,X", "sansEtats=A&sansEtats=X&v=2"),
+        ("-date: tri=-entree", "-date: colonne=entree&sens=desc"),
+        ('{query: "etats={values}", separator: ","}', '{query: "etats={values}"}'),
     )
     with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
         api.strange = no_rows
@@ -180,8 +176,8 @@ def test_fixed_values_and_orders_of_several_parameters(tmp_path: Path) -> None:
 
 
 def test_otherwise_is_sent_as_all_other_codes(tmp_path: Path) -> None:
-    excluding = "class: {send: types, several: comma"
-    changes = ((excluding, f"{excluding}, excluding: sansTypes"),)
+    query = 'class: {query: "types={values}"'
+    changes = ((query, f'{query}, excluding: "sansTypes={{values}}"'),)
     with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
         api.strange = no_rows
         for codes in (("UNK",), ("UNK", "IMP"), ("IMP",)):
@@ -211,6 +207,7 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
             (token("_id", "1" * 65),),
             (token("identifier", "V1\0"),),
             (token("identifier", "V1\ud800"),),
+            (token("identifier", "V1,V2"),),
         ):
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0

@@ -153,7 +153,7 @@ encounter:
     rows: rows
     total: n
     count: nb
-    fixed: {not: A}
+    fixed: "not=A"
     paging: {offset: from}
   fields:
     id: {from: id}
@@ -161,10 +161,10 @@ encounter:
     status: {from: state, codes: status}
     start: {from: began}
   search:
-    _id: {send: ids}
-    date: {from: since, before: before, step: day}
-    status: {send: states}
-  sort: {send: by, by: {date: d, -date: -d}}
+    _id: {query: "ids={value}"}
+    date: {ge: "since={value}", lt: "before={value}", step: day}
+    status: {query: "states={value}"}
+  sort: {by: {date: by=d, -date: by=-d}}
 """
 
 

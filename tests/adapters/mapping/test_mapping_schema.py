@@ -69,10 +69,11 @@ def test_a_row_of_each_table_is_a_key_of_the_file_and_a_value_of_the_record(
     stay = RowMapper(section, ("a", "b", "c", "d", "e"))((1, 2, "S", None, "W 7 "))
     assert stay == EncounterRecord("1", "finished", "2", functional_unit="W 7")
     began = "    start: {from: began}\n"
+    by_id = '    _id: {query: "ids={value}"}\n'
     http = changed(
         HTTP,
         *(began, f"{began}    bed: {{from: w}}\n"),
-        *("    _id: {send: ids}\n", "    _id: {send: ids}\n    bed: {send: bed}\n"),
+        *(by_id, f'{by_id}    bed: {{query: "bed={{value}}"}}\n'),
     )
     assert load(http, tmp_path).sections[0].parameters[:2] == ("_id", "bed")
     wrong = changed(text, "bed: {from: e}", "bed: {from: e, at: x}")

@@ -1,0 +1,291 @@
+"""What is sent to an HTTP API: parameters with places for values, and no value leaves its place.
+
+`$filter=ipp eq '{value}'&$top=5` is read once, when the file is: names and literal texts are
+fixed then. A value is percent-encoded as a whole when it is sent; here it is fitted into its
+place, or refused.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeAlias
+
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+
+_PLACE = re.compile(r"\{(value|values|system|id)(?::([^{}]*))?\}")
+_UNSENDABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
+_LANGUAGE = re.compile(r"[\s=<>!;]")
+"""What a text with operators has: there, a bare word could be the name of a field."""
+
+_NAME = re.compile("[?&][^?&=]*=")
+_LITERAL = re.compile(
+    "-?[0-9]+([.][0-9]+)?|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+)
+"""A number or a UUID, which can stand in such a text without quotation marks."""
+
+_WORD = re.compile(r"[\w.:/-]+")
+"""What can stand bare beside other text."""
+
+ANY = "any"
+"""The form of a place that ends where its parameter does: `eq.{value:any}` holds any text."""
+
+_INTEGERS: Mapping[str, int] = MappingProxyType({"int32": 2**31, "int64": 2**63})
+"""Forms of whole numbers, and what is too large for them."""
+
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
+
+FORMS = ("", ANY, *_INTEGERS)
+"""The forms of values that are not times."""
+
+
+class Quote(StrEnum):
+    """How an API reads a quotation mark inside quotation marks."""
+
+    DOUBLE = "double"
+    BACKSLASH = "backslash"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRule:
+    """How an API reads values: its quotation marks, and signs that mean something else."""
+
+    quote: Quote = Quote.DOUBLE
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """The place of a value: `quote` is the mark around it, `bare` what fits without one.
+
+    `form` is the strptime format of a time, or one of FORMS.
+    """
+
+    name: str
+    form: str = ""
+    quote: str = ""
+    bare: re.Pattern[str] | None = None
+
+    def fitted(self, value: str, rule: ValueRule, *, trusted: bool) -> str | None:
+        """Return a value as it is written here, None if it does not fit.
+
+        `trusted` values are those of the file or of this service: they may be any text.
+        """
+        if not value or _UNSENDABLE.search(value):
+            return None
+        if limit := _INTEGERS.get(self.form):
+            # A leading zero would find a row with another id.
+            is_fit = _INTEGER.fullmatch(value) and -limit <= int(value) < limit
+            return value if is_fit else None
+        if trusted and not self.quote:
+            return value
+        if not trusted and any(sign in value for sign in rule.without):
+            return None
+        if not self.quote:
+            fits = self.bare is None or self.bare.fullmatch(value)
+            return value if fits else None
+        match rule.quote:
+            case Quote.BACKSLASH:
+                escaped = value.replace("\\", "\\\\")
+                return escaped.replace(self.quote, f"\\{self.quote}")
+            case Quote.DOUBLE:
+                return value.replace(self.quote, 2 * self.quote)
+        return None if self.quote in value else value
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with places for values."""
+
+    parts: tuple[str | Placeholder, ...]
+
+    @property
+    def places(self) -> tuple[Placeholder, ...]:
+        """The places in it."""
+        return tuple(part for part in self.parts if isinstance(part, Placeholder))
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """Return the text with fitted values."""
+        return "".join(
+            part if isinstance(part, str) else values[part.name] for part in self.parts
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The parameters of a request, each with its text. `source` is what the file says."""
+
+    source: str
+    parameters: tuple[tuple[str, Text], ...] = field(repr=False)
+
+    @property
+    def places(self) -> tuple[Placeholder, ...]:
+        """The places of all parameters."""
+        return tuple(place for _, text in self.parameters for place in text.places)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the places."""
+        return frozenset(place.name for place in self.places)
+
+    @property
+    def fixed(self) -> Pairs:
+        """The pairs of a template without places."""
+        return tuple((name, text.filled({})) for name, text in self.parameters)
+
+    def one(
+        self, values: Mapping[str, str], rule: ValueRule, *, trusted: bool = False
+    ) -> Pairs | None:
+        """Return the pairs with these values in their places, None if one does not fit."""
+        pairs: list[tuple[str, str]] = []
+        for name, text in self.parameters:
+            fitted: dict[str, str] = {}
+            for place in text.places:
+                value = place.fitted(values[place.name], rule, trusted=trusted)
+                if value is None:
+                    return None
+                fitted[place.name] = value
+            pairs.append((name, text.filled(fitted)))
+        return tuple(pairs)
+
+    def several(
+        self,
+        values: Sequence[Mapping[str, str]],
+        rule: ValueRule,
+        separator: str,
+        *,
+        trusted: bool = False,
+    ) -> Pairs | None:
+        """Return the pairs with all values that fit, None if none does.
+
+        `{values}` holds them all, with the separator between them; without a separator, the
+        parameter stands once for each. `{value}` holds one: its parameter's whole text
+        stands once for each, with the separator between them.
+        """
+        sent: list[dict[str, str]] = []
+        for held in values:
+            if separator and any(separator in value for value in held.values()):
+                continue
+            if self.one(held, rule, trusted=trusted) is not None:
+                sent.append(dict(held))
+        if not sent:
+            return None
+        first = self.one(sent[0], rule, trusted=trusted)
+        if len(sent) == 1 or first is None:
+            return first
+        ((name, text),) = self.parameters
+        if "values" in self.names and separator:
+            (place,) = text.places
+            texts = [place.fitted(v["values"], rule, trusted=trusted) for v in sent]
+            joined = separator.join(filter(None, texts))
+            return ((name, text.filled({"values": joined})),)
+        whole = [
+            pair for v in sent for pair in self.one(v, rule, trusted=trusted) or ()
+        ]
+        if not separator:
+            return tuple(whole)
+        return ((name, separator.join(text for _, text in whole)),)
+
+    def takes_several(self, separator: str) -> bool:
+        """Whether it can hold several values."""
+        is_list = "values" in self.names or separator != ""
+        return is_list and len(self.parameters) == 1
+
+
+def template_of(text: str) -> Template:
+    """Return the template of `name=text&name=text`; a bare name has the value as its text."""
+    parameters = []
+    for part in text.split("&"):
+        name, equals, value = part.partition("=")
+        parameters.append((name, text_of(value if equals else "{value}")))
+    return Template(text, tuple(parameters))
+
+
+def text_of(text: str) -> Text:
+    """Return a text with its places, each with the quotation mark that it stands in."""
+    # In a path, `?name=` is no operator.
+    literals = _NAME.sub("", _PLACE.sub("", text))
+    has_operator = _LANGUAGE.search(literals) is not None
+    parts: list[str | Placeholder] = []
+    quote, end = "", 0
+    for place in _PLACE.finditer(text):
+        literal = text[end : place.start()]
+        quote, end = _quote_after(literal, quote), place.end()
+        bare: re.Pattern[str] | None = None
+        if place[0] != text and place[2] != ANY:
+            bare = _LITERAL if has_operator else _WORD
+        if literal:
+            parts.append(literal)
+        parts.append(Placeholder(place[1], place[2] or "", quote, bare))
+    if text[end:]:
+        parts.append(text[end:])
+    return Text(tuple(parts))
+
+
+def _quote_after(literal: str, quote: str) -> str:
+    for sign in literal:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+    return quote
+
+
+PLACES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "query": frozenset({"value", "values"}),
+        "system": frozenset({"value", "system"}),
+        "time": frozenset({"value"}),
+        "one": frozenset({"value"}),
+        "fixed": frozenset(),
+    }
+)
+"""The places that a template may have, by what it is for."""
+
+
+def template_fault(text: str, purpose: str) -> str:
+    """Return what is wrong with a template for a purpose, "" if nothing is."""
+    template, allowed = template_of(text), PLACES[purpose]
+    if purpose != "one" and "=" not in text:
+        return f"'{text}' has no name: write name=text"
+    if not all(name and "{value" not in name for name, _ in template.parameters):
+        return "the name of a parameter is missing, or has a place for a value"
+    if other := sorted(template.names - allowed):
+        return f"{{{other[0]}}} is not a place here"
+    if purpose == "system" and len(template.names) < len(allowed):
+        return "needs {system} and {value}"
+    if allowed and not template.names:
+        return f"has no place for the value: {{{min(allowed)}}}"
+    if "values" in template.names and len(template.places) > 1:
+        return "{values} stands alone: write {value} for one value"
+    if any(_is_open(parameter) for _, parameter in template.parameters):
+        return "a quotation mark has no end"
+    forms = {place.form for place in template.places}
+    if purpose != "time" and (other := sorted(forms.difference(FORMS))):
+        return f"'{other[0]}' is only for times: the others are any, int32 and int64"
+    return ""
+
+
+def _is_open(text: Text) -> bool:
+    """Whether a quotation mark before or after a place has no end."""
+    quote = ""
+    for part in text.parts:
+        if isinstance(part, str):
+            quote = _quote_after(part, quote)
+    return quote != "" and text.places != ()
+
+
+TEMPLATES = (
+    "query",
+    "system",
+    "contains",
+    "exact",
+    "excluding",
+    "ge",
+    "gt",
+    "lt",
+    "le",
+)
+"""The keys of a search that are templates."""

@@ -1,0 +1,227 @@
+"""PostgREST and OData by templates: every search, page and total, and attacks that find nothing."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import responses
+
+from adapters.contract import (
+    NotAskableError,
+    NotFoundError,
+    Page,
+    ReferenceCriterion,
+    Sort,
+    SortKey,
+    Token,
+    TokenCriterion,
+)
+from adapters.http.adapter import HttpAdapter
+from adapters.mapping.load import load_mapping
+from tests.adapters import http_cases
+from tests.adapters.http.test_plain_api import OLDEST_FIRST, SEARCHES
+from tests.adapters.http_cases import URL, opened_at
+from tests.hospital_http import serving
+from tests.other_makes import OData, OtherMake, PostgREST, flat_rows, mapping_of
+from tests.plain_api import PLAIN
+from toolkit.contract.harness import (
+    NEWEST_FIRST,
+    STAY,
+    ask,
+    dates,
+    patient,
+    rows_of,
+    token,
+    walk,
+)
+
+MODEL = PLAIN.model()
+COLUMNS = {"id": "stay_id", "ipp": "patient_id", "start": "began", "end": "ended"}
+SKIP, NEXT = "{offset: $skip}", "{next: '\"@odata.nextLink\"'}"
+MAKES = ((PostgREST, ""), (OData, SKIP), (OData, NEXT))
+MORE = (
+    token("identifier", "V1"),
+    token("identifier", "V1", "V2"),
+    token("class", "UNK"),
+    token("class", "UNK", "IMP"),
+)
+
+
+@contextmanager
+def opened(
+    folder: Path, make: type[OtherMake], paging: str
+) -> Iterator[tuple[OtherMake, HttpAdapter]]:
+    api = make(flat_rows(PLAIN.stays))
+    file = folder / "hospital.yaml"
+    file.write_text(mapping_of(make, paging or SKIP), encoding="utf-8")
+    with serving(api) as url:
+        adapter = HttpAdapter(load_mapping(file, {"PAS_URL": url}))
+        try:
+            yield api, adapter
+        finally:
+            adapter.close()
+
+
+def shown(page: Page) -> list[Any]:
+    return http_cases.rows_of(page, COLUMNS)
+
+
+@pytest.mark.parametrize(("make", "paging"), MAKES)
+def test_every_search_page_and_total_is_equal(
+    tmp_path: Path, make: type[OtherMake], paging: str
+) -> None:
+    sorts: tuple[Sort, ...] = (NEWEST_FIRST, OLDEST_FIRST)
+    if paging == NEXT:
+        # Rows without a start come first, and only numbers can put them last.
+        sorts = (NEWEST_FIRST,)
+    with opened(tmp_path, make, paging) as (_, adapter):
+        for criterion, sort in product(((), *SEARCHES, *MORE), sorts):
+            criteria = (criterion,) if criterion else ()
+            query = ask(*criteria, sort=sort)
+            try:
+                page = adapter.search(query)
+            except NotAskableError:
+                assert paging == NEXT, criterion
+                continue
+            expected = rows_of(MODEL.search(query))
+            assert shown(page) == expected, criterion
+            assert expected
+            assert adapter.count(query) == len(expected)
+            pages = list(walk(adapter, replace(query, count=7)))
+            assert [row for page in pages for row in shown(page)] == expected
+        both = ask(
+            *(token("status", "finished"), patient("1")),
+            *(dates("ge2024-01-01"), dates("lt2025-01-01")),
+        )
+        assert shown(adapter.search(both)) == rows_of(MODEL.search(both))
+        assert adapter.read(STAY, "1").id == "1"
+
+
+ATTACKS = (
+    *("'", "''", '"', "\\", "\\'", '\\"', "1' or '1' eq '1", "' or 1 eq 1 or 'a' eq '"),
+    *('1","2', '1") or ("', "1)", "1),id.gt.(0", "*", "%", "_", "1,2", "1&id=gt.0"),
+    *("1&$filter=id gt 0", "1#", "1%26limit=1000", "%27 or id gt 0", "1;2", "$top"),
+    *(
+        "id",
+        "ipp",
+        "null",
+        "1 or id gt 0",
+        "eq.1",
+        "1\n2",
+        "1\x002",
+        "\x7f",
+        "a\tb",
+        "1|2",
+    ),
+    *("1?limit=1000", "../1", "{value}", "{values}", "+1", "01", "1.0", "١", "limit=1"),
+    *(
+        str(2**63),
+        "-1",
+        "1 ",
+        " 1",
+        "V1' --",
+        "state",
+        "A','S",
+        'X","S',
+        "\u2028",
+        "é'",
+    ),
+)
+
+
+def _criteria(value: str) -> Iterator[Any]:
+    """Yield the searches of every template by a value, which few stays have."""
+    for parameter in ("_id", "identifier", "service-provider._extension"):
+        yield TokenCriterion(parameter, (Token(None, value),))
+    yield TokenCriterion("identifier", (Token("urn:oid:1.2.250.1.999.1.1", value),))
+    yield ReferenceCriterion("patient", (value,))
+    # Beside a value that stays have.
+    yield TokenCriterion("_id", (Token(None, "1"), Token(None, value)))
+    yield ReferenceCriterion("patient", ("1", value))
+
+
+@pytest.mark.parametrize(("make", "paging"), MAKES)
+def test_an_attack_finds_nothing_and_changes_nothing(
+    tmp_path: Path, make: type[OtherMake], paging: str
+) -> None:
+    with opened(tmp_path, make, paging) as (api, adapter):
+        known: dict[str, set[str]] = {}
+        for value in ("1", *ATTACKS):
+            for criterion in _criteria(value):
+                api.requests.clear()
+                query = ask(criterion)
+                expected = rows_of(MODEL.search(query))
+                assert shown(adapter.search(query)) == expected, (value, criterion)
+                for request in api.requests:
+                    key = f"{criterion.parameter} {len(criterion.values)}"
+                    key += str(getattr(criterion.values[0], "system", ""))
+                    assert known.setdefault(key, {*request.args}) == {*request.args}
+                    assert request.path in ("/stays", "/Stays")
+            api.requests.clear()
+            if value != "1":
+                with pytest.raises(NotFoundError):
+                    adapter.read(STAY, value)
+
+
+PLACES = (
+    ('query: "ids={values}"', {"ids": "V"}),
+    ("query: \"f=id eq '{value}'\"", {"f": "id eq 'V'"}),
+    ('query: \'f={"id":"{value}"}\'', {"f": '{"id":"V"}'}),
+    ('query: "a=1&ids=({value})&b={value}"', {"a": "1", "ids": "(V)", "b": "V"}),
+    ("query: \"f=id in ('{values}')\"", {"f": "id in ('V')"}),
+)
+"""Templates of an id, and what they send for V."""
+
+
+@pytest.mark.parametrize("quote", ["double", "backslash", "none"])
+def test_a_value_is_sent_in_its_place_or_not_at_all(
+    tmp_path: Path, source: responses.RequestsMock, quote: str
+) -> None:
+    source.get(f"{URL}/sejours", json={"resultats": [], "nombre": 0})
+    escaped: dict[str, Callable[[str, str], str]] = {
+        "double": lambda text, mark: text.replace(mark, 2 * mark),
+        "backslash": lambda text, mark: text.replace("\\", "\\\\").replace(
+            mark, f"\\{mark}"
+        ),
+        "none": lambda text, _: text,
+    }
+    for template, sent in PLACES:
+        changes = (
+            ('_id: {query: "ids={values}", separator: ","}', f"_id: {{{template}}}"),
+        )
+        adapter = opened_at(
+            URL, tmp_path, changes=changes, source=f", quote: {quote}, without: '~'"
+        )
+        for value in ("V1", *ATTACKS, "a~b"):
+            source.calls.reset()
+            adapter.search(ask(TokenCriterion("_id", (Token(None, value),))))
+            for call in source.calls:
+                assert "~" not in value
+                assert call.request.params.keys() == {
+                    *sent,
+                    *("sansEtats", "tri", "nb", "debut"),
+                }
+                for name, text in sent.items():
+                    held = str(call.request.params[name])
+                    before, place, after = text.partition("V")
+                    mark = before[-1:] if before[-1:] in ("'", '"') else ""
+                    inside = escaped[quote](value, mark) if mark else value
+                    assert held == before + (inside if place else "") + after
+                    if mark and quote == "none":
+                        assert mark not in value
+            if value == "V1":
+                assert len(source.calls) == 1
+
+
+def test_signs_of_the_separator_match_nothing(
+    tmp_path: Path, source: responses.RequestsMock
+) -> None:
+    adapter = opened_at(URL, tmp_path)
+    assert adapter.search(ask(token("_id", "1,2"))).rows == ()
+    assert adapter.count(ask(patient("1,2"))) == 0
+    assert not source.calls
+    assert SortKey.ID not in adapter.capabilities[STAY].sorts
