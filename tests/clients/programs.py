@@ -180,3 +180,61 @@ while page:
     page = Bundle.read_from(links[0], server) if links else None
 print(json.dumps(ids))
 """
+
+FHIR_PYRATE = """
+import json, os
+import requests
+from fhir_pyrate import Pirate
+
+session = requests.Session()
+session.headers["Authorization"] = "Bearer " + os.environ["TOKEN"]
+pirate = Pirate(auth=session, base_url=os.environ["BASE"], num_processes=1)
+query = {"patient": "158", "_count": 4, "_sort": "-date"}
+frame = pirate.steal_bundles_to_dataframe("Encounter", query, fhir_paths=["id"])
+print(json.dumps(frame["id"].tolist()))
+"""
+
+FHIR_KIT_CLIENT = """
+import { Client } from "fhir-kit-client";
+
+const client = new Client({ baseUrl: process.env.BASE });
+const { tokenUrl } = await client.smartAuthMetadata();
+if (!String(tokenUrl).endsWith("/token")) throw new Error("no token address");
+client.bearerToken = process.env.TOKEN;
+const searchParams = { patient: "158", _count: 4, _include: "Encounter:patient" };
+const entries = [];
+let page = await client.search({ resourceType: "Encounter", searchParams });
+while (page) {
+  entries.push(...page.entry);
+  page = await client.nextPage({ bundle: page });
+}
+const ids = (mode) => entries.filter((e) => e.search.mode === mode).map((e) => e.resource.id);
+if (!ids("include").includes("158")) throw new Error("no patient");
+console.log(JSON.stringify(ids("match")));
+"""
+
+SMART_FHIRCLIENT = """
+import library from "fhirclient";
+
+const { BASE: serverUrl, TOKEN: access_token } = process.env;
+const client = library().client({ serverUrl, tokenResponse: { access_token } });
+const options = { pageLimit: 0, flat: true, graph: true, resolveReferences: "subject" };
+const stays = await client.request("Encounter?patient=158&_count=4", options);
+if (stays.some((stay) => stay.subject.id !== "158")) throw new Error("no patient");
+console.log(JSON.stringify(stays.map((stay) => stay.id)));
+"""
+
+FHIR_JS = """
+import library from "fhir.js";
+
+const client = library({ baseUrl: process.env.BASE, auth: { bearer: process.env.TOKEN } });
+const query = { patient: "158", _count: 4, _sort: "-date" };
+let { data: bundle } = await client.search({ type: "Encounter", query });
+const ids = [];
+for (;;) {
+  ids.push(...bundle.entry.map((entry) => entry.resource.id));
+  if (!bundle.link.some((link) => link.relation === "next")) break;
+  ({ data: bundle } = await client.nextPage({ bundle }));
+}
+console.log(JSON.stringify(ids));
+"""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import programs
-from tests.clients.running import install_pip, java, maven, output
+from tests.clients.running import install_npm, install_pip, java, maven, output
 from tests.docs.pages import CLIENTS, blocks
 from tests.docs.running import Demo
 
@@ -19,8 +19,12 @@ IDS = ["809", "414", "385", "1787", "1643", "1606", "1570", "1449", "1436", "8"]
 
 @pytest.mark.parametrize(
     ("package", "program"),
-    [("fhirpy==2.3.1", programs.FHIRPY), ("fhirclient==3.2.0", programs.FHIRCLIENT)],
-    ids=["fhirpy", "fhirclient"],
+    [
+        ("fhirpy==2.3.1", programs.FHIRPY),
+        ("fhirclient==3.2.0", programs.FHIRCLIENT),
+        ("fhir-pyrate==0.2.6", programs.FHIR_PYRATE),
+    ],
+    ids=["fhirpy", "fhirclient", "fhir-pyrate"],
 )
 def test_python(
     package: str, program: str, access: Mapping[str, str], tmp_path: Path
@@ -29,6 +33,26 @@ def test_python(
     (tmp_path / "main.py").write_text(program)
     printed = output([python, "main.py"], tmp_path, PYTHONPATH="", **access)
     assert json.loads(printed) == IDS
+
+
+@pytest.mark.parametrize(
+    ("package", "program"),
+    [
+        ("fhir-kit-client@2.0.3", programs.FHIR_KIT_CLIENT),
+        ("fhirclient@2.6.3", programs.SMART_FHIRCLIENT),
+        ("fhir.js@0.0.22", programs.FHIR_JS),
+    ],
+    ids=["fhir-kit-client", "smart", "fhir.js"],
+)
+def test_javascript(
+    package: str, program: str, access: Mapping[str, str], tmp_path: Path
+) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    (tmp_path / "package.json").write_text("{}")
+    install_npm(tmp_path, package)
+    (tmp_path / "main.mjs").write_text(program)
+    assert json.loads(output(["node", "main.mjs"], tmp_path, **access)) == IDS
 
 
 def test_java(demo: Demo, tmp_path: Path) -> None:
