@@ -47,7 +47,10 @@ class Prefix(StrEnum):
 
 
 class StringMatch(StrEnum):
-    """How a text value compares; only EXACT heeds case and accents."""
+    """How a text value compares; only EXACT heeds case and accents.
+
+    STARTS_WITH: each word starts a word of the values of the resource, in any order.
+    """
 
     STARTS_WITH = "starts-with"
     CONTAINS = "contains"
@@ -426,7 +429,8 @@ class ParameterCapability:
 
     `finest` is set for a source that compares whole days, minutes or seconds. With
     `period`, dates are compared with the whole stay, from its start to its end. `most` is
-    how many values one search may name, None without a limit.
+    how many values one search may name, None without a limit. With `own_words` the source
+    matches the start of words as it does, and gets the text whole.
     """
 
     prefixes: frozenset[Prefix] = frozenset(Prefix)
@@ -434,6 +438,7 @@ class ParameterCapability:
     finest: Limit | None = None
     period: bool = False
     most: int | None = None
+    own_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,6 +280,7 @@ def _narrowest(name: str, parts: Sequence[Part]) -> ParameterCapability:
             max(one.finest, other.finest, key=_FINEST_FIRST.index),
             one.period or other.period,
             min((m for m in (one.most, other.most) if m), default=None),
+            one.own_words or other.own_words,
         ),
         (
             part.capabilities.parameters[name]

@@ -1,11 +1,12 @@
 """How names are compared: the one set of rules that every adapter follows (decision 9).
 
-Case and accents do not count, and words are split at blank, hyphen and apostrophe. The
-contract suite compares sources that fold text in another way with these functions.
+Case and accents do not count, and words are split at blank, hyphen, apostrophe and full stop.
+The contract suite compares sources that fold text in another way with these functions.
 """
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 
 LETTERS: Mapping[str, str] = {
@@ -16,9 +17,9 @@ LETTERS: Mapping[str, str] = {
 
 BLANKS = (
     "-\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63\uff0d"
-    "'`\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201b\u2032\uff07"
+    ".'`\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201b\u2032\uff07"
 )
-"""Hyphens and apostrophes."""
+"""Hyphens, apostrophes and the full stop."""
 
 UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 """Invisible marks inside a word, such as soft hyphens."""
@@ -52,13 +53,26 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", words)
 
 
-def starts_a_word(haystack: str, needle: str) -> bool:
-    """Whether `needle` starts at the start of a word; both are folded.
+MOST_WORDS = 10
+"""As many words of one text are compared."""
 
-    Several words match as a phrase, of which the last word may be cut. A needle without
-    letters matches nothing.
+
+def words_of(needle: str) -> Mapping[str, int]:
+    """Return how often each word is in a folded text, none for what matches nothing."""
+    words = Counter(needle.split())
+    return words if words.total() <= MOST_WORDS else {}
+
+
+def starts_words(haystack: str, needle: str) -> bool:
+    """Whether each word of `needle` starts a word, in any order; both are folded.
+
+    Two equal words need two. A needle without letters, or of too many words, matches nothing.
     """
-    return bool(needle) and f" {needle}" in f" {haystack}"
+    words, wanted = haystack.split(), words_of(needle)
+    return bool(wanted) and all(
+        sum(word.startswith(start) for word in words) >= number
+        for start, number in wanted.items()
+    )
 
 
 def contains(haystack: str, needle: str) -> bool:

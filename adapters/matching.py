@@ -32,7 +32,7 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
-from adapters.folding import contains, fold, starts_a_word
+from adapters.folding import contains, fold, starts_words
 from adapters.mapping.births import days_of
 from adapters.mapping.model import DateReading
 from adapters.mapping.slots import LISTS, SLOTS
@@ -172,8 +172,11 @@ class StringComparison(Comparison[StringCriterion]):
     ) -> bool:
         """Whether a text of the record matches one of the texts."""
         parts = tuple(values_of(record, row))
+        if criterion.match is StringMatch.STARTS_WITH:
+            whole = fold(" ".join(map(_joined, parts)))
+            return any(starts_words(whole, fold(text)) for text in criterion.values)
         return any(
-            matches_text(part, text, criterion.match)
+            _matches_text(part, text, criterion.match)
             for text in criterion.values
             for part in parts
         )
@@ -264,16 +267,18 @@ def _is_token(token: Token, wanted: Token) -> bool:
     return wanted.system in (None, token.system) and wanted.code in (None, token.code)
 
 
-def matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) -> bool:
-    """Whether one value of a record matches a text; it may consist of several texts.
+def _matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) -> bool:
+    """Whether one value of a record is or contains a text; it may consist of several texts.
 
-    A phrase may span them; EXACT compares each of them as a whole.
+    What it contains may span them; EXACT compares each of them as a whole.
     """
-    parts = (texts,) if isinstance(texts, str) else texts
     if how is StringMatch.EXACT:
-        return value in parts
-    compare = starts_a_word if how is StringMatch.STARTS_WITH else contains
-    return compare(fold(" ".join(parts)), fold(value))
+        return value in ((texts,) if isinstance(texts, str) else texts)
+    return contains(fold(_joined(texts)), fold(value))
+
+
+def _joined(texts: str | tuple[str, ...]) -> str:
+    return texts if isinstance(texts, str) else " ".join(texts)
 
 
 def compares(prefix: Prefix, start: date, end: date, low: date, high: date) -> bool:

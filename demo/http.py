@@ -37,7 +37,7 @@ from flask import Blueprint, Flask, jsonify, request
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import Headers
 
-from adapters.folding import contains, fold, starts_a_word
+from adapters.folding import contains, fold, starts_words
 from demo.hospital import generate
 from demo.people import Row
 from demo.state import serve
@@ -286,8 +286,12 @@ def _named(names: Names, compare: Callable[[str, str], bool]) -> Filter:
 
 def _by_name(parameter: str, names: Names, each: Names) -> Mapping[str, Filter]:
     """Return the three filters of a name; `each` yields given names one by one."""
+
+    def joined(row: Json) -> tuple[str, ...]:
+        return (" ".join(name for name in names(row) if name),)
+
     return {
-        parameter: _named(names, lambda a, b: starts_a_word(fold(a), fold(b))),
+        parameter: _named(joined, lambda a, b: starts_words(fold(a), fold(b))),
         f"{parameter}Contient": _named(names, lambda a, b: contains(fold(a), fold(b))),
         f"{parameter}Exact": _named(each, eq),
     }

@@ -329,6 +329,7 @@ def capability_of(call: SearchCall, *, splits: bool) -> ParameterCapability:
     return ParameterCapability(
         matches=frozenset(m for m, text in matches if text),
         most=call.most if takes_several else 1,
+        own_words=True,
     )
 
 

@@ -27,7 +27,7 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
-from adapters.folding import fold
+from adapters.folding import fold, words_of
 from adapters.mapping.binary import Form
 from adapters.mapping.model import (
     DateReading,
@@ -564,9 +564,11 @@ class Columns:
         present = KeyColumn(shown, field.absent).present if field.absent else ALWAYS
         if match is StringMatch.EXACT:
             return all_of([shown.is_in([text]), present])
-        start = "% " if match is StringMatch.STARTS_WITH else "%"
         escaped = re.sub("([!%_])", r"!\1", folded)
-        pattern = f"{start}{escaped}%"
+        pattern = f"%{escaped}%"
+        if match is StringMatch.STARTS_WITH:
+            # What stands several times in the text is there as often, in words of their own.
+            pattern = "".join(f"% {word}" for word in escaped.split()) + "%"
         if len(pattern.encode()) > LONGEST_PATTERN:
             return NEVER
         column = self.column(field.filter_column)
@@ -737,11 +739,50 @@ class Filters:
                     self._counted(place, any_of(map(place.is_token, tokens)))
                     for place in self._places(row)
                 )
+            case StringCriterion(match=StringMatch.STARTS_WITH, values=texts):
+                return any_of(self._words(row, text) for text in texts)
             case StringCriterion() | ReferenceCriterion():
                 return any_of(
                     self._counted(place, place.holds(criterion))
                     for place in self._places(row)
                 )
+
+    def _words(self, row: SearchParameter, text: str) -> Condition:
+        """Return where each word of a text starts one of the parameter's words (decision 35)."""
+        wanted = words_of(fold(text)) if can_hold(text) else {}
+        if not wanted:
+            return NEVER
+        return all_of(self._starts(row, word, n) for word, n in wanted.items())
+
+    def _starts(self, row: SearchParameter, word: str, number: int) -> Condition:
+        """Return where a word starts so many of the parameter's words.
+
+        Of an item with a SELECT of its own all rows together count as one place.
+        """
+        conditions = [
+            self._counted(
+                place,
+                place.columns.matching(
+                    place.field, " ".join([word] * times), StringMatch.STARTS_WITH
+                ),
+            )
+            for place in self._places(row)
+            for times in range(1, number + 1)
+        ]
+        if number == 1:
+            return any_of(conditions)
+        possible = [each for each in conditions if each is not NEVER]
+        if len(possible) < number:
+            return NEVER
+        # A place with two such words meets the conditions for one and for two.
+        cases = [
+            Sql(f"CASE WHEN {condition.sql} THEN 1 ELSE 0 END", condition.values)
+            for condition in possible
+        ]
+        return Condition(
+            f"{' + '.join([case.sql for case in cases])} >= {MARK}",
+            (*_values_of(cases), number),
+        )
 
     def _date(self, slot: str, value: DateValue, implied: Operator | None) -> Condition:
         if slot == "start" and self.date_reading is DateReading.PERIOD:

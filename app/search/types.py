@@ -26,6 +26,7 @@ from adapters.contract import (
     Token,
     TokenCriterion,
 )
+from adapters.folding import MOST_WORDS, fold, words_of
 from adapters.mapping.slots import FHIR_ID, SLOTS, Kind
 from adapters.parameters import ParameterType, SearchParameter
 from app.errors import BadValueError, IssueCode
@@ -307,6 +308,8 @@ class StringType(ValueType):
         for value in values:
             if not any(character.isalnum() for character in value.text):
                 raise value.bad("a text needs a letter or a digit")
+            if match is StringMatch.STARTS_WITH and not words_of(fold(value.text)):
+                raise value.bad(f"a text has at most {MOST_WORDS} words")
         return StringCriterion(row.name, tuple(value.text for value in values), match)
 
     def pattern(self, row: SearchParameter, capability: ParameterCapability) -> str:  # noqa: ARG002
@@ -320,7 +323,11 @@ class StringType(ValueType):
     def sentences(
         self, row: SearchParameter, capability: ParameterCapability
     ) -> Iterator[str]:
-        """Yield the modifiers."""
+        """Yield how texts are compared."""
+        if capability.own_words:
+            yield "The hospital system compares the text, in its own way."
+        elif StringMatch.STARTS_WITH in capability.matches:
+            yield "Each word of the text starts a word, in any order."
         if words := self.modifiers(row, capability):
             yield f"Modifiers {', '.join(words)}."
 

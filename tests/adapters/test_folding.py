@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.folding import BLANKS, LETTERS, UNSEEN, contains, fold, starts_a_word
+from adapters.folding import BLANKS, LETTERS, UNSEEN, contains, fold, starts_words
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import MARK, Sql, Statement
 from tests.databases import LOCALES, NewDatabase
@@ -25,6 +25,7 @@ FOLDED = (
     ("Saint-Jean", "saint jean"),
     ("Saint\u2010Jean\u2011de\u2013Luz", "saint jean de luz"),
     ("L'Hermite", "l hermite"),
+    ("J.-P. St.Cyr.", "j p st cyr"),
     ("L\u2019Hermite L\u02bcH L`H L\u00b4H", "l hermite l h l h l h"),
     ("  de \t la\u00a0\u202fTour\n", "de la tour"),
     ("Mar\u00adtin", "martin"),
@@ -66,13 +67,17 @@ def test_matching() -> None:
         ("la to", True, True),
         ("de la tour", True, True),
         ("our", False, True),
-        ("de tour", False, False),
+        ("tour de", True, False),
+        ("t d l", True, False),
+        ("de de", False, False),
         ("de la tours", False, False),
         ("", False, False),
+        (" ".join("d" * 11), False, False),
     ):
-        assert starts_a_word(name, part) is starts
+        assert starts_words(name, part) is starts
         assert contains(name, part) is inside
-    assert not starts_a_word("", "")
+    assert starts_words("jean jeanne", "jean jean")
+    assert not starts_words("", "")
 
 
 PRINTED = (

@@ -117,6 +117,8 @@ def test_a_page_requires_every_scope_of_its_search(served: Served) -> None:
         for answer in answers:
             assert scope in refused(answer, 403, "processing", "Authorization")
         assert reader.follow(page, "self") == page
+        counted = [*sent, ("_summary", "count")]
+        assert searcher.search("Encounter", counted)["total"] == page["total"]
 
 
 def test_what_is_missing_or_cannot_be_shown_is_a_message(

@@ -46,6 +46,7 @@ BAD = (
     ("Encounter", "_pretty", "yes", "yes", "true or false"),
     ("Patient", "birthdate", "1950-02-28T10:00", "1950-02-28T10:00", "YYYY-MM-DD"),
     ("Patient", "name", "--", "--", "letter"),
+    ("Patient", "given", "a." * 11, "a.a", "at most 10 words"),
     *(
         ("Encounter", "status", value, value, "planned, in-progress, finished")
         for value in ("arrived", "Planned")

@@ -344,7 +344,7 @@ PATIENTS = (
     PatientRow(7, "Ancien", None, "Paul", "1", "1970-01-01", 8),
     PatientRow(8, "Nouveau", "Ancien", "Paul", "1", "1970-01-01"),
     PatientRow(9, "Saint-Jean", "Ñuñez", "Łukasz", "1", "1969-12-31"),
-    PatientRow(13, "Ping !", "M!0"),
+    PatientRow(13, "Ping !", "M!0", "J.P."),
     PatientRow(10, "", "", "", changed="2024-03-14 08:00:00"),
     PatientRow(11, None, None, None, changed="2024-03-14 08:00:00"),
     PatientRow(

@@ -67,7 +67,12 @@ def _is_written(expression: ast.expr) -> bool:
     """Whether an expression is one of those above, or what a dialect makes of such."""
     match expression:
         case ast.Call(func=ast.Attribute(value=dialect)):
-            is_dialect = ast.unparse(dialect) in ("self.dialect", "' AND '", "' OR '")
+            is_dialect = ast.unparse(dialect) in (
+                "self.dialect",
+                "' AND '",
+                "' OR '",
+                "' + '",
+            )
             return is_dialect or ast.unparse(expression) in WRITTEN
         case ast.IfExp(body=body, orelse=orelse):
             return _is_written(body) and _is_written(orelse)
