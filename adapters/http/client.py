@@ -221,14 +221,16 @@ def failure_text(error: BaseException) -> str:
             "its certificate is not trusted or not for this host: SSL_CERT_FILE must name"
             " a file with the certificate of its authority"
         )
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    faults = [cause for cause in causes if isinstance(cause, ssl.SSLError)]
+    is_missing = isinstance(error, OSError) and "TLS CA certificate" in str(error)
+    if is_missing or any(fault.library in ("X509", "PEM") for fault in faults):
+        return "SSL_CERT_FILE does not name a readable file of certificates"
+    if faults:
         return "TLS failed: is the port one for https?"
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return "its host name cannot be resolved"
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return "nothing listens at its port"
-    if isinstance(error, OSError) and "TLS CA certificate" in str(error):
-        return "SSL_CERT_FILE does not name a readable file of certificates"
     return f"no complete answer came ({type(error).__name__})"
 
 
@@ -400,7 +402,8 @@ _DESCRIBED = re.compile("[ -!#-\\[\\]-~]{1,200}")
 def _reason(fields: Mapping[str, Any]) -> str:
     """Return what a token server says about its refusal, "" for nothing or another text."""
     parts = [fields.get("error"), fields.get("error_description")]
-    shown = [str(part) for part in parts if _DESCRIBED.fullmatch(str(part or ""))]
+    texts = [part for part in parts if isinstance(part, str)]
+    shown = [text for text in texts if _DESCRIBED.fullmatch(text)]
     return f" ({': '.join(shown)})" if shown else ""
 
 

@@ -13,7 +13,8 @@ from adapters.contract import SourceUnavailableError
 from adapters.http.client import Call, Client, Deadline
 from app.jwks import IdentityError, Provider
 from tests.certificates import certify
-from tests.live import HOST
+from tests.hospital_http import serving
+from tests.live import HOST, free_ports
 
 
 @Request.application
@@ -48,6 +49,32 @@ def asked_as_source(address: str) -> object:
         return client.send(Call("POST", "/"), {}, Deadline(5)).json()
     finally:
         client.close()
+
+
+def test_the_error_names_the_part_of_a_connection_that_failed(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = address.replace("https:", "http:")
+    with serving(_api) as unencrypted:
+        for url, authorities, word in (
+            ("http://no-such-host.invalid", "hospital.pem", "host name"),
+            (f"http://{HOST}:{free_ports()}", "hospital.pem", "port"),
+            (unencrypted.replace("http:", "https:"), "hospital.pem", "TLS"),
+            (plain, "hospital.pem", "no complete answer"),
+            (address, "other.pem", "certificate"),
+            (address.replace(HOST, "localhost"), "hospital.pem", "certificate"),
+            (address, "nowhere.pem", "SSL_CERT_FILE"),
+            (address, "hospital.key", "SSL_CERT_FILE"),
+        ):
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / authorities))
+            with pytest.raises(SourceUnavailableError) as failed:
+                asked_as_source(url)
+            assert word in str(failed.value), url
+            assert ("SSL_CERT_FILE" in str(failed.value)) is (
+                word in ("certificate", "SSL_CERT_FILE")
+            )
+            for secret in (HOST, "invalid", str(tmp_path)):
+                assert secret not in str(failed.value)
 
 
 ASK = [asked_as_provider, asked_as_source]

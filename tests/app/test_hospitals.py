@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import responses
+from werkzeug import Request, Response
 
 from app.logging import RedactingFormatter
 from tests.adapters.test_federated_http import HOSPITAL, both_text
@@ -14,7 +15,7 @@ from tests.app.answers import pages, refused
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.redis_server import RedisServer
-from tests.serving import Served, ids, issues, relations, serve
+from tests.serving import Served, ids, issues, link, relations, serve
 from toolkit.contract.hospital import EDGES
 
 
@@ -97,6 +98,32 @@ def test_source_in_trouble(api: Api, served_by: Callable[..., Served]) -> None:
         for response in (served.get("Encounter/1"), search):
             assert response.status_code == expected
             assert b"Canari" not in response.data
+
+
+def test_a_list_that_ends_before_its_total_is_reported_on_its_last_page(
+    api: Api, served_by: Callable[..., Served]
+) -> None:
+    served = served_by("{next: suite.lien}")
+
+    def promise_more(request: Request) -> Response:
+        body = json.loads(api.page(request).get_data())
+        return answer({**body, "nombre": body["nombre"] + 1})
+
+    api.strange = promise_more
+    bundles = list(pages(served, served.search("Encounter", {"_count": "40"})))
+    *others, last = [[(i["severity"], i["code"]) for i in issues(b)] for b in bundles]
+    assert ("warning", "incomplete") in last
+    assert not any(("warning", "incomplete") in found for found in others)
+    # A list that turns in a circle is no walk at all.
+    api.strange = lambda request: answer(
+        {
+            "resultats": json.loads(api.page(request).get_data())["resultats"][:1],
+            "nombre": 9,
+            "suite": {"lien": f"{request.base_url}?nb=1&again=1"},
+        }
+    )
+    first = served.search("Encounter", {"_count": "1"})
+    refused(served.get(link(first, "next")), 502, "exception")
 
 
 def test_group_a_does_not_page(served_by: Callable[..., Served]) -> None:

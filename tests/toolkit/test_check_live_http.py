@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -279,6 +280,89 @@ def test_pages_that_are_smaller_than_asked_matter_where_they_are_counted(
     findings = check(("{offset: debut}", f"{{{paging}}}"))
     severities = [o["severity"] for o in findings if o["element"] == "Encounter.list"]
     assert severities == (["warning"] if paging == "page: page" else [])
+
+
+def list_of(change: Callable[[dict[str, object], Request], None]) -> Check:
+    """Return what answers lists of stays changed, and all else as it is."""
+
+    def strange(api: Api) -> Callable[[Request], Response | None]:
+        def answered(request: Request) -> Response | None:
+            if request.path != "/sejours":
+                return None
+            body = json.loads(api.page(request).get_data())
+            change(body, request)
+            return answer(body)
+
+        return answered
+
+    return strange
+
+
+def _rows(body: dict[str, object]) -> list[object]:
+    rows = body["resultats"]
+    assert isinstance(rows, list)
+    return rows
+
+
+def of_the_page(body: dict[str, object], _: Request) -> None:
+    body["nombre"] = len(_rows(body))
+
+
+def capped(body: dict[str, object], _: Request) -> None:
+    body["nombre"] = min(12, int(str(body["nombre"])))
+    body["resultats"] = _rows(body)[:12]
+
+
+def in_another_order(body: dict[str, object], _: Request) -> None:
+    rows = _rows(body)
+    random.shuffle(rows)
+
+
+def without_a_row(body: dict[str, object], _: Request) -> None:
+    body |= {"resultats": [], "nombre": 0, "message": "Canari"}
+
+
+def left_out(body: dict[str, object], _: Request) -> None:
+    if not _rows(body):
+        del body["resultats"], body["nombre"]
+
+
+def on_another_host(body: dict[str, object], _: Request) -> None:
+    if "suite" in body:
+        body["suite"] = {"lien": "https://other.example/sejours?page=2"}
+
+
+HABITS = (
+    (of_the_page, "", "Encounter.list.total", "total"),
+    (of_the_page, "next: suite.lien", "Encounter.list.total", "total"),
+    (capped, "", "Encounter.list.total", "beyond"),
+    (capped, "page: page", "Encounter.list.total", "beyond"),
+    (capped, "next: suite.lien", "Encounter.list.total", "beyond"),
+    (in_another_order, "", "Encounter.list", "another order"),
+    (without_a_row, "", "Encounter", ", message. "),
+    (left_out, "", "Encounter.list", "without a match"),
+    (on_another_host, "next: suite.lien", "Encounter.list", "hosts"),
+)
+"""A bad habit, the paging of the file, and the element and a word of its error."""
+
+
+@pytest.mark.parametrize(("habit", "paging", "element", "word"), HABITS)
+def test_a_bad_habit_of_a_list_is_an_error(
+    habit: Callable[..., None],
+    paging: str,
+    element: str,
+    word: str,
+    api: Api,
+    check: Check,
+) -> None:
+    api.strange = list_of(habit)(api)
+    api.most = 10 if paging.startswith("next") else 1000
+    changes = (("{offset: debut}", f"{{{paging}}}"),) if paging else ()
+    errors = [one for one in check(*changes) if one["severity"] == "error"]
+    assert any(one["element"] == element and word in one["text"] for one in errors), (
+        errors
+    )
+    assert "Canari" not in str(errors)
 
 
 def test_an_api_that_refuses_so_many_rows_is_asked_for_fewer(

@@ -49,6 +49,12 @@ BASIC = base64.b64encode(b"lecture:p-1").decode()
             "Authorization",
             "Bearer TOKEN",
         ),
+        (
+            "auth: {oauth2: {token_url: 'URL/token', client_id: c, "
+            "client_secret: {env: PAS_PASSWORD}, credentials: form}}",
+            "Authorization",
+            "Bearer TOKEN",
+        ),
         (SESSION.replace("BODY", "body"), "X-Session", "Session TOKEN"),
         (SESSION.replace("BODY", "form"), "X-Session", "Session TOKEN"),
     ],
@@ -71,6 +77,11 @@ def test_the_source_is_shown_who_asks(
         assert adapter.read(STAY, "2").id == "2"
         logins = [r for r in api.requests if r.path in ("/session", "/token")]
         assert len(logins) == 2 * ("TOKEN" in value)
+        for login in (login for login in logins if login.path == "/token"):
+            sent = [login.form.get("client_id"), login.form.get("client_secret")]
+            in_form = "credentials: form" in source
+            assert sent == (["c", "p-1"] if in_form else [None, None])
+            assert ("Authorization" in login.headers) is not in_form
         api.guard = lambda _: False
         with pytest.raises(SourceDataError, match="refuses the credentials"):
             adapter.read(STAY, "1")
@@ -120,6 +131,23 @@ def test_a_token_server_that_fails(
     for error in ("invalid_client", "unauthorized_client"):
         source.upsert("POST", TOKEN_URL, json={"error": error}, status=401)
         fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+
+
+@pytest.mark.parametrize(
+    ("described", "is_shown"),
+    [("AADSTS7000222: The secret has expired.", True), ("a\nb", False), (7, False)],
+)
+def test_the_reason_of_a_token_server_is_part_of_the_error(
+    tmp_path: Path, source: responses.RequestsMock, described: object, is_shown: bool
+) -> None:
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    for error, status in (("invalid_client", 401), ("server_error", 500)):
+        body = {"error": error, "error_description": described}
+        source.upsert("POST", TOKEN_URL, json=body, status=status)
+        with pytest.raises((SourceDataError, SourceUnavailableError)) as failed:
+            adapter.read(STAY, "1")
+        assert error in str(failed.value)
+        assert (str(described) in str(failed.value)) is is_shown
 
 
 def test_life_of_a_token(tmp_path: Path, source: responses.RequestsMock) -> None:
