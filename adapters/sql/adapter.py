@@ -5,7 +5,7 @@ SearchQuery → conditions (query.py) → statements of a page (keyset.py) → r
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -78,6 +78,7 @@ from adapters.sql.query import (
     TimeColumn,
     all_of,
 )
+from adapters.sql.texts import are_texts, compare_as_read, sample
 
 Answer = TypeVar("Answer")
 
@@ -95,6 +96,16 @@ class UnfitError(SourceDataError):
     def __init__(self, problems: Sequence[MappingProblem]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = tuple(problems)
+
+
+class UnequalTextsError(SourceDataError):
+    """A search by texts that do not compare as the times that they mean."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(
+            f"{column}: texts of the column do not compare as the times that they mean, so"
+            " searches by it are refused: mapping check --live names the format to write"
+        )
 
 
 class SqlAdapter:
@@ -150,6 +161,7 @@ class SqlAdapter:
         return self._with_section(query.resource_type, partial(self._search, query))
 
     def _search(self, query: SearchQuery, section: "Section") -> SourcePage:
+        section.refuse_unequal(query)
         meant, chains = section.meant(self._pages, query)
         rows: list[tuple[Group | None, Any]] = []
         for segment, condition in section.segments(meant):
@@ -165,6 +177,7 @@ class SqlAdapter:
         return self._with_section(query.resource_type, partial(self._count, query))
 
     def _count(self, query: SearchQuery, section: "Section") -> int:
+        section.refuse_unequal(query)
         try:
             meant, _ = section.meant(self._counts, query)
             condition = section.filters.of_query(meant)
@@ -233,6 +246,7 @@ class SqlAdapter:
         if section is None:
             # Two threads that come first both read; neither waits for a slow database.
             section = open_section(self._pages, self._mapping, resource_type)
+            section = replace(section, unequal=_unequal(self._pages, section))
             self._sections[resource_type] = section
         return section
 
@@ -300,6 +314,13 @@ class Section:
     indexes: Mapping[str, int]
     fine_times: tuple[int, ...] = ()
     merges: Merges | None = None
+    unequal: Mapping[str, str] = field(default_factory=dict)
+
+    def refuse_unequal(self, query: SearchQuery) -> None:
+        """Raise UnequalTextsError for a search that would find other rows than it should."""
+        if self.unequal:
+            for slot in self.filters.times_of(query) & self.unequal.keys():
+                raise UnequalTextsError(self.unequal[slot])
 
     @property
     def columns(self) -> Columns:
@@ -553,6 +574,21 @@ def _single_floats(
         if item.key and filters.columns_of(item).column(item.key).kind is Kind.SINGLE:
             element = f"{section.resource_type}.{item.slot}"
             yield MappingProblem(item.mark, element, _SINGLE, item.key)
+
+
+def _unequal(database: Database, section: Section) -> Mapping[str, str]:
+    """Return the columns of a sample whose texts do not compare as times, by slot."""
+    unequal, filters = {}, section.filters
+    for slot in filters.compared_times & section.mapping.fields.keys():
+        time_field = section.mapping.fields[slot]
+        if time_field.time is None or not time_field.filter_column:
+            continue
+        key = filters.columns.key(time_field)
+        if are_texts(kind := key.column.kind):
+            values = sample(database, filters.columns, key, section.id)
+            if not all(compare_as_read(kind, time_field, value) for value in values):
+                unequal[slot] = key.column.name
+    return unequal
 
 
 def _read_columns(

@@ -245,8 +245,12 @@ def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
         return _held_time(kind, local)
     if rule.at is not None:
         day = local.date() + timedelta(days=local.time() > rule.at)
-        return day if kind is Kind.DATE else _text(rule, datetime.combine(day, rule.at))
-    return _text(rule, local)
+        return (
+            day
+            if kind is Kind.DATE
+            else _text(kind, rule, datetime.combine(day, rule.at))
+        )
+    return _text(kind, rule, local)
 
 
 def _number_of(kind: Kind, number: Fraction) -> int | float | Decimal | str:
@@ -332,10 +336,14 @@ def _held_time(kind: Kind, local: datetime) -> datetime | str:
         return local + timedelta(microseconds=fractions[-2] - past)
 
 
-def _text(rule: TimeRule, local: datetime) -> str:
+def _text(kind: Kind, rule: TimeRule, local: datetime) -> str:
     """Write `local` as the column's text does, rounded up to what the text can say."""
     if rule.format is None:
         return _iso_text(local, with_time=rule.at is None)
+    before, fraction, _ = rule.format.partition("%f")
+    if fraction and kind not in NUMBERS:
+        # A column may write three places or six: what all begin with is before them.
+        return in_format(local, f"{before}%f").rstrip("0")
     text = in_format(local, rule.format)
     for step in _STEPS:
         written = datetime.strptime(text, rule.format)  # noqa: DTZ007 - as the column is
@@ -373,7 +381,7 @@ def instant_of(kind: Kind, rule: TimeRule, value: object) -> datetime:
         moment = to_instant(value, rule).astimezone(UTC)
     except (ValueError, OverflowError):
         return _sought(kind, rule, value)
-    if kind in _WRITTEN and not _is_at(kind, rule, value, moment):
+    if kind in _WRITTEN and not is_at(kind, rule, value, moment):
         return _sought(kind, rule, value)
     return min(max(moment, FIRST), LAST)
 
@@ -383,10 +391,19 @@ def edge(moment: datetime, *, later: bool) -> bool:
     return moment >= LAST if later else moment <= FIRST
 
 
-def _is_at(kind: Kind, rule: TimeRule, value: object, moment: datetime) -> bool:
-    """Whether a value compares as the time that it means: 10:00 is before 10:00:00."""
+def is_at(
+    kind: Kind,
+    rule: TimeRule,
+    value: object,
+    moment: datetime,
+    step: timedelta = TICK,
+) -> bool:
+    """Whether a value compares as the time that it means: 10:00 is before 10:00:00.
+
+    It is not before that time, and before what is a step later.
+    """
     return _reaches(kind, rule, value, moment) and not (
-        moment < LAST and _reaches(kind, rule, value, moment + TICK)
+        moment < LAST and _reaches(kind, rule, value, moment + step)
     )
 
 

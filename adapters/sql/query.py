@@ -714,6 +714,25 @@ class Filters:
         values = partial(partial_values, column, rule, zeros=zeros)
         return TimeColumn(key, bound, partial=values)
 
+    @cached_property
+    def compared_times(self) -> frozenset[str]:
+        """The slots of times and days that searches compare or are sorted by."""
+        kind = self.section.resource_type
+        rows = [SEARCH_PARAMETERS[kind][name] for name in self.section.parameters]
+        slots = {slot for row in rows for slot in row.slots}
+        slots |= {SORTS[kind].get(key, "") for key in self.section.sorts}
+        if "start" in slots and self.date_reading is DateReading.PERIOD:
+            slots.add("end")
+        return frozenset(slots)
+
+    def times_of(self, query: SearchQuery) -> set[str]:
+        """Return the slots of times and days that a search compares or is sorted by."""
+        dated = (c for c in query.criteria if isinstance(c, DateCriterion))
+        slots = {slot for each in dated for slot in self._row(each).slots}
+        if "start" in slots and self.date_reading is DateReading.PERIOD:
+            slots.add("end")
+        return slots | {SORTS[self.section.resource_type].get(query.sort.key, "")}
+
     def _row(self, criterion: Criterion) -> SearchParameter:
         return SEARCH_PARAMETERS[self.section.resource_type][criterion.parameter]
 

@@ -7,7 +7,7 @@ value of a person.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import partial
@@ -33,6 +33,8 @@ from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Sql
 from adapters.sql.query import ALWAYS, Columns, Condition, KeyColumn, all_of, in_rows
+from adapters.sql.texts import are_texts, compare_as_read, sample
+from toolkit.checks.formats import format_of
 from toolkit.checks.joins import (
     arguments_behind,
     arguments_of,
@@ -224,14 +226,14 @@ def _type_of_time(
     """Report why searches err with a column of this type, or rows cannot be read."""
     is_compared = place.field in inspection.compared
     is_day = kind is Kind.DATE and place.kind is SlotKind.TIME
-    is_text = kind in (*TEXTS, Kind.LOOSE) and rule.format is None
+    is_text, is_time = are_texts(kind), place.kind is SlotKind.TIME
     severity, remedy = Severity.ERROR, ""
-    if kind in NUMBERS and rule.format is None:
+    if kind in NUMBERS and rule.format is None and is_time:
         text = "numbers: say how they are written, or make a time in the SELECT"
         remedy = 'format: "%Y%m%d%H%M%S"'
     elif rule.format in EPOCHS and is_compared and kind in TEXTS:
         text = "numbers in a column of texts, which searches would compare as texts: CAST them"
-    elif kind in NUMBERS and is_compared and rule.format not in EPOCHS:
+    elif kind in NUMBERS and is_compared and rule.format not in (None, *EPOCHS):
         text = "searched as text: make a text or a time of it in the SELECT"
         severity = Severity.WARNING
     elif is_day and is_compared and place.field.search_column:
@@ -248,16 +250,33 @@ def _type_of_time(
         if kind is Kind.OTHER:
             severity = Severity.WARNING
     elif is_text and is_compared:
-        remedy = _format_with_t(_values(inspection, place))
-        if not remedy:
+        values = _extremes(inspection, place)
+        unequal = sum(not compare_as_read(kind, place.field, value) for value in values)
+        if not unequal:
             return
+        remedy = format_of(values, kind, place.field)
         text = (
-            "texts with a T between day and time, which searches compare with texts"
-            " that have a blank there"
+            f"{unequal:,} of {len(values):,} texts are written otherwise than searches compare"
+            " them: the service refuses searches by the column"
         )
+        if not remedy:
+            text += (
+                ". No format fits all: make a time of it in the SELECT, or name a column of"
+                " times with search:"
+            )
     else:
         return
     yield inspection.at(place, text, severity, remedy, _TYPES)
+
+
+def _extremes(inspection: Inspection, place: Place) -> list[object]:
+    """Return values of a column, by the order of ids and by its own."""
+    columns, database = inspection.section.columns, inspection.database
+    key = columns.key(place.field)
+    orders = (inspection.section.id, key.column)
+    return [
+        value for order in orders for value in sample(database, columns, key, order)
+    ]
 
 
 def _values(inspection: Inspection, place: Place) -> list[object]:
@@ -265,16 +284,6 @@ def _values(inspection: Inspection, place: Place) -> list[object]:
     key = columns.key(place.field)
     statement = columns.select([key.column.name], key.present, limit=_TEXT_SAMPLE)
     return [value for (value,) in inspection.database.fetch(statement)]
-
-
-def _format_with_t(values: Sequence[object]) -> str:
-    """Return the format of a few texts, "" where none has the T of ISO 8601."""
-    texts = [value.strip() for value in values if isinstance(value, str)]
-    if not any(re.match(r".{10}T", text) for text in texts):
-        return ""
-    if all(text.endswith("Z") for text in texts):
-        return 'format: "%Y-%m-%dT%H:%M:%SZ", time_zone: UTC'
-    return 'format: "%Y-%m-%dT%H:%M:%S"'
 
 
 _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)

@@ -33,6 +33,7 @@ from adapters.contract import (
 from adapters.mapping.slots import Place
 from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from adapters.sql.adapter import UnequalTextsError
 from adapters.sql.columns import FOLDS, Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import ALWAYS, NEVER, are_comparable
@@ -147,6 +148,9 @@ class Searches:
         except SourceTimedOutError:
             text = "answered with an error: it takes longer than source.timeout_seconds"
             self._keep(word, place, text)
+        except UnequalTextsError:
+            # The types of the columns have the finding.
+            return
         except SourceDataError as error:
             text = f"answered with an error: {error}"
             self._keep(word, place, text, Severity.ERROR)

@@ -20,7 +20,12 @@ from adapters.contract import (
 from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
 from adapters.mapping.slots import Place, places_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from adapters.sql.adapter import Section, UnfitError, open_section
+from adapters.sql.adapter import (
+    Section,
+    UnequalTextsError,
+    UnfitError,
+    open_section,
+)
 from adapters.sql.columns import Kind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
@@ -76,6 +81,8 @@ class Inspection:
         except UnfitError as error:
             # Of another section, which this one refers to.
             yield from map(Finding.of, error.problems)
+        except UnequalTextsError:
+            self.skip(subject, "the service refuses searches by texts that err")
         except SourceDataError as error:
             yield self.finding(f"{subject}: {error}", Severity.ERROR)
 
@@ -138,7 +145,8 @@ class Inspection:
         return [row for row in self.sample if not isinstance(row, RowFault)]
 
     def _pages(self) -> Iterator[Page]:
-        sorts = self.section.mapping.sorts
+        slots, unequal = SORTS[self.kind], self.section.unequal
+        sorts = [s for s in self.section.mapping.sorts if slots[s] not in unequal]
         key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
         yield (newest := self._page(Sort(key, descending=True)))
         if not newest.more:

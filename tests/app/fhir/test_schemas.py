@@ -338,7 +338,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("start", "end", "last_updated", "deceased_at"), MOMENTS),
     **dict.fromkeys(("active", "deceased"), FLAGS),
     "class_code": st.none() | st.sampled_from([*CLASS_LABELS]),
-    "birth_date": st.none() | st.dates(),
+    "birth_date": st.none() | st.dates() | st.sampled_from(["1950", "1950-06"]),
 }
 
 

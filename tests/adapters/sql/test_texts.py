@@ -1,0 +1,205 @@
+"""Times as texts in another form than searches compare: refused, until the file has the format."""
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from adapters import open_source
+from adapters.contract import (
+    Prefix,
+    ResourceType,
+    Sort,
+    SortKey,
+    SourceDataError,
+)
+from adapters.mapping.load import load_mapping
+from adapters.memory import MemoryAdapter
+from adapters.sql.adapter import SqlAdapter
+from tests.adapters.emptied import Opened
+from toolkit.checks.sql import checks
+from toolkit.contract.harness import ask, dates, ids_of
+from toolkit.contract.hospital import PARIS, Hospital, StayRow
+from toolkit.findings import Finding, Severity
+
+MAPPING = """\
+encounter:
+  rows: SELECT id, began FROM stays
+  fields:
+    id: {{from: id}}
+    status: finished
+    patient_id: P
+    start: {{from: began{options}}}
+  search: [_id, date]
+  sort: [date]
+"""
+STARTS = (
+    *("2024-01-01 23:00", "2024-01-02 00:00", "2024-01-02 00:30", "2024-01-02 12:00"),
+    *("2024-01-03 00:00", "2024-03-31 03:00", "2024-07-01 00:00", "2024-07-01 01:30"),
+)
+VALUES = (
+    *("2024-01-02", "2024-01", "2024-01-02T00:00+01:00", "2024-07-01", "2024"),
+    *("2024-01-02T12:00:00.5+01:00", "2024-06-30T23:30Z"),
+)
+
+
+def _utc(local: datetime) -> datetime:
+    return local.replace(tzinfo=PARIS).astimezone(UTC)
+
+
+def _in(zone: str) -> Callable[[datetime], str]:
+    return lambda t: _utc(t).astimezone(ZoneInfo(zone)).isoformat("T")
+
+
+FORMS: dict[str, tuple[Callable[[datetime], str], str]] = {
+    "minutes": (lambda t: f"{t:%Y-%m-%d %H:%M}", 'format: "%Y-%m-%d %H:%M"'),
+    "T": (lambda t: f"{t:%Y-%m-%dT%H:%M:%S}", 'format: "%Y-%m-%dT%H:%M:%S"'),
+    "T-milliseconds": (
+        lambda t: f"{t:%Y-%m-%dT%H:%M:%S}.000",
+        'format: "%Y-%m-%dT%H:%M:%S.%f"',
+    ),
+    "Z": (
+        lambda t: f"{_utc(t):%Y-%m-%d %H:%M:%SZ}",
+        'format: "%Y-%m-%d %H:%M:%SZ", time_zone: UTC',
+    ),
+    "Z-milliseconds": (
+        lambda t: f"{_utc(t):%Y-%m-%dT%H:%M:%S}.250Z",
+        'format: "%Y-%m-%dT%H:%M:%S.%fZ", time_zone: UTC',
+    ),
+    "offset": (
+        _in("Etc/GMT-3"),
+        'format: "%Y-%m-%dT%H:%M:%S+03:00", time_zone: Etc/GMT-3',
+    ),
+    "compact": (lambda t: f"{t:%Y%m%dT%H%M%S}", 'format: "%Y%m%dT%H%M%S"'),
+}
+NO_FORMAT = {
+    "several offsets": _in("Europe/London"),
+    "mixed": lambda t: f"{t:%Y-%m-%d %H:%M}" + (":00" if t.hour else ""),
+}
+"""For texts in several forms there is no format: the SELECT has to make times of them."""
+
+
+def _filled(write: Callable[[datetime], str]) -> tuple[str, ...]:
+    rows = ", ".join(
+        f"({number}, '{write(datetime.fromisoformat(text))}')"
+        for number, text in enumerate(STARTS, 1)
+    )
+    table = "CREATE TABLE stays (id INTEGER, began VARCHAR(40))"
+    return table, f"INSERT INTO stays VALUES {rows}"
+
+
+def _model(name: str) -> MemoryAdapter:
+    fraction = ":00.25" if name == "Z-milliseconds" else ":00"
+    stays = (StayRow(n, began=f"{t}{fraction}") for n, t in enumerate(STARTS, 1))
+    return Hospital(tuple(stays)).model()
+
+
+Errors: TypeAlias = Callable[[], list[Finding]]
+
+
+@pytest.fixture
+def errors(url: str, tmp_path: Path) -> Errors:
+    """Return what reports the errors of the check of the mapping that was opened."""
+
+    def check() -> list[Finding]:
+        mapping = load_mapping(tmp_path / "hospital.yaml", {"PAS_URL": url})
+        with closing(open_source(mapping)) as adapter:
+            assert isinstance(adapter, SqlAdapter)
+            subjects = list(checks(adapter, tuple(mapping.resources)))
+            results = [result for each in subjects for result in each.run()]
+        found = [each for each in results if isinstance(each, Finding)]
+        return [each for each in found if each.severity is Severity.ERROR]
+
+    return check
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_check_names_the_format_with_which_searches_are_right(
+    opened: Opened, errors: Errors, name: str
+) -> None:
+    write, remedy = FORMS[name]
+    adapter = opened(MAPPING.format(options=""), _filled(write))
+    for query in (ask(), ask(dates("2024-01-02"), sort=Sort(SortKey.ID))):
+        for question in (adapter.search, adapter.count):
+            with pytest.raises(SourceDataError, match="began"):
+                question(query)
+    by_id = ask(sort=Sort(SortKey.ID))
+    assert len(adapter.search(by_id).rows) == len(STARTS)
+    found = errors()
+    assert [each.remedy for each in found] == [remedy], found
+
+    adapter = opened(MAPPING.format(options=f", {remedy}"), ())
+    model = _model(name)
+    assert errors() == []
+    for prefix, value in product(Prefix, VALUES):
+        query = ask(dates(f"{prefix}{value}"))
+        assert ids_of(adapter.search(query)) == ids_of(model.search(query)), query
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", NO_FORMAT)
+def test_where_no_format_fits_searches_stay_refused(
+    opened: Opened, errors: Errors, name: str
+) -> None:
+    adapter = opened(MAPPING.format(options=""), _filled(NO_FORMAT[name]))
+    with pytest.raises(SourceDataError, match="began"):
+        adapter.search(ask())
+    found = errors()
+    assert [each.remedy for each in found] == [""], found
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_offsets_of_the_zone_compare_as_they_are(
+    opened: Opened, errors: Errors
+) -> None:
+    statements = _filled(lambda t: t.replace(tzinfo=PARIS).isoformat(" "))
+    adapter = opened(MAPPING.format(options=""), statements)
+    assert errors() == []
+    for prefix, value in product(Prefix, VALUES):
+        query = ask(dates(f"{prefix}{value}"))
+        assert ids_of(adapter.search(query)) == ids_of(_model("").search(query)), query
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_few_of_many_texts_are_seen_where_a_table_ends(opened: Opened) -> None:
+    """The newest rows are written by another release of the hospital's system."""
+    first = datetime.fromisoformat("2024-01-01 10:00")
+    rows = ", ".join(
+        f"({number}, '{first + timedelta(hours=number)}')" for number in range(2000)
+    )
+    statements = (
+        "CREATE TABLE stays (id INTEGER PRIMARY KEY, began TEXT)",
+        f"INSERT INTO stays VALUES {rows}, (2001, '2024-04-01T10:00:00')",
+    )
+    adapter = opened(MAPPING.format(options=""), statements)
+    with pytest.raises(SourceDataError, match="began"):
+        adapter.search(ask())
+
+
+@pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+def test_births_as_texts(opened: Opened, errors: Errors) -> None:
+    mapping = MAPPING.format(options="") + (
+        "patient:\n  rows: SELECT id, born FROM people\n"
+        "  fields: {id: {from: id}, birth_date: {from: born}}\n  search: [birthdate]\n"
+    )
+    adapter = opened(
+        mapping,
+        (
+            *_filled(lambda t: f"{t}"),
+            "CREATE TABLE people (id VARCHAR(9), born VARCHAR(40))",
+            "INSERT INTO people VALUES ('a', '19500615'), ('b', '19491231')",
+        ),
+    )
+    query = ask(dates("1950", parameter="birthdate"), of=ResourceType.PATIENT)
+    with pytest.raises(SourceDataError, match="born"):
+        adapter.search(query)
+    assert [each.remedy for each in errors()] == ['format: "%Y%m%d"']
+    adapter = opened(
+        mapping.replace("{from: born}", '{from: born, format: "%Y%m%d"}'), ()
+    )
+    assert ids_of(adapter.search(query)) == ["a"]

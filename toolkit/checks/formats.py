@@ -1,0 +1,80 @@
+"""The format to write for a column of texts, so that searches compare them as times."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from itertools import product
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from adapters.mapping.births import read_birth
+from adapters.mapping.model import FieldMapping
+from adapters.mapping.times import to_instant
+from adapters.sql.columns import Kind
+from adapters.sql.texts import compare_as_read
+
+_DAYS = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d")
+_CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%S,%f", "%H%M%S", "%H%M")
+_SUFFIX = re.compile(
+    r"(?<=[\d ])( ?Z| ?UTC|(?<=[:\d]{5}) ?[+-]\d\d(:?\d\d)?)$", re.IGNORECASE
+)
+
+
+def format_of(values: Sequence[object], kind: Kind, field: FieldMapping) -> str:
+    """Return the lines for a column in which all texts compare as times, "" if none does."""
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    for form, zone in _candidates(texts, field):
+        assert field.time is not None, "the column is one of times"
+        rule = replace(field.time, format=form)
+        if zone:
+            rule = replace(rule, zone=ZoneInfo(zone))
+        candidate = replace(field, time=rule)
+        if all(_fits(text, kind, field, candidate) for text in texts):
+            return f'format: "{form}"' + (f", time_zone: {zone}" if zone else "")
+    return ""
+
+
+def _fits(text: str, kind: Kind, field: FieldMapping, candidate: FieldMapping) -> bool:
+    """Whether a text means the same by a candidate, and compares as that."""
+    try:
+        is_same = _meaning(text, candidate) == _meaning(text, field)
+    except ValueError:
+        return False
+    return is_same and compare_as_read(kind, candidate, text)
+
+
+def _meaning(text: str, field: FieldMapping) -> object:
+    assert field.time is not None, "the column is one of times"
+    if field.slot == "birth_date":
+        return read_birth(text.rstrip(), field.time, date.max)
+    return to_instant(text.rstrip(), field.time)
+
+
+def _candidates(texts: Sequence[str], field: FieldMapping) -> Iterator[tuple[str, str]]:
+    """Yield formats, each with the zone of what its texts end in."""
+    suffixes = {match[0] if (match := _SUFFIX.search(text)) else "" for text in texts}
+    if len(suffixes) != 1:
+        return
+    (suffix,) = suffixes
+    zone = _zone(suffix.strip()) if suffix and field.slot != "birth_date" else ""
+    if zone is None:
+        return
+    for day in _DAYS:
+        yield f"{day}{suffix}", zone
+        for separator, clock in product((" ", "T", ""), _CLOCKS):
+            yield f"{day}{separator}{clock}{suffix}", zone
+
+
+def _zone(suffix: str) -> str | None:
+    """Return the zone of a distance from UTC, None for one of parts of an hour."""
+    hours, minutes = suffix[:3], suffix[3:].strip(":")
+    if suffix.upper() in ("Z", "UTC") or not int(f"{hours}{minutes}"):
+        return "UTC"
+    if minutes.strip("0"):
+        return None
+    # Signs of POSIX: east of Greenwich is minus.
+    name = f"Etc/GMT{-int(hours):+d}"
+    try:
+        return ZoneInfo(name).key
+    except ZoneInfoNotFoundError:
+        return None
