@@ -104,6 +104,7 @@ def test_a_release_holds_all_that_an_operator_downloads(dist: Path) -> None:
         f"encounters-{VERSION}.tar.gz",
         f"encounters-{VERSION}-wheel.cdx.json",
         f"encounters-deploy-{VERSION}.tar.gz",
+        f"encounters-docs-{VERSION}.tar.gz",
         *("requirements.lock", "requirements-tracing.lock", "requirements-image.lock"),
         *("RELEASE-NOTES.md", "SHA256SUMS"),
     }
