@@ -5,6 +5,7 @@ MariaDB is Debian's package. MySQL comes out of a jar of Maven Central, which `.
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -120,9 +121,14 @@ class MariaServer:
             unix_socket=str(self.socket), user="root", ssl_disabled=True
         )
 
+    def _answers(self) -> bool:
+        # It has its name in the directory before it listens.
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(self.socket)) == 0
+
     def _wait(self, log: Path) -> None:
         until = time.monotonic() + _PATIENCE
-        while not self.socket.exists():
+        while not self._answers():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise AssertionError(log.read_text("utf-8", "replace"))
             time.sleep(0.05)

@@ -65,8 +65,14 @@ def started(url: str, *others: str, **settings: object) -> Iterator[str]:
         [str(SERVER), "--quiet", str(directory / "ini")], stderr=subprocess.DEVNULL
     )
     try:
-        until(lambda: (directory / f".s.PGSQL.{PORT}").exists())
-        through = address.update_query_dict({"host": str(directory), "port": str(PORT)})
+        port = values["listen_port"]
+        until(
+            lambda: (
+                (directory / f".s.PGSQL.{port}").exists() or process.poll() is not None
+            )
+        )
+        assert process.poll() is None, "PgBouncer does not start"
+        through = address.update_query_dict({"host": str(directory), "port": str(port)})
         yield through.render_as_string(hide_password=False)
     finally:
         process.terminate()

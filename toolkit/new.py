@@ -29,7 +29,7 @@ from toolkit.fhir import draft_of_server
 from toolkit.sections import Tables, read_sections
 
 MAY_WRITE = (
-    "warning: this account may change tables: the service needs one that may only read"
+    "warning: this account may change tables ({}): the service needs one that may only read"
     " (docs/operators.md, The database account)"
 )
 NAME_TABLES = "name the tables with --stay TABLE --patient TABLE --organization TABLE"
@@ -124,7 +124,8 @@ def _read_catalogue(
     try:
         with closing(Database(url, _CATALOGUE_SECONDS, 1)) as database:
             catalogue = read_catalogue(database, schemas)
-            return catalogue, (MAY_WRITE,) if database.may_write() else ()
+            grant = database.write_grant()
+            return catalogue, (MAY_WRITE.format(grant),) if grant else ()
     except AddressError as error:
         message = f"--from is not an address like postgresql://host/database: {error}"
         raise CannotRunError(message) from error

@@ -83,7 +83,7 @@ from adapters.sql.texts import are_texts, compare_as_read, sample
 Answer = TypeVar("Answer")
 
 _MAY_WRITE = (
-    "the account of the source may change tables: give it one that may only read"
+    "the account of the source may change tables ({}): give it one that may only read"
     " (docs/operators.md, The database account), or say source.may_write: true"
 )
 _OF_MERGES = "-- merged patients, again for each step of a chain\n"
@@ -232,8 +232,9 @@ class SqlAdapter:
     def refuse_writing(self) -> None:
         """Raise UnfitError if the account of the source may change tables."""
         source = self._mapping.source
-        if not source.may_write and self._pages.may_write():
-            raise UnfitError([MappingProblem(source.mark, "source", _MAY_WRITE)])
+        if not source.may_write and (grant := self._pages.write_grant()):
+            text = _MAY_WRITE.format(grant)
+            raise UnfitError([MappingProblem(source.mark, "source", text)])
 
     def close(self) -> None:
         """Close the connections."""

@@ -40,12 +40,6 @@ COUNTS = 2
 
 _PORTS = 2**16
 
-_REFUSED = (
-    "the database took no connection: it refuses the account, its password or the name of"
-    " the database"
-)
-
-
 _POOLER = (
     "a pooler between the service and the database loses prepared statements: write"
     " `prepared: false` under source (PgBouncer keeps them from 1.21 on, with"
@@ -142,9 +136,9 @@ class Database:
         except SourceDataError:
             return {}
 
-    def may_write(self) -> bool:
-        """Return whether the account could change a table by other means."""
-        return self.run(self.dialect.may_write)
+    def write_grant(self) -> str:
+        """Return a privilege by which the account could change a table, "" for none."""
+        return self.run(self.dialect.write_grant)
 
     def server_status(self) -> ServerStatus | None:
         """Return the status of the server, None for a kind that does not report it."""
@@ -254,9 +248,7 @@ class Database:
             cause = getattr(error, "orig", None) or error
             if (option := self.dialect.invalid_option(cause)) is not None:
                 raise _invalid_option(option) from cause
-            is_refused = self.dialect.refuses(cause)
-            text = _REFUSED if is_refused else "the database took no connection"
-            raise SourceUnavailableError(text) from cause
+            raise self._away("the database took no connection", cause) from cause
         except OSError as error:
             # A certificate may be renewed just now.
             raise SourceUnavailableError(
@@ -289,7 +281,8 @@ class Database:
             raise SourceDataError(unread) from error
         else:
             return
-        if self.dialect.code(cause) in self.dialect.pooler:
+        is_pooler = self.dialect.code(cause) in self.dialect.pooler
+        if is_pooler and not is_lost:
             # Nobody knows whose statement its name stands for.
             connection.invalidate()
             lost = SourceDataError(_POOLER)
@@ -301,9 +294,13 @@ class Database:
             # The others cannot either: a server that restarted has closed them all.
             self._generation += 1
             connection.invalidate()
-            raise _ConnectionLostError("the connection was lost") from cause
+            by = " by the pooler" if is_pooler else ""
+            gone = _ConnectionLostError(f"the connection was lost{by}")
+            gone.reason = self.dialect.reason(cause, text)
+            raise gone from cause
         fault = self._fault(cause)
-        fault.reason = self.dialect.reason(cause, text)
+        reasons = (self.dialect.reason(cause, text), fault.reason)
+        fault.reason = ": ".join(filter(None, reasons))
         if isinstance(fault, SourceUnavailableError):
             # Its driver may have given the connection up: no rollback, no reuse.
             connection.invalidate()
@@ -318,7 +315,14 @@ class Database:
             if str(getattr(error, "sqlstate", "")).startswith("22"):
                 text += ": an expression of the SELECT fails on the value of a row"
             return StatementRefusedError(text)
-        return SourceUnavailableError(f"the database failed ({kind})")
+        return self._away(f"the database failed ({kind})", error)
+
+    def _away(self, text: str, error: BaseException) -> SourceUnavailableError:
+        """Return the error of a database that does not answer, with the reason if known."""
+        reason = self.dialect.refusal(error)
+        away = SourceUnavailableError(": ".join(filter(None, (text, reason))))
+        away.reason = reason
+        return away
 
 
 def open_databases(source: SourceConfig) -> tuple[Database, Database]:

@@ -181,7 +181,7 @@ def test_an_account_of_mariadb_made_as_the_page_says_only_reads(
         url = make_url(server.url("pas", "encounters")).set(password="secret")
         address = url.render_as_string(hide_password=False)
         with closing(Database(address, 5, 1)) as database:
-            assert not database.may_write()
+            assert database.write_grant() == ""
     finally:
         server.run("DROP DATABASE pas", "DROP USER IF EXISTS encounters")
 

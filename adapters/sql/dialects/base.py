@@ -20,6 +20,7 @@ from adapters.contract import SourceDataError
 from adapters.mapping.model import WAIT_SECONDS
 from adapters.mapping.slots import LONGEST_ID
 from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects.refusals import NETWORK
 
 CONNECT_SECONDS = 3
 """The time limit of connecting, unless the address has another."""
@@ -177,9 +178,9 @@ class Dialect:
     name for it, whose placeholders look like `placeholder`. `ready` is called with a cursor and
     the seconds that it may take before a statement, or before a question of several.
     `transport`: whether TLS verifies the server, as options like `verifying` make it.
-    `columns` reads the columns of a SELECT without reading a row. `may_write`: whether
-    the account could change a table. `lenient` makes a connection read as text what has no
-    value of its type, once `unread` has recognised the error of one.
+    `columns` reads the columns of a SELECT without reading a row. `write_grant`: a privilege
+    by which the account could change a table, "" for none. `lenient` makes a connection read
+    as text what has no value of its type, once `unread` has recognised the error of one.
 
     SQL, as functions of a text: `fold` writes `adapters.folding.fold` as far as a LIKE needs
     it; `exact` makes a FOLDING text compare character by character, `searched` one that LIKE
@@ -197,14 +198,14 @@ class Dialect:
     `pads_bytes`, zeros at the end of bytes count in no comparison.
 
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
-    timeout, `refusals` those of wrong credentials, `pooler` those of a pooler that loses
-    prepared statements, and `unknowns` matches those of a statement
-    that the database refuses. `missing` are patterns of messages about a column or table that
-    is missing; `denied` are those about one that the account may not read, each with the
-    GRANT that it lacks, and `repeated` about two of one name; `invalid_option` names the
-    option of the address that the driver refuses, "" for an unknown one, None for other
-    errors. `replans`: whether prepared statements no longer fit their tables, on any
-    connection.
+    timeout, `pooler` those of a pooler that loses prepared statements, and `unknowns` matches
+    those of a statement that the database refuses. `missing` are patterns of messages about a
+    column or table that is missing; `denied` are those about one that the account may not
+    read, each with the GRANT that it lacks, and `repeated` about two of one name;
+    `invalid_option` names the option of the address that the driver refuses, "" for an
+    unknown one, None for other errors; `refusals` are patterns of code and message, each with
+    why there is no connection. `replans`: whether prepared statements no longer fit their
+    tables, on any connection.
 
     Where the database reports it: `rows_read` runs a statement and counts, `scanned`
     names the tables, or their aliases, that its plan reads whole, `origins`
@@ -219,7 +220,7 @@ class Dialect:
     driver: str
     engine: Callable[[URL, PoolConfig], Engine]
     columns: Callable[[sa.Connection, str], tuple[Column, ...]]
-    may_write: Callable[[sa.Connection], bool]
+    write_grant: Callable[[sa.Connection], str]
     fold: Callable[[Sql], Sql]
     timeouts: tuple[str, ...]
     unknowns: str
@@ -250,7 +251,7 @@ class Dialect:
     orders_nulls: bool = False
     has_included_columns: bool = False
     pads_bytes: bool = False
-    refusals: tuple[str, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
     pooler: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     denied: Mapping[str, str] = field(default_factory=dict)
@@ -314,9 +315,13 @@ class Dialect:
         names = (name_of(pattern, str(error), statement) for pattern in patterns)
         return " ".join(filter(None, (state, next(filter(None, names), ""))))
 
-    def refuses(self, error: BaseException) -> bool:
-        """Whether the database refuses the account."""
-        return self.code(error) in self.refusals
+    def refusal(self, error: BaseException) -> str:
+        """Return why there is no connection and what to do, "" where the error tells nothing."""
+        text = f"{self.code(error)} {error}"
+        for pattern, sentence in (*self.refusals.items(), *NETWORK.items()):
+            if re.search(pattern, text):
+                return sentence
+        return ""
 
 
 @lru_cache
@@ -377,10 +382,12 @@ def description(connection: sa.Connection, rows: str) -> Sequence[Any]:
         return list(result.cursor.description)
 
 
-def any_true(statement: str) -> Callable[[sa.Connection], bool]:
-    """Return a check that holds where a column of one row of a statement does."""
+def first_text(statement: str) -> Callable[[sa.Connection], str]:
+    """Return a question for the first cell of a statement, "" where there is no row."""
 
-    def check(connection: sa.Connection) -> bool:
-        return any(row[0] for row in execute(connection, statement))
+    def ask(connection: sa.Connection) -> str:
+        with execute(connection, statement) as result:
+            row = result.first()
+        return str(row[0]) if row else ""
 
-    return check
+    return ask

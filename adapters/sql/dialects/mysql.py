@@ -13,6 +13,7 @@ from sqlalchemy.engine import URL, Engine
 
 from adapters.mapping.slots import LONGEST_ID
 from adapters.sql.columns import WHOLE, Column, Kind, has_zeros
+from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
@@ -232,12 +233,33 @@ def _replaced(text: Sql, pattern: str, other: str) -> Sql:
 _CHANGES = re.compile(r"\b(ALL PRIVILEGES|INSERT|UPDATE|DELETE|DROP)\b")
 
 
-def _may_write(connection: sa.Connection) -> bool:
+_PLACE = re.compile(r"`((?:[^`]|``)*)`\.(?:`((?:[^`]|``)*)`|\*)")
+
+
+def _write_grant(connection: sa.Connection) -> str:
+    """Return the first grant of a change to what exists: others outlive their databases."""
     # GRANT privilege, … ON … TO …; the grant of a role has no ON.
-    grants = [
-        str(row[0]).partition(" ON ") for row in execute(connection, "SHOW GRANTS")
-    ]
-    return any(on and _CHANGES.search(rights) for rights, on, _ in grants)
+    for (grant,) in execute(connection, "SHOW GRANTS").all():
+        privileges, on, rest = str(grant).partition(" ON ")
+        changes = sorted(set(_CHANGES.findall(privileges)))
+        place = rest.rpartition(" TO ")[0]
+        if on and changes and _exists(connection, place):
+            return f"{', '.join(changes)} ON {place}"
+    return ""
+
+
+def _exists(connection: sa.Connection, place: str) -> bool:
+    """Whether a database or table of a grant is there; its database is a pattern of LIKE."""
+    match = _PLACE.match(place)
+    if match is None:
+        return True
+    schema, table = (name and name.replace("``", "`") for name in match.groups())
+    where, values = "schemata WHERE schema_name LIKE %s ESCAPE '\\'", [schema]
+    if table is not None:
+        where = "tables WHERE table_schema = %s AND table_name = %s"
+        values = [schema, table]
+    question = f"SELECT COUNT(*) FROM information_schema.{where}"
+    return bool(execute(connection, question, tuple(values)).scalar_one())
 
 
 _UNKNOWN = (
@@ -247,6 +269,19 @@ _UNKNOWN = (
 )
 """Names, rights, syntax; statements without a meaning; types that do not compare. Of the
 server's error reference."""
+
+
+_REFUSALS: Mapping[str, str] = {
+    "^1049": refusals.DATABASE,
+    "^1044": refusals.NO_RIGHT,
+    "^(1045|1698)": refusals.CREDENTIALS,
+    "^1130": refusals.PLACE,
+    "^(3118|4151|1820|1862)": refusals.LOCKED,
+    "^(1040|1203|1226)": refusals.FULL,
+    "^(1053|1077|1079)": refusals.STARTING,
+    "^(3159|1251)": refusals.TLS_REQUIRED,
+}
+"""By the code of the server (its error reference); the driver's own 2003 has the cause in it."""
 
 
 # Rows read, origins, status
@@ -320,7 +355,7 @@ DIALECT = Dialect(
     transport=_transport,
     verifying="ssl_ca=/path/of/authorities.pem",
     columns=_columns,
-    may_write=_may_write,
+    write_grant=_write_grant,
     fold=_fold,
     exact=_exact,
     collated=_collated,
@@ -336,9 +371,7 @@ DIALECT = Dialect(
     # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
     timeouts=("1969", "3024"),
     unknowns="|".join(map(str, _UNKNOWN)),
-    # Database denied, access denied (twice), no such database, host not allowed, account
-    # locked (twice).
-    refusals=("1044", "1045", "1698", "1049", "1130", "3118", "4151"),
+    refusals=_REFUSALS,
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
     repeated=r"Duplicate column name '([^']+)'",
     rows_read=_rows_read,

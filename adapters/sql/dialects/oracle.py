@@ -5,6 +5,7 @@ has not been tried on a server.
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy.engine import URL, Engine
 
 from adapters.mapping.slots import LONGEST_ID
 from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     MARK,
@@ -20,8 +22,8 @@ from adapters.sql.dialects.base import (
     PoolConfig,
     Sql,
     Transport,
-    any_true,
     description,
+    first_text,
     pooled,
 )
 from adapters.sql.dialects.folding import translated
@@ -127,16 +129,31 @@ def _fold(text: Sql) -> Sql:
     return translated(parts.call("lower")).call("compose")
 
 
-_MAY_WRITE = """
-SELECT COUNT(*) FROM (
+WRITE_GRANT = """
+SELECT privilege FROM (
   SELECT privilege FROM session_privs
   WHERE privilege IN ('INSERT ANY TABLE', 'UPDATE ANY TABLE', 'DELETE ANY TABLE')
-  UNION ALL SELECT privilege FROM user_tab_privs_recd
-  WHERE privilege IN ('INSERT', 'UPDATE', 'DELETE')
-  UNION ALL SELECT privilege FROM role_tab_privs
-  WHERE privilege IN ('INSERT', 'UPDATE', 'DELETE')
-  UNION ALL SELECT table_name FROM user_tables)
+  UNION ALL SELECT privilege || ' ON ' || owner || '.' || table_name
+  FROM user_tab_privs_recd WHERE privilege IN ('INSERT', 'UPDATE', 'DELETE')
+  UNION ALL SELECT privilege || ' ON ' || owner || '.' || table_name || ' TO ' || role
+  FROM role_tab_privs WHERE privilege IN ('INSERT', 'UPDATE', 'DELETE')
+  UNION ALL SELECT 'OWNER OF ' || table_name FROM user_tables)
+FETCH FIRST 1 ROWS ONLY
 """
+
+_REFUSALS: Mapping[str, str] = {
+    "ORA-(01017|1017)": refusals.CREDENTIALS,
+    "ORA-(28000|28001)": refusals.LOCKED,
+    "ORA-01045": refusals.NO_RIGHT,
+    "ORA-(12514|12505)|DPY-600[13]": refusals.DATABASE,
+    "ORA-(12541|12516|12519|12520)": refusals.PORT,
+    "ORA-12545": refusals.HOST,
+    "ORA-(12170|12535)": refusals.SILENT,
+    "ORA-(00018|00020|12518)": refusals.FULL,
+    "ORA-(01033|01034|01089|01090)": refusals.STARTING,
+    "ORA-(28759|28860|28865|29024)": refusals.CERTIFICATE,
+}
+"""By the code of the server or the driver; DPY-6005 has the cause in its text."""
 
 
 def _code(error: BaseException) -> str:
@@ -151,7 +168,7 @@ DIALECT = Dialect(
     transport=_transport,
     verifying="dsn=tcps://host:2484/service in place of a host",
     columns=_columns,
-    may_write=any_true(_MAY_WRITE),
+    write_grant=first_text(WRITE_GRANT),
     fold=_fold,
     some_time="TIMESTAMP '2000-01-01 00:00:00'",
     # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE has no
@@ -170,6 +187,7 @@ DIALECT = Dialect(
     code=_code,
     # Of the driver without and with Oracle's own client.
     timeouts=("DPY-4024", "DPI-1067", "ORA-01013"),
+    refusals=_REFUSALS,
     # ORA-00900 to 00999: syntax, names, and columns that are two.
     unknowns="ORA-(009..|01031|01722|12704|18014)",
     # ORA-00942 does not say which table, nor whether it is missing or denied.

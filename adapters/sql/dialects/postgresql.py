@@ -15,6 +15,7 @@ from psycopg.pq import Format
 from sqlalchemy.engine import URL
 
 from adapters.sql.columns import TEXTS, TIMES, Column, Kind
+from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     MARK,
     Dialect,
@@ -23,9 +24,9 @@ from adapters.sql.dialects.base import (
     ServerStatus,
     Sql,
     Transport,
-    any_true,
     description,
     execute,
+    first_text,
 )
 from adapters.sql.dialects.folding import translated
 from adapters.sql.dialects.postgresql_connection import DRIVER, open_engine
@@ -452,14 +453,50 @@ def _status(connection: sa.Connection) -> ServerStatus:
     return ServerStatus(name, now, most, int(used), *rest)
 
 
-_MAY_WRITE = """
-SELECT rolsuper OR EXISTS (
-  SELECT FROM pg_class
+_WRITE_GRANT = """
+(SELECT 'SUPERUSER' FROM pg_roles WHERE rolname = current_user AND rolsuper)
+UNION ALL
+(SELECT privilege || ' ON ' || CAST(CAST(pg_class.oid AS regclass) AS TEXT)
+  FROM pg_class, (VALUES ('INSERT'), ('UPDATE'), ('DELETE'), ('TRUNCATE')) AS p (privilege)
   WHERE relkind IN ('r', 'p', 'v', 'f')
     AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
-    AND has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))
-FROM pg_roles WHERE rolname = current_user
+    AND CASE WHEN privilege IN ('INSERT', 'UPDATE')
+      THEN has_any_column_privilege(pg_class.oid, privilege)
+      ELSE has_table_privilege(pg_class.oid, privilege) END
+  LIMIT 1)
+LIMIT 1
 """
+
+_REFUSALS: Mapping[str, str] = {
+    # Of poolers, which know no other language.
+    "no such database": refusals.DATABASE,
+    "no such user": refusals.ACCOUNT,
+    "no more connections allowed": refusals.FULL,
+    "server login|bouncer config|server_login_retry|server conn": refusals.POOLER,
+    "startup parameter": refusals.POOLER_OPTIONS,
+    # Of the server, as its catalogues of messages have them.
+    # A socket, of which "no encryption" is said as well, or a rule that rejects.
+    r"pg_hba.conf.*\[local\]|pg_hba.conf rejects": refusals.PLACE,
+    "pg_hba.conf.*(no encryption|SSL off|aucun chiffrement|keine Verschl)": (
+        refusals.PLACE_OR_TLS
+    ),
+    "pg_hba.conf": refusals.PLACE,
+    "too many c|trop de c|zu viele Verb|slots are res|too many connections": refusals.FULL,
+    "denied for database|refusé pour la base|Berechtigung für Datenbank": (
+        refusals.NO_RIGHT
+    ),
+    "not permitted to log in|pas autorisé à se connecter|zum Einloggen": refusals.LOCKED,
+    "(role|rôle|Rolle) .*(not exist|existe pas|existiert nicht)": refusals.ACCOUNT,
+    "(database|données|Datenbank) .*(not exist|existe pas|existiert nicht)": (
+        refusals.DATABASE
+    ),
+    "authentication failed|échou|Authentifizierung|no password supplied": (
+        refusals.CREDENTIALS
+    ),
+    "starting up|shutting down|recovery|not yet accepting": refusals.STARTING,
+    "se lance|s'arrête|en restauration|startet|fährt|Wiederherst": refusals.STARTING,
+}
+"""libpq reports no SQLSTATE of a connection that failed."""
 
 
 def _clock(now: datetime) -> tuple[str, str]:
@@ -478,7 +515,7 @@ DIALECT = Dialect(
     transport=_transport,
     verifying="sslmode=verify-full",
     columns=_columns,
-    may_write=any_true(_MAY_WRITE),
+    write_grant=first_text(_WRITE_GRANT),
     fold=_fold,
     exact=_exact,
     searched=_searched,
@@ -504,6 +541,7 @@ DIALECT = Dialect(
         rf"(?im){_DENIED}.*? schema (\S+)$": "GRANT USAGE ON SCHEMA",
         rf"(?im){_DENIED}.* (\S+)$": "GRANT SELECT ON",
     },
+    refusals=_REFUSALS,
     invalid_option=_invalid_option,
     rows_read=_rows_read,
     scanned=_scanned,

@@ -12,6 +12,7 @@ from sqlalchemy.engine import URL, Engine
 
 from adapters.folding import fold
 from adapters.sql.columns import Column, Kind, UnreadText
+from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     AddressError,
     Dialect,
@@ -132,9 +133,9 @@ def _kind(declared: str) -> Kind:
 
 
 def _code(error: BaseException) -> str:
-    # An error of another class is the statement's own fault, too.
-    is_operational = isinstance(error, sqlite3.OperationalError)
-    return getattr(error, "sqlite_errorname", "") if is_operational else "SQLITE_ERROR"
+    # Those of the file are of these classes; others are the statement's own fault, too.
+    is_of_file = type(error) in (sqlite3.OperationalError, sqlite3.DatabaseError)
+    return getattr(error, "sqlite_errorname", "") if is_of_file else "SQLITE_ERROR"
 
 
 # Where SQLite makes an index for one statement, it reads the table whole as well.
@@ -245,12 +246,16 @@ DIALECT = Dialect(
     ready=_ready,
     columns=_columns,
     # The file is opened for reading, whatever the account may do.
-    may_write=lambda _connection: False,
+    write_grant=lambda _connection: "",
     fold=lambda text: text.call("encounters_fold"),
     exact=_exact,
     clock=lambda now: (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%Y-%m-%d}"),
     code=_code,
     timeouts=("SQLITE_INTERRUPT",),
+    refusals={
+        "CANTOPEN|unable to open|IOERR": refusals.FILE,
+        "NOTADB": refusals.NO_DATABASE_FILE,
+    },
     # The statement's own fault; the others are the file's or its disk's.
     unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),

@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, Engine
 
 from adapters.folding import BLANKS, UNSEEN
 from adapters.sql.columns import Column, Kind
+from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     MARK,
@@ -22,8 +23,8 @@ from adapters.sql.dialects.base import (
     PoolConfig,
     Sql,
     Transport,
-    any_true,
     execute,
+    first_text,
     pooled,
 )
 from adapters.sql.dialects.folding import SIGNS, one_blank, spelled_out
@@ -150,16 +151,27 @@ def _fold(text: Sql) -> Sql:
     return plain.call("trim").within("(", " COLLATE Latin1_General_100_CI_AI)")
 
 
-_MAY_WRITE = """
-SELECT CASE WHEN EXISTS (
-  SELECT 1 FROM (VALUES ('INSERT'), ('UPDATE'), ('DELETE')) AS wanted (right_)
-  WHERE HAS_PERMS_BY_NAME(NULL, 'DATABASE', right_) = 1
-     OR EXISTS (
-       SELECT 1 FROM sys.tables AS t
-       WHERE HAS_PERMS_BY_NAME(
-         QUOTENAME(SCHEMA_NAME(t.schema_id)) + '.' + QUOTENAME(t.name),
-         'OBJECT', right_) = 1)) THEN 1 ELSE 0 END
+WRITE_GRANT = """
+SELECT TOP (1) wanted.privilege + ' ON ' + COALESCE(t.name, 'DATABASE')
+FROM (VALUES ('INSERT'), ('UPDATE'), ('DELETE')) AS wanted (privilege)
+LEFT JOIN (
+  SELECT QUOTENAME(SCHEMA_NAME(schema_id)) + '.' + QUOTENAME(name) AS name FROM sys.tables
+) AS t ON HAS_PERMS_BY_NAME(NULL, 'DATABASE', wanted.privilege) = 0
+WHERE HAS_PERMS_BY_NAME(NULL, 'DATABASE', wanted.privilege) = 1
+   OR HAS_PERMS_BY_NAME(t.name, 'OBJECT', wanted.privilege) = 1
 """
+
+_REFUSALS: Mapping[str, str] = {
+    "^(IM002|IM003|01000)": refusals.DRIVER,
+    r"\(4060\)|Cannot open database": refusals.DATABASE,
+    r"\((18486|18487|18488)\)": refusals.LOCKED,
+    r"^28000|\(18456\)": refusals.CREDENTIALS,
+    "SSL Provider|certificate": refusals.CERTIFICATE,
+    "^HYT0[01]": refusals.SILENT,
+    "Error Locating Server|getaddrinfo|0x2AF9": refusals.HOST,
+    "0x274D|0x2749|error code 10061|TCP Provider": refusals.PORT,
+}
+"""By SQLSTATE, the number of the server's error in brackets, or the driver's text."""
 
 
 DIALECT = Dialect(
@@ -170,7 +182,7 @@ DIALECT = Dialect(
     transport=_transport,
     verifying="Encrypt=yes&TrustServerCertificate=no",
     columns=_columns,
-    may_write=any_true(_MAY_WRITE),
+    write_grant=first_text(WRITE_GRANT),
     fold=_fold,
     exact=_exact,
     # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
@@ -190,6 +202,7 @@ DIALECT = Dialect(
     # OFFSET … FETCH needs an order, which one row by its id has not.
     top=f"TOP ({MARK}) ",
     limit="",
+    refusals=_REFUSALS,
     timeouts=("HYT00",),
     # Classes 22 (data) and 42 (syntax, names, rights) of ODBC's SQLSTATEs.
     unknowns="(22|42)...",

@@ -283,11 +283,6 @@ def test_errors_without_a_server_of_ours_are_told_apart() -> None:
         dialect, errors = dialect_named(database), (late, unknown, other)
         assert [*map(dialect.timed_out, errors)] == [True, False, False], database
         assert [*map(dialect.unknown, errors)] == [False, True, False], database
-    # Wrong credentials are not taken for a server that is away.
-    mysql = dialect_named("mysql")
-    assert mysql.refuses(Exception(1045, "access denied"))
-    assert not mysql.refuses(Exception(2003, "no server"))
-    assert not dialect_named("sqlite").refuses(Exception("no file"))
 
 
 @pytest.mark.parametrize(

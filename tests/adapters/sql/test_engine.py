@@ -29,6 +29,7 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.sql.dialects.base import Statement, execute
+from adapters.sql.dialects.refusals import PORT
 from adapters.sql.engine import Database, open_databases
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
@@ -290,7 +291,7 @@ def test_an_account_that_may_write_is_a_problem(
     expected = [] if kind == "sqlite" else [MAY_WRITE]
     told = [problem.text for problem in problems(opened(url, tmp_path))]
     # File, line, column and key of the source stand before it.
-    assert [text.split(": ")[2] for text in told] == expected
+    assert [text.split(": ")[2].partition(" (")[0] for text in told] == expected
     assert all(re.search(r"hospital\.yaml:\d+:\d+: ", text) for text in told)
     assert problems(opened(url, tmp_path, may_write="true")) == []
 
@@ -327,7 +328,7 @@ def test_one_right_to_write_one_table_is_enough(
         return  # It has no accounts.
     account = "reader@localhost" if kind in SERVERS else "reader"
     engine = sa.create_engine(url)
-    for right in ("INSERT", "UPDATE", "DELETE"):
+    for right in ("INSERT", "UPDATE", "DELETE", "UPDATE (sex)"):
         for change in (
             f"GRANT {right} ON patients TO",
             f"REVOKE {right} ON patients FROM",
@@ -336,7 +337,30 @@ def test_one_right_to_write_one_table_is_enough(
                 connection.exec_driver_sql(f"{change} {account}")
             found = problems(opened(reader, tmp_path))
             assert len(found) == change.startswith("GRANT"), change
+            # The message names the grant.
+            for problem in found:
+                assert re.search(
+                    rf"\({right.split()[0]} ON \S*patients\W", problem.text
+                )
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("kind", "server"), [(kind, kind) for kind in SERVERS], indirect=True
+)
+def test_grants_on_what_is_gone_change_nothing(
+    server: MariaServer, reader: str, tmp_path: Path
+) -> None:
+    server.run("CREATE DATABASE gone", "CREATE TABLE gone.old (a INT)")
+    places = ("gone.*", "`gone\\_%`.*", "gone.old")
+    server.run(*(f"GRANT INSERT ON {place} TO reader@localhost" for place in places))
+    (problem,) = problems(opened(reader, tmp_path))
+    assert re.search(r"\(INSERT ON `gone`", problem.text)
+    server.run("DROP DATABASE gone")
+    assert problems(opened(reader, tmp_path)) == []
+    server.run("CREATE DATABASE gone_1")
+    assert len(problems(opened(reader, tmp_path))) == 1
+    server.run("DROP DATABASE gone_1")
 
 
 def test_a_database_that_is_down_is_an_outage_and_a_missing_column_none(
@@ -460,7 +484,7 @@ def test_bytes_that_the_driver_cannot_read_are_a_fault_of_the_source(
 
 OPTION = "the address has an option that the driver does not take"
 VALUE = "the address has a value of {} that the driver does not take"
-AWAY = "the database took no connection"
+AWAY = f"the database took no connection: {PORT}"
 NO_FILE = "a file that the address names cannot be read (No such file or directory)"
 SESSION = "target_session_attrs"
 SSL_MODE, OF_SESSION, IDLE = map(VALUE.format, ("sslmode", SESSION, "keepalives_idle"))

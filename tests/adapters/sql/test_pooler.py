@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import Adapter, SourceDataError
+from adapters.contract import Adapter, SourceDataError, SourceUnavailableError
 from adapters.mapping.load import load_mapping
 from adapters.sql.dialects.base import SessionError, Statement
 from adapters.sql.engine import Database
@@ -145,3 +145,18 @@ def test_lost_prepared_statements_name_the_pooler(url: str, pgbouncer: Pool) -> 
     with pytest.raises(SourceDataError, match="prepared: false") as error:
         run(True)
     assert error.value.reason.startswith("42P05")
+
+
+def test_a_pooler_without_a_free_server_is_an_outage(url: str, pgbouncer: Pool) -> None:
+    """It says so by the same SQLSTATE (08P01), and closes the connection."""
+    through = pgbouncer(url, default_pool_size=1, query_wait_timeout=1)
+    plain = make_url(through).set(drivername="postgresql").render_as_string(False)
+    with (
+        closing(Database(through, 2, 1)) as database,
+        psycopg.connect(plain) as holder,
+    ):
+        database.fetch(Statement("SELECT 1"))
+        holder.execute("SELECT 1")
+        with pytest.raises(SourceUnavailableError) as error:
+            database.fetch(Statement("SELECT 1"))
+    assert "prepared" not in str(error.value)
