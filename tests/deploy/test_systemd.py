@@ -1,4 +1,4 @@
-"""deploy/systemd: the unit is hardened, its limits are those of its workers, nginx takes its file."""
+"""deploy/systemd: a hardened unit with the limits of its workers, nginx, logrotate."""
 
 import re
 import shutil
