@@ -182,6 +182,9 @@ def _check_settings(settings: Settings) -> Results:
     elif not settings.trusted_proxies and not settings.bind.startswith("unix:"):
         text = "no proxy is trusted: all requests get 403"
         yield error(text, "ENCOUNTERS_TRUSTED_PROXIES: the address of your TLS proxy")
+    if settings.token_url is None:
+        text = "discovery does not name where clients get tokens"
+        yield note(text, "ENCOUNTERS_TOKEN_URL")
     if not settings.operations_bind:
         text = "there are no probes and no metrics"
         yield note(text, "ENCOUNTERS_OPERATIONS_BIND=127.0.0.1:8001")
