@@ -509,6 +509,13 @@ class Settings:
         "name is followed after that time.",
         str(LIFETIME_SECONDS),
     )
+    explorer_export_rows: Annotated[int, _whole(0, 1_000_000)] = _setting(
+        "How many rows a person may export from the explorer into a file; 0 for none.",
+        "10000",
+    )
+    explorer_export_scope: Annotated[str | None, _word] = _setting(
+        "A scope that a person needs to export. Without it everybody may who sees the rows."
+    )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
         "How often everything that `/ready` reports is checked.", "60"
     )

@@ -362,7 +362,7 @@ def fill(url: str, stays: int = 2000, seed: int = 1) -> Mapping[str, int]:
 
 def load(url: str, rows: Iterable[Row]) -> Mapping[str, int]:
     """Create tables, rows, indexes and views in one transaction. Raises NotEmptyError."""
-    engine = _engine(make_url(url))
+    engine = connect_to(make_url(url))
     try:
         with engine.begin() as connection:
             existing = set(sa.inspect(connection).get_table_names())
@@ -382,7 +382,8 @@ def load(url: str, rows: Iterable[Row]) -> Mapping[str, int]:
     return counts
 
 
-def _engine(url: URL) -> sa.Engine:
+def connect_to(url: URL) -> sa.Engine:
+    """Return an engine for a database of the demo."""
     if url.get_backend_name() == "postgresql":
         return sa.create_engine(url.set(drivername="postgresql+psycopg"))
     engine = sa.create_engine(url)

@@ -11,8 +11,10 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zoneinfo import ZoneInfo
 
 from demo.issuer import AUDIENCE, DEFAULT_CLIENT, GRANT_TYPE
 from demo.processes import (
@@ -29,6 +31,9 @@ from demo.processes import (
     stop_signals,
 )
 from demo.state import DEFAULT_ROOT, HOST, DemoDirectory, DemoError, Deployment
+
+HOSPITAL_ZONE = "Europe/Paris"
+"""The zone of the demo's mapping."""
 
 MOST_STAYS_OVER_HTTP = 100_000
 """The hospital's API scans all of them for each request."""
@@ -66,6 +71,8 @@ def _run(deployment: Deployment, addresses: Addresses, stays: int, root: Path) -
         variables: Mapping[str, str] = {}
         if not (deployment.over_http or deployment.own):
             variables = _database(directory, stays)
+            if not deployment.group:
+                _enliven(variables["PAS_URL"], stays)
         # A short path: that of a socket has about a hundred bytes at most.
         folder = stack.enter_context(TemporaryDirectory(prefix="encounters-"))
         redis = Path(folder, "redis.sock")
@@ -123,6 +130,14 @@ def _database(directory: DemoDirectory, stays: int) -> Mapping[str, str]:
             fill(f"sqlite:///{half}/{path.name}", stays=stays, seed=SEED)
             Path(half, path.name).replace(path)
     return {"PAS_URL": f"sqlite:///{path.resolve()}"}
+
+
+def _enliven(url: str, stays: int) -> None:
+    """Let some of the stays be around now, at every start."""
+    from demo.living import enliven
+
+    zone = ZoneInfo(HOSPITAL_ZONE)
+    enliven(url, stays, datetime.now(zone).replace(tzinfo=None))
 
 
 _NEXT_LINK = (

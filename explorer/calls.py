@@ -82,7 +82,8 @@ def call(
     took = (perf_counter() - started) * 1000
     reply = Reply(response.get_data(), took)
     if response.status_code != HTTPStatus.OK:
-        text = reply.resource["issue"][0].get("diagnostics", "")
+        issue = reply.resource["issue"][0]
         id = response.headers.get(REQUEST_ID_HEADER, "")
-        raise RefusedError(response.status_code, text, id)
+        place = "".join(issue.get("location", ())[:1])
+        raise RefusedError(response.status_code, place.removeprefix("http."), id)
     return reply

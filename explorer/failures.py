@@ -1,4 +1,4 @@
-"""Pages that cannot be shown: the status, what is wrong, and what to do next."""
+"""Pages that cannot be shown: what is wrong in people's words, and what to do next."""
 
 import logging
 from collections.abc import Mapping
@@ -8,35 +8,69 @@ from http import HTTPStatus
 from werkzeug.exceptions import HTTPException
 
 from app.call import request_id
+from explorer.language import gettext
+from explorer.language import mark as _
 
-ADVICE: Mapping[int, str] = {
-    400: "The search uses something that is not offered here. Change the criterion that "
-    "the message names.",
-    401: "Your login has ended. Log in again.",
-    403: "Your login lacks a scope. Ask the operator for it; repeating does not help.",
-    404: "There is no such resource or page, or it belongs to somebody else: the address of a "
-    "result works for you alone, for a limited time. Search again, or pass on what the tab "
-    "Request shows.",
-    410: "A page is stored for a limited time, and a removed stay is gone. Search again.",
-    412: "A value cannot be read. Correct the criterion that the message names.",
-    422: "The search is too wide. Add a patient, a range of dates or another criterion.",
-    429: "You have sent more requests in this minute than the operator allows. Wait a moment.",
-    500: "The page cannot be shown. The operator finds the reason by the request id below.",
-    502: "The hospital system gave an answer that cannot be read. The operator finds the "
-    "reason by the request id below.",
-    503: "Something is busy or does not answer. Wait a few seconds and try again.",
+TEXTS: Mapping[int, tuple[str, str]] = {
+    400: (
+        _("This hospital does not offer such a search."),
+        _("Change the search. If it worked before, tell the operator."),
+    ),
+    401: (
+        _("Your login has ended."),
+        _("Log in again."),
+    ),
+    403: (
+        _("Your account may not see this."),
+        _("Ask the operator for the right to; trying again does not help."),
+    ),
+    404: (
+        _("This page is not there."),
+        _(
+            "A result is stored for 15 minutes, and only for you. Search again. Somebody "
+            "else’s link does not work for you."
+        ),
+    ),
+    410: (
+        _("This is no longer there."),
+        _("The stay was removed, or the result has expired. Search again."),
+    ),
+    412: (
+        _("The hospital system cannot read one of the values."),
+        _("Correct it, and search again."),
+    ),
+    422: (
+        _("The search is too wide."),
+        _("Add a name, a number, a ward or dates."),
+    ),
+    429: (
+        _("Too many searches in this minute."),
+        _("Wait a moment, then try again."),
+    ),
+    500: (
+        _("This page cannot be shown."),
+        _("Tell the operator the number below: it leads to the reason."),
+    ),
+    502: (
+        _("The hospital system gave an answer that cannot be read."),
+        _("Tell the operator the number below: it leads to the reason."),
+    ),
+    503: (
+        _("The hospital system does not answer."),
+        _("Wait a few seconds, then try again."),
+    ),
 }
-"""What to do next, as in docs/clients.md, by status."""
+"""What is wrong and what to do next, by status."""
 
 _log = logging.getLogger(__name__)
 
 
 class RefusedError(Exception):
-    """The service has refused a call, with the text of its OperationOutcome."""
+    """The service has refused a call, perhaps for a parameter, which it names."""
 
-    def __init__(self, status: int, text: str, request_id: str) -> None:
-        super().__init__(text)
-        self.status, self.text, self.request_id = status, text, request_id
+    def __init__(self, status: int, parameter: str, request_id: str) -> None:
+        super().__init__(status, parameter)
+        self.status, self.parameter, self.request_id = status, parameter, request_id
 
 
 class LoginError(Exception):
@@ -49,7 +83,7 @@ class AwayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a page shows of an error; `text` is "" where nothing is known but the status."""
+    """What a page shows of an error."""
 
     status: int
     text: str
@@ -59,18 +93,20 @@ class Failure:
 
 def failure_of(error: Exception) -> Failure:
     """Return what a page shows of an error; log one that is not the person's."""
-    status, text, id, advice = 500, "", request_id() or "", ""
+    status, id, texts = 500, request_id() or "", ("", "")
     if isinstance(error, RefusedError):
-        status, text, id = error.status, error.text, error.request_id
+        status, id = error.status, error.request_id
     elif isinstance(error, HTTPException):
         status = error.code or status
     elif isinstance(error, LoginError):
-        status, text, advice = 403, str(error), "Log in again."
+        status, texts = 403, (gettext(str(error)), gettext("Log in again."))
     else:
         if isinstance(error, AwayError):
-            status, text = 503, str(error)
+            status, texts = 503, (gettext(str(error)), gettext(TEXTS[503][1]))
         # The log formatter writes the type and places of the error, never its message.
         _log.error("page failed", exc_info=error, extra={"data": {"status": status}})
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status not in ADVICE:
-        advice = ADVICE[500]
-    return Failure(status, text, advice or ADVICE.get(status, ""), id)
+    if not texts[0]:
+        usual = 500 if status >= HTTPStatus.INTERNAL_SERVER_ERROR else 400
+        text, advice = TEXTS.get(status, TEXTS[usual])
+        texts = gettext(text), gettext(advice)
+    return Failure(status, *texts, request_id=id)

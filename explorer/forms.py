@@ -1,124 +1,349 @@
-"""The search form: fields from what the service offers, and a sent form as parameters."""
+"""Searches in people's words: fields of forms, what is wrong with them, and what they become.
 
+A form is the pairs of names and texts that a browser sends. `Conditions` reads one: its
+faults beside their fields, its parts as a list of words, and the parameters of its searches.
+The conditions on patients are a search of their own, which comes first.
+"""
+
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import date, timedelta
+from enum import Enum, auto
 
 from werkzeug.datastructures import MultiDict
 
-from explorer.offer import Parameter, SearchOffer
+from explorer.language import DATE_IN_TEXT, DateError, day, gettext, read_day
+from explorer.language import mark as _
+from explorer.offer import Offer
 from explorer.sessions import Pairs
-from explorer.words import CODES, DAYS, MODIFIERS, PARAMETERS, PREFIXES, SORTS
+from explorer.words import CODES, PRESETS, RESOURCES
 
-DATES = 2
-"""How many bounds of a date the form has: a range."""
+Form = MultiDict[str, str]
+
+PATIENTS_OF_A_SEARCH = 100
+"""How many patients a search for stays may name: the service takes no more values."""
+
+
+class Kind(Enum):
+    """How a condition is filled in."""
+
+    TEXT = auto()
+    NUMBER = auto()
+    DAY = auto()
+    DAYS = auto()
+    WARD = auto()
+    CODES = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One search parameter as a form shows it.
+    """A condition of a form; `parameter` is one of the resource type `of`.
 
-    A closed list of codes has boxes to tick (`codes`), anything else a text (`inputs`), a
-    date one for each bound. What is chosen of `comparisons` is sent under the name of the
-    text and `suffix`.
+    One that identifies a patient is never written into the list of recent searches.
     """
 
     name: str
     title: str
-    help: str
-    single: bool
-    inputs: Sequence[str]
-    codes: Mapping[str, str] = field(default_factory=dict)
-    suffix: str = ""
-    comparisons: Mapping[str, str] = field(default_factory=dict)
+    kind: Kind
+    of: str
+    parameter: str
+    identifies: bool = False
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The names of its inputs."""
+        if self.kind is Kind.DAYS:
+            return (f"{self.name}.from", f"{self.name}.to")
+        return (self.name,)
 
 
-def form_of(offer: SearchOffer, sent: MultiDict[str, str]) -> dict[str, Any]:
-    """Return what the template of a form shows, filled in as it was sent."""
-    # What people know comes first, ids and changes of the record last.
-    parameters = sorted(
-        offer.parameters.values(), key=lambda parameter: parameter.name.startswith("_")
-    )
-    return {
-        "kind": offer.kind,
-        "offered": offer,
-        "sent": sent,
-        "fields": [_field(offer.kind, parameter) for parameter in parameters],
-        "sorts": dict(_sorts(offer)),
-    }
+_NAME = Field("name", _("Name"), Kind.TEXT, "Patient", "name", identifies=True)
+_BORN = Field(
+    "born", _("Birth date"), Kind.DAY, "Patient", "birthdate", identifies=True
+)
+_IPP = Field(
+    "ipp",
+    _("Patient number (IPP)"),
+    Kind.NUMBER,
+    "Patient",
+    "identifier",
+    identifies=True,
+)
+_VISIT = Field(
+    "visit", _("Visit number"), Kind.NUMBER, "Encounter", "identifier", identifies=True
+)
+_WARD = "service-provider._extension"
+
+FIELDS: Mapping[str, Sequence[Field]] = {
+    "Encounter": (
+        _NAME,
+        _BORN,
+        _IPP,
+        _VISIT,
+        Field("admission", _("Admission"), Kind.DAYS, "Encounter", "date"),
+        Field("ward", _("Ward (unit)"), Kind.WARD, "Encounter", _WARD),
+        Field("status", _("Status"), Kind.CODES, "Encounter", "status"),
+        Field("class", _("Type of stay"), Kind.CODES, "Encounter", "class"),
+    ),
+    "Patient": (
+        _NAME,
+        _BORN,
+        _IPP,
+        Field("gender", _("Sex"), Kind.CODES, "Patient", "gender"),
+    ),
+    "Organization": (
+        Field("name", _("Name"), Kind.TEXT, "Organization", "name"),
+        Field("finess", "FINESS", Kind.NUMBER, "Organization", "identifier"),
+    ),
+}
+"""The conditions of each form, in its order."""
+
+_PATIENT = Field(
+    "patient", _("Patient id"), Kind.NUMBER, "Encounter", "patient", identifies=True
+)
+"""The condition of a deployment whose patients are not found by their number."""
 
 
-def parameters_of(offer: SearchOffer, sent: MultiDict[str, str]) -> Pairs:
-    """Return the parameters of a search for what was filled in."""
-    pairs = [
-        pair
-        for parameter in offer.parameters.values()
-        for pair in _pairs(offer.kind, parameter, sent)
-    ]
-    pairs += [(name, sent.get(name, "")) for name in ("_sort", "_count", "_total")]
-    return [(name, text) for name, text in pairs if text.strip()]
+def fields_of(offer: Offer, kind: str) -> Sequence[Field]:
+    """Return the conditions of a form that the deployment offers."""
+    fields = []
+    for condition in FIELDS[kind]:
+        parameter = offer.parameter(condition.of, condition.parameter)
+        if parameter and condition.kind is Kind.DAYS and parameter.most == 1:
+            # One value is a day; two would be a range.
+            fields.append(replace(condition, kind=Kind.DAY))
+        elif parameter:
+            fields.append(condition)
+    if kind == "Encounter" and _IPP not in fields:
+        fields.insert(0, _PATIENT)
+    return fields
 
 
-def _pairs(
-    kind: str, parameter: Parameter, sent: MultiDict[str, str]
-) -> Iterator[tuple[str, str]]:
-    name, text = parameter.name, sent.get(parameter.name, "").strip()
-    if (kind, name) in CODES:
-        yield name, ",".join(sent.getlist(name))
-    elif parameter.type == "date":
-        for number in range(DATES):
-            bound = sent.get(f"{name}.{number}", "").strip()
-            prefix = sent.get(f"{name}.{number}.prefix", "")
-            yield name, f"{prefix}{bound}" if bound else ""
-    elif parameter.extension and text and "|" not in text:
-        yield name, f"{parameter.extension}|{text}"
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with an input; `name` is its text where it may be somebody's name."""
+
+    title: str
+    text: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A condition in words, and its field."""
+
+    field: Field
+    text: str
+
+
+@dataclass
+class Conditions:
+    """A form as it was sent, read: `patients` and `own` are parameters of searches."""
+
+    kind: str
+    form: Form
+    faults: dict[str, Fault] = field(default_factory=dict)
+    chips: list[Chip] = field(default_factory=list)
+    patients: list[tuple[str, str]] = field(default_factory=list)
+    own: list[tuple[str, str]] = field(default_factory=list)
+
+    def describe(self) -> str:
+        """Return the search in words that identify no patient."""
+        preset = PRESETS.get(self.form.get("preset", ""))
+        texts = [gettext(preset)] if preset else []
+        for chip in self.chips:
+            if chip.field.identifies:
+                title = gettext(chip.field.title)
+                by = gettext("by %(title)s", title=title[:1].lower() + title[1:])
+                texts.append(by)
+            elif not preset or chip.field.kind is Kind.WARD:
+                texts.append(chip.text)
+        text = ", ".join(texts) or gettext("without a condition")
+        return text if preset else f"{gettext(RESOURCES[self.kind])}: {text}"
+
+
+def read_form(
+    offer: Offer, kind: str, form: Form, wards: Mapping[str, str]
+) -> Conditions:
+    """Read a form; `wards` are the names of wards by their codes."""
+    conditions = Conditions(kind, form)
+    for condition in fields_of(offer, kind):
+        parameter = offer.parameter(condition.of, condition.parameter)
+        if parameter is None:
+            continue
+        words, pairs = _read_field(condition, form, conditions.faults, wards)
+        if not pairs:
+            continue
+        if parameter.extension:
+            pairs = [(name, f"{parameter.extension}|{text}") for name, text in pairs]
+        conditions.chips.append(Chip(condition, words))
+        of_patient = condition.of == "Patient" and kind != "Patient"
+        (conditions.patients if of_patient else conditions.own).extend(pairs)
+    return conditions
+
+
+def _read_field(
+    condition: Field, form: Form, faults: dict[str, Fault], wards: Mapping[str, str]
+) -> tuple[str, Pairs]:
+    """Return a condition in words and its parameters, which are [] without a value."""
+    title, name = gettext(condition.title), condition.parameter
+    if condition.kind is Kind.DAYS:
+        return _read_days(condition, form, faults)
+    if condition.kind is Kind.CODES:
+        words = CODES[name]
+        codes = [code for code in form.getlist(condition.name) if code in words]
+        listed = [gettext(words[code]).lower() for code in codes]
+        text = gettext("%(title)s: %(value)s", title=title, value=_either(listed))
+        return text, [(name, ",".join(codes))] if codes else []
+    value = " ".join(form.get(condition.name, "").split())
+    if not value:
+        return "", []
+    shown, sent = value, _escaped(value)
+    if condition.kind is Kind.DAY:
+        try:
+            born = read_day(value)
+        except DateError as error:
+            faults[condition.name] = Fault(title, str(error))
+            return "", []
+        shown, sent = day(born), born.isoformat()
+    elif condition.kind is Kind.NUMBER:
+        if condition.identifies and not re.search(r"\d", value):
+            text = gettext(
+                "“%(text)s” looks like a name: a number has digits.", text=value
+            )
+            faults[condition.name] = Fault(title, text, value)
+            return "", []
+        shown = sent = _escaped(value.replace(" ", ""))
+    elif condition.kind is Kind.WARD:
+        # A list of wards writes the name behind the code.
+        code = value.partition(" ")[0]
+        title = gettext("Ward")
+        shown, sent = f"{code} {wards.get(code, '')}".strip(), _escaped(code)
+    return gettext("%(title)s: %(value)s", title=title, value=shown), [(name, sent)]
+
+
+def _read_days(
+    condition: Field, form: Form, faults: dict[str, Fault]
+) -> tuple[str, Pairs]:
+    days: dict[str, date] = {}
+    for prefix, name in zip(("ge", "le"), condition.inputs, strict=True):
+        if text := form.get(name, "").strip():
+            try:
+                days[prefix] = read_day(text)
+            except DateError as error:
+                faults[name] = Fault(gettext(condition.title), str(error))
+    first, last = days.get("ge"), days.get("le")
+    title = gettext(condition.title)
+    if first and last and first > last:
+        text = gettext("The first day is after the last one.")
+        faults[condition.inputs[1]] = Fault(title, text)
+    words = ""
+    if first and last:
+        between = gettext("%(title)s from %(first)s to %(last)s")
+        words = between % {"title": title, "first": day(first), "last": day(last)}
+        if first == last:
+            words = gettext("%(title)s on %(first)s", title=title, first=day(first))
+            return words, [(condition.parameter, first.isoformat())]
+    elif first:
+        words = gettext("%(title)s since %(first)s", title=title, first=day(first))
+    elif last:
+        words = gettext("%(title)s until %(last)s", title=title, last=day(last))
+    pairs = [(condition.parameter, f"{p}{at.isoformat()}") for p, at in days.items()]
+    return words, pairs
+
+
+def _escaped(text: str) -> str:
+    """Return a text as one value of a parameter (decision 4)."""
+    return re.sub(r"([\\,|$])", r"\\\1", text)
+
+
+def _either(words: Sequence[str]) -> str:
+    """Return words as a choice: a, b or c."""
+    if len(words) < 2:
+        return "".join(words)
+    first, last = ", ".join(words[:-1]), words[-1]
+    return gettext("%(first)s or %(last)s", first=first, last=last)
+
+
+def without(form: Form, condition: Field) -> Form:
+    """Return a form without one of its conditions."""
+    dropped = {*condition.inputs, "preset"}
+    pairs = [(n, t) for n, t in form.items(multi=True) if n not in dropped]
+    return MultiDict(pairs)
+
+
+def preset(name: str, today: date, ward: str = "") -> Form:
+    """Return the form of a search that needs no typing."""
+    pairs = [("preset", name)]
+    if name == "now":
+        pairs += [("status", "in-progress"), ("ward", ward)]
     else:
-        match = sent.get(f"{name}.match", "")
-        yield f"{name}:{match}" if match else name, text
+        first = today if name == "today" else today - timedelta(days=6)
+        pairs += [("admission.from", first.isoformat())]
+        pairs += [("admission.to", today.isoformat())]
+    return MultiDict(pairs)
 
 
-def _field(kind: str, parameter: Parameter) -> Field:
-    name, help = parameter.name, parameter.text
-    text = Field(
-        name=name,
-        title=PARAMETERS.get(name, name),
-        help=help,
-        single=parameter.most == 1,
-        inputs=(name,),
-    )
-    if (kind, name) in CODES:
-        return replace(text, codes=CODES[kind, name])
-    if parameter.type == "date":
-        bounds = DATES if parameter.most is None else min(DATES, parameter.most)
-        return replace(
-            text,
-            help=f"{help} {_date_help(parameter)}",
-            inputs=[f"{name}.{bound}" for bound in range(bounds)],
-            suffix="prefix",
-            comparisons={p: PREFIXES[p] for p in PREFIXES if p in parameter.prefixes},
+def presets_of(offer: Offer) -> Sequence[str]:
+    """Return the presets that the deployment can answer."""
+    date = offer.parameter("Encounter", "date")
+    names = ["now"] if offer.parameter("Encounter", "status") else []
+    return [*names, "today", "week"] if date and date.most != 1 else names
+
+
+# --------------------------------------------------------------------------- the one box
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the text of the search box is read: as a form of each resource type in turn."""
+
+    words: str
+    forms: Sequence[tuple[str, Form]] = ()
+    fault: str = ""
+
+
+def read_box(offer: Offer, text: str) -> Reading:
+    """Read a name, a birth date, both, or a number; a number is a patient's or a visit's."""
+    text = " ".join(text.split())
+    if not text:
+        return Reading("", fault=gettext("Write a name, a number or a birth date."))
+    name, born = text, ""
+    if match := DATE_IN_TEXT.search(text):
+        name = " ".join((text[: match.start()] + " " + text[match.end() :]).split())
+        try:
+            born = day(read_day(match[0]))
+        except DateError as error:
+            return Reading("", fault=str(error))
+    bare = name.replace(" ", "")
+    is_number = bare.isdecimal() or (name == bare and re.search(r"\d", name))
+    if is_number and not born:
+        words = gettext("patient number (IPP) or visit number %(number)s", number=bare)
+        parts = (("Encounter", _VISIT), ("Patient", _IPP))
+        forms = [(k, MultiDict([(f.name, bare)])) for k, f in parts if _has(offer, f)]
+    else:
+        sent = MultiDict([(n, t) for n, t in (("name", name), ("born", born)) if t])
+        words = gettext("name %(name)s and birth date %(date)s", name=name, date=born)
+        if not born:
+            words = gettext("name %(name)s", name=name)
+        elif not name:
+            words = gettext("birth date %(date)s", date=born)
+        needed = [f for f in (_NAME, _BORN) if f.name in sent]
+        forms = [("Patient", sent)] if all(_has(offer, f) for f in needed) else []
+    if not forms:
+        fault = gettext(
+            "This hospital does not offer a search by %(words)s.", words=words
         )
-    if parameter.type == "string":
-        offered = {"", *parameter.modifiers}
-        words = {m: MODIFIERS[m] for m in MODIFIERS if m in offered}
-        return replace(text, suffix="match", comparisons=words)
-    if parameter.extension:
-        return replace(text, help="The code of the unit, whole and exact.")
-    if text.single or name == "_id":
-        return text
-    many = "Several" if parameter.most is None else f"Up to {parameter.most}"
-    return replace(text, help=f"{help} {many}, separated by commas.")
+        return Reading(words, fault=fault)
+    return Reading(words, forms)
 
 
-def _date_help(parameter: Parameter) -> str:
-    text = "A year, a month or a day: 2024, 2024-05 or 2024-05-31"
-    if parameter.has_days or parameter.name in DAYS:
-        return f"{text}."
-    return f"{text}, or with a time: 2024-05-31T14:30:00+02:00."
+def _has(offer: Offer, condition: Field) -> bool:
+    return offer.parameter(condition.of, condition.parameter) is not None
 
 
-def _sorts(offer: SearchOffer) -> Iterator[tuple[str, str]]:
-    for key in offer.sorts:
-        words = SORTS.get(key, key)
-        down, up = ("highest", "lowest") if key == "_id" else ("newest", "oldest")
-        yield f"-{key}", f"{words}, {down} first"
-        yield key, f"{words}, {up} first"
+def widened(conditions: Conditions) -> Iterator[tuple[str, Form]]:
+    """Yield at most three forms that have a condition less, each with what it leaves out."""
+    for chip in conditions.chips[:3]:
+        yield chip.text, without(conditions.form, chip.field)

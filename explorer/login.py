@@ -27,6 +27,7 @@ from joserfc.jws import JWSRegistry
 
 from app.config import Settings
 from explorer.failures import AwayError, LoginError
+from explorer.language import mark as _
 from explorer.sessions import Session
 
 MOST_NAME = 80
@@ -74,7 +75,7 @@ class Login:
         The caller has compared `state`. Raises LoginError, AwayError.
         """
         if "code" not in query:
-            raise LoginError("The identity provider did not log you in.")
+            raise LoginError(_("The identity provider did not log you in."))
         with _calling_provider(), self._client() as client:
             token = client.fetch_token(
                 self._address(client, "token_endpoint"),
@@ -91,6 +92,7 @@ class Login:
             "person": person,
             "name": str(name)[:MOST_NAME],
             "token": token["access_token"],
+            "scope": token.get("scope") or self._settings.explorer_scope,
             "expires": time.time() + int(token.get("expires_in", 3600)),
         }
 
@@ -100,7 +102,7 @@ class Login:
         """Return the claims of the ID token, once they are valid (Core 3.1.3.7)."""
         settings, access_token = self._settings, token.get("access_token")
         if not isinstance(access_token, str):
-            raise LoginError("The identity provider gave no access token.")
+            raise LoginError(_("The identity provider gave no access token."))
         client_id = settings.explorer_client_id
         try:
             signed = jwt.decode(
@@ -122,9 +124,9 @@ class Login:
             claims.validate(leeway=settings.leeway_seconds)
         # joserfc raises the others for a token that is nested too deep, or no object.
         except (JoseError, ValueError, TypeError, RecursionError) as error:
-            raise LoginError("The ID token of the login is not valid.") from error
+            raise LoginError(_("The ID token of the login is not valid.")) from error
         if not claims["sub"] or not isinstance(claims["sub"], str):
-            raise LoginError("The ID token of the login names nobody.")
+            raise LoginError(_("The ID token of the login names nobody."))
         return claims
 
     def _client(self) -> OAuth2Session:
@@ -184,6 +186,6 @@ def _calling_provider() -> Iterator[None]:
         # Their texts may quote what the provider sends about the person.
         _log.warning("login failed", extra={"data": {"reason": type(error).__name__}})
         if isinstance(error, AuthlibBaseError):
-            raise LoginError("The identity provider refused the login.") from error
-        text = "The identity provider does not answer at the moment."
+            raise LoginError(_("The identity provider refused the login.")) from error
+        text = _("The identity provider does not answer at the moment.")
         raise AwayError(text) from error

@@ -5,18 +5,20 @@ alone decrypts together with the keys of the deployment. A session is dropped af
 use, and at the latest when its access token expires.
 
 The results of its searches are stored beside it, so that a person looks at one as often as
-they like for a single search. They are dropped with the session, and after a quarter of an
-hour.
+they like for a single search, and the parts of files that they export. They are dropped with
+the session, and after a quarter of an hour.
 """
 
 import base64
 import hmac
 import secrets
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
+from typing import Any
 
 import orjson
 import redis
@@ -27,6 +29,7 @@ from werkzeug.wrappers import Response
 from app.crypto import DecryptionError, Encryption, derived_key
 from app.redis_client import REDIS_ERRORS
 from explorer.failures import AwayError
+from explorer.language import mark as _
 
 LOGIN_SECONDS = 600
 """How long a login may take."""
@@ -37,10 +40,18 @@ LOGINS_PER_MINUTE = 30
 RESULT_SECONDS = 900
 """How long the result of a search is stored at most."""
 
+CLAIM_SECONDS = 60
+"""How long a request goes on with a file at most: the time of a call, and some."""
+
 Pairs = Sequence[tuple[str, str]]
 
 _FIELD = b"session"
 _REFERENCE = b"reference"
+_PARKED = b"parked"
+_TRAIL = b"trail"
+
+MOST_PARKED = 8192
+"""The size of a form that waits for a login, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +60,20 @@ class Session:
 
     `person` is the subject of the login, "" where an access token was pasted: then the
     client of the token is who looks. `expires` is in seconds since 1970, `name` is shown.
+    `parked` is the form that waits for the end of the login, encrypted (`Sessions.park`).
     """
 
     id: str
     expires: float
     token: str = ""
+    scope: str = ""
     person: str = ""
     name: str = ""
     reason: str = ""
     state: str = ""
     nonce: str = ""
     verifier: str = ""
+    parked: str = ""
 
     @property
     def csrf(self) -> str:
@@ -73,10 +87,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A page of what a search found: its criteria, and the service's answer.
+    """What a search found: its form, its criteria, and the service's answer at a time.
 
     `form` is the search form as it was sent, `criteria` the parameters that it became,
-    `body` the Bundle to the byte.
+    `body` the Bundle to the byte. `first` is the place of its first row in the whole, `at`
+    in seconds since 1970, `read_as` how the search box was read.
     """
 
     kind: str
@@ -84,6 +99,39 @@ class Result:
     criteria: Pairs
     body: str
     milliseconds: float
+    first: int = 1
+    at: float = field(default_factory=time.time)
+    read_as: str = ""
+
+
+@dataclass(slots=True)
+class Export:
+    """A file in the making: what is still to read (`next`), and what there is of it.
+
+    It ends with the last page or at the limit; `total` is None where nobody counted.
+    """
+
+    id: str
+    result: str
+    format: str
+    name: str
+    total: int | None = None
+    rows: int = 0
+    size: int = 0
+    next: Pairs | None = None
+
+
+@dataclass(slots=True)
+class Trail:
+    """What a session remembers: its recent searches, wards by code, includes, files.
+
+    `includes` are the resources that come with stays, None before the first search.
+    """
+
+    recent: list[dict[str, Any]] = field(default_factory=list)
+    wards: dict[str, str] = field(default_factory=dict)
+    includes: list[str] | None = None
+    exports: list[str] = field(default_factory=list)
 
 
 class Sessions:
@@ -132,7 +180,7 @@ class Sessions:
 
     def current(self) -> Session | None:
         """Return the session of the request and count it as used. Raises AwayError."""
-        id = request.cookies.get(self._cookie, "")
+        id = self.cookie()
         with _calling_redis():
             content = self._redis.get(_key(id)) if id else None
         if not isinstance(content, bytes):
@@ -147,6 +195,10 @@ class Sessions:
         with _calling_redis():
             self._redis.expire(_key(id), self._seconds(session))
         return session
+
+    def cookie(self) -> str:
+        """Return the id of the session that the browser has or had, "" for none."""
+        return request.cookies.get(self._cookie, "")
 
     def end(self, session: Session, response: Response) -> None:
         """Drop a session and its results."""
@@ -167,33 +219,138 @@ class Sessions:
         if count > LOGINS_PER_MINUTE:
             raise TooManyRequests(retry_after=60 - seconds)
 
-    def save_result(self, session: Session, result: Result) -> str:
+    def save_result(self, session: Session, result: Result, id: str = "") -> str:
         """Store a result; return its id, which is of use to this session alone."""
-        id = secrets.token_urlsafe(16)
-        content = orjson.dumps(result)
-        encrypted = self._encryption.encrypt(session.id, _result_field(id), content)
-        key, results = _key(session.id + id), _results_key(session.id)
-        with _calling_redis(), self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.set(key, encrypted, ex=RESULT_SECONDS)
-            pipeline.sadd(results, key)
-            pipeline.expire(results, RESULT_SECONDS)
-            pipeline.execute()
+        id = id or secrets.token_urlsafe(16)
+        self._put(session, id, b"result:", orjson.dumps(result))
         return id
 
     def result(self, session: Session, id: str) -> Result | None:
         """Return a result of the session, None where none of that id is stored."""
-        with _calling_redis():
-            content = self._redis.get(_key(session.id + id))
-        if not isinstance(content, bytes):
-            return None
-        try:
-            raw = self._encryption.decrypt(session.id, _result_field(id), content)
-        except DecryptionError:
+        raw = self._get(session, id, b"result:")
+        if raw is None:
             return None
         stored = orjson.loads(raw)
         for name in ("form", "criteria"):
-            stored[name] = [(parameter, text) for parameter, text in stored[name]]
+            stored[name] = _pairs(stored[name])
         return Result(**stored)
+
+    def trail(self, session: Session) -> Trail:
+        """Return what the session remembers."""
+        raw = self._get(session, "", _TRAIL)
+        return Trail(**orjson.loads(raw)) if raw else Trail()
+
+    def save_trail(self, session: Session, trail: Trail) -> None:
+        """Store what the session remembers, as long as the session itself."""
+        self._put(session, "", _TRAIL, orjson.dumps(trail), self._seconds(session))
+
+    def export(self, session: Session, id: str) -> Export | None:
+        """Return a file in the making, None where none of that id is stored."""
+        raw = self._get(session, id, b"export:")
+        if raw is None:
+            return None
+        stored = orjson.loads(raw)
+        stored["next"] = stored["next"] and _pairs(stored["next"])
+        return Export(**stored)
+
+    def save_export(self, session: Session, export: Export, part: bytes = b"") -> None:
+        """Store a file in the making, and a further part of its content."""
+        self._put(session, export.id, b"export:", orjson.dumps(export))
+        if part:
+            raw = zlib.compress(part)
+            encrypted = self._encryption.encrypt(session.id, _part(export.id), raw)
+            key = _key(f"{session.id}{export.id}:parts")
+            self._store(session, key, encrypted, RESULT_SECONDS, is_part=True)
+
+    def parts(self, session: Session, export: Export) -> Iterator[bytes]:
+        """Yield the content of a file, part by part."""
+        key = _key(f"{session.id}{export.id}:parts")
+        with _calling_redis():
+            count = int(self._redis.llen(key))
+        for index in range(count):
+            with _calling_redis():
+                content: Any = self._redis.lindex(key, index)
+            raw = self._encryption.decrypt(session.id, _part(export.id), content or b"")
+            yield zlib.decompress(raw)
+
+    def claim(self, session: Session, id: str) -> bool:
+        """Return whether this request alone may go on with a file until it is released."""
+        key = _key(f"{session.id}{id}:claim")
+        with _calling_redis():
+            return bool(self._redis.set(key, b"", nx=True, ex=CLAIM_SECONDS))
+
+    def release(self, session: Session, id: str) -> None:
+        """Let another request go on with a file."""
+        with _calling_redis():
+            self._redis.delete(_key(f"{session.id}{id}:claim"))
+
+    def drop_export(self, session: Session, id: str) -> None:
+        """Drop a file."""
+        with _calling_redis():
+            self._redis.delete(_key(f"{session.id}{id}:parts"), _key(session.id + id))
+
+    def _put(
+        self,
+        session: Session,
+        id: str,
+        field: bytes,
+        raw: bytes,
+        seconds: int = RESULT_SECONDS,
+    ) -> None:
+        encrypted = self._encryption.encrypt(session.id, field + id.encode(), raw)
+        self._store(session, _content_key(session, id), encrypted, seconds)
+
+    def _store(
+        self,
+        session: Session,
+        key: str,
+        encrypted: bytes,
+        seconds: int,
+        *,
+        is_part: bool = False,
+    ) -> None:
+        """Store a content among those that the end of the session drops."""
+        results = _results_key(session.id)
+        with _calling_redis(), self._redis.pipeline(transaction=False) as pipeline:
+            if is_part:
+                pipeline.rpush(key, encrypted)
+                pipeline.expire(key, seconds)
+            else:
+                pipeline.set(key, encrypted, ex=seconds)
+            pipeline.sadd(results, key)
+            pipeline.expire(results, max(seconds, RESULT_SECONDS))
+            pipeline.execute()
+
+    def _get(self, session: Session, id: str, field: bytes) -> bytes | None:
+        with _calling_redis():
+            content = self._redis.get(_content_key(session, id))
+        if not isinstance(content, bytes):
+            return None
+        try:
+            return self._encryption.decrypt(session.id, field + id.encode(), content)
+        except DecryptionError:
+            return None
+
+    def park(self, path: str, form: Pairs) -> str:
+        """Return a form that a login interrupts as a text that its page carries."""
+        content = orjson.dumps({"at": time.time(), "path": path, "form": form})
+        if len(content) > MOST_PARKED:
+            return ""
+        raw = self._encryption.encrypt("", _PARKED, content)
+        return base64.urlsafe_b64encode(raw).decode()
+
+    def unpark(self, text: str) -> tuple[str, Pairs] | None:
+        """Return path and form of such a text, None where it waited for too long."""
+        if not 0 < len(text) <= 2 * MOST_PARKED:
+            return None
+        try:
+            raw = base64.urlsafe_b64decode(text)
+            content = orjson.loads(self._encryption.decrypt("", _PARKED, raw))
+        except (ValueError, DecryptionError):
+            return None
+        if content["at"] + LOGIN_SECONDS < time.time():
+            return None
+        return content["path"], _pairs(content["form"])
 
     def seal(self, session: Session, reference: str) -> str:
         """Return a reference as a text for addresses that this session alone can read."""
@@ -221,8 +378,17 @@ def _results_key(id: str) -> str:
     return f"{_key(id)}:results"
 
 
-def _result_field(id: str) -> bytes:
-    return b"result:" + id.encode()
+def _content_key(session: Session, id: str) -> str:
+    # The trail has no id: the session's own key is the session's.
+    return _key(session.id + id) if id else f"{_key(session.id)}:trail"
+
+
+def _part(id: str) -> bytes:
+    return b"part:" + id.encode()
+
+
+def _pairs(stored: Sequence[Sequence[str]]) -> Pairs:
+    return [(name, text) for name, text in stored]
 
 
 @contextmanager
@@ -230,4 +396,4 @@ def _calling_redis() -> Iterator[None]:
     try:
         yield
     except REDIS_ERRORS as error:
-        raise AwayError("Logins cannot be checked at present.") from error
+        raise AwayError(_("Logins cannot be checked at present.")) from error

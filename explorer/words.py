@@ -2,76 +2,100 @@
 
 from collections.abc import Mapping
 
-RESOURCES: Mapping[str, tuple[str, str]] = {
-    "Encounter": ("stay", "stays"),
-    "Patient": ("patient", "patients"),
-    "Organization": ("hospital", "hospitals"),
-}
-"""What people call one and several of a resource type."""
+from explorer.language import mark as _
 
-PARAMETERS: Mapping[str, str] = {
-    "_id": "Id",
-    "_lastUpdated": "Last changed",
-    "patient": "Patient",
-    "date": "Start of the stay",
-    "identifier": "Number (visit number, IPP …)",
-    "status": "Status",
-    "class": "Class",
-    "service-provider._extension": "Ward (functional unit)",
-    "name": "Name",
-    "family": "Family name",
-    "given": "Given name",
-    "birthdate": "Birth date",
-    "gender": "Gender",
+RESOURCES: Mapping[str, str] = {
+    "Encounter": _("Stays"),
+    "Patient": _("Patients"),
+    "Organization": _("Hospitals"),
 }
-"""Titles of search parameters."""
+"""The sections of the pages, by resource type."""
 
-CODES: Mapping[tuple[str, str], Mapping[str, str]] = {
-    ("Encounter", "status"): {
-        "planned": "planned",
-        "in-progress": "in progress",
-        "finished": "finished",
-    },
-    ("Encounter", "class"): {
-        "EMER": "emergency",
-        "IMP": "inpatient encounter",
-        "PRENC": "pre-admission",
-        "AMB": "ambulatory",
-        "REC": "recurring",
-        "UNK": "unknown",
-    },
-    ("Patient", "gender"): {
-        "male": "male",
-        "female": "female",
-        "other": "other",
-        "unknown": "unknown",
-    },
+COUNTS: Mapping[str, tuple[str, str]] = {
+    "Encounter": ("%(count)s stay", "%(count)s stays"),
+    "Patient": ("%(count)s patient", "%(count)s patients"),
+    "Organization": ("%(count)s hospital", "%(count)s hospitals"),
 }
-"""The codes of an element of a resource type, in words."""
+"""One and several of a resource type, in numbers."""
 
-DAYS = frozenset({"birthdate"})
-"""Parameters that STU3 compares with an element of type `date`, which has no time."""
+NONE: Mapping[str, str] = {
+    "Encounter": _("No stays"),
+    "Patient": _("No patients"),
+    "Organization": _("No hospitals"),
+}
 
-PREFIXES: Mapping[str, str] = {
-    "ge": "from",
-    "le": "until",
-    "eq": "on",
-    "ne": "not on",
-    "gt": "after",
-    "lt": "before",
+CLASSES: Mapping[str, str] = {
+    "IMP": _("Inpatient"),
+    "EMER": _("Emergency"),
+    "PRENC": _("Pre-admission"),
+    "AMB": _("Outpatient"),
+    "REC": _("Recurring session"),
+    "UNK": _("Unknown"),
 }
-MODIFIERS: Mapping[str, str] = {
-    "": "begins with",
-    "contains": "contains",
-    "exact": "is exactly",
+"""Types of stays, in the order in which a timeline has them."""
+
+STATUSES: Mapping[str, str] = {
+    "planned": _("Planned"),
+    "in-progress": _("In progress"),
+    "finished": _("Finished"),
 }
+
+SEXES: Mapping[str, str] = {
+    "female": _("Female"),
+    "male": _("Male"),
+    "other": _("Undetermined"),
+    "unknown": _("Unknown"),
+}
+
+SEX_LETTERS: Mapping[str, str] = {
+    "female": _("F"),
+    "male": _("M"),
+    "other": _("undetermined"),
+}
+
+CODES: Mapping[str, Mapping[str, str]] = {
+    "status": STATUSES,
+    "class": CLASSES,
+    "gender": SEXES,
+}
+"""The codes of a search parameter, in words."""
+
+PRESETS: Mapping[str, str] = {
+    "now": _("In hospital now"),
+    "today": _("Today’s admissions"),
+    "week": _("Last 7 days"),
+}
+
 SORTS: Mapping[str, str] = {
-    "date": "start of the stay",
-    "_lastUpdated": "last change",
-    "_id": "id",
+    "-date": _("Latest admission first"),
+    "date": _("Earliest admission first"),
+    "-_lastUpdated": _("Last changed first"),
+    "_lastUpdated": _("Longest unchanged first"),
+    "_id": _("By number"),
+    "-_id": _("By number, highest first"),
 }
 
+SORTED: Mapping[str, str] = {
+    "-date": _("latest admissions first"),
+    "date": _("earliest admissions first"),
+    "-_lastUpdated": _("last changed first"),
+    "_lastUpdated": _("longest unchanged first"),
+    "_id": _("by number"),
+    "-_id": _("by number, highest first"),
+}
+"""How a list is sorted, in a sentence."""
 
-def code_in_words(kind: str, element: str, code: str) -> str:
-    """Return a code of a resource in words."""
-    return CODES.get((kind, element), {}).get(code, code)
+TELECOMS: Mapping[tuple[str, str], str] = {
+    ("phone", "mobile"): _("Mobile"),
+    ("phone", "home"): _("Home"),
+    ("phone", "work"): _("Work"),
+    ("fax", ""): _("Fax"),
+    ("email", ""): _("E-mail"),
+}
+
+ADDRESSES: Mapping[str, str] = {
+    "home": _("Address"),
+    "temp": _("Temporary address"),
+    "old": _("Former address"),
+    "work": _("Address"),
+}

@@ -1,20 +1,62 @@
-// Progress, cancelling and copying. Every page works without this file.
-let asking = null;
-const unanswered = document.createElement("p");
-Object.assign(unanswered, { className: "notice", role: "alert", textContent: "The explorer does not answer. Wait a few seconds and try again." });
-document.addEventListener("htmx:before:request", (event) => { asking = event.detail.ctx.sourceElement; unanswered.remove(); });
-document.addEventListener("htmx:error", () => document.getElementById("content").prepend(unanswered));
+// Slow searches, copying, keys. Every page works without this file.
+const byId = (id) => document.getElementById(id);
+let asking = null, since = 0, clock = null;
+
+function wait(on) {
+  clearInterval(clock);
+  const progress = byId("progress"), page = byId("page");
+  if (!progress) return;
+  if (!on) { progress.hidden = true; page.inert = false; page.classList.remove("busy"); return; }
+  since = Date.now();
+  clock = setInterval(() => {
+    progress.hidden = false; page.inert = true; page.classList.add("busy");
+    byId("seconds").textContent = `${Math.round((Date.now() - since) / 1000)} s.`;
+  }, 1000);
+}
+const isQuiet = (event) => event.detail?.ctx?.sourceElement?.dataset?.quiet !== undefined;
+
+document.addEventListener("htmx:before:request", (event) => {
+  if (isQuiet(event)) return;
+  asking = event.detail.ctx.sourceElement;
+  byId("unanswered").hidden = true;
+  wait(true);
+});
+for (const name of ["htmx:after:request", "htmx:finally:request", "htmx:abort"]) {
+  document.addEventListener(name, (event) => { if (!isQuiet(event)) wait(false); });
+}
+document.addEventListener("htmx:error", (event) => {
+  if (isQuiet(event)) return;
+  wait(false);
+  byId("unanswered").hidden = false;
+});
 document.addEventListener("click", async (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   const button = event.target.closest("button");
   if (!button) return;
-  if (button.id === "cancel" && asking) htmx.trigger(asking, "htmx:abort");
+  if (button.id === "cancel" && asking) { htmx.trigger(asking, "htmx:abort"); wait(false); }
   if (button.dataset.copy) {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-    button.textContent = "Copied";
+    await navigator.clipboard.writeText(byId(button.dataset.copy).textContent);
+    button.textContent = button.dataset.copied;
   }
 });
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    const menu = document.querySelector("details.menu[open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); } else if (clock && asking) { htmx.trigger(asking, "htmx:abort"); wait(false); }
+  }
+  if (event.target.closest("input, select, textarea, pre") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "/" && byId("q")) { event.preventDefault(); byId("q").focus(); }
+  const rel = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
+  const bar = document.activeElement.closest?.(".frise svg a");
+  if (!rel) return;
+  if (bar) {
+    const bars = [...bar.closest("svg").querySelectorAll("a[aria-label]")];
+    bars[bars.indexOf(bar) + (rel === "next" ? 1 : -1)]?.focus();
+  } else if (!document.activeElement.closest?.(".wide")) document.querySelector(`.crumbs [rel=${rel}]`)?.click();
+});
 // A new page begins at its heading, for the keyboard and for screen readers.
-document.addEventListener("htmx:after:settle", () => {
-  const heading = document.querySelector("main h1");
+document.addEventListener("htmx:after:settle", (event) => {
+  if (isQuiet(event)) return;
+  const heading = document.querySelector("main [role=alert]:not([hidden])") ?? document.querySelector("main h1");
   if (heading) { heading.tabIndex = -1; heading.focus({ preventScroll: true }); }
 });

@@ -154,6 +154,7 @@ BAD = [
     ("EXPLORER_BIND", "8003"),
     ("EXPLORER_IDLE_MINUTES", "0"),
     ("EXPLORER_REASON", "always"),
+    ("EXPLORER_EXPORT_ROWS", "-1"),
     ("WATCH_SECONDS", "4"),
     ("CONNECTION_LIFETIME_SECONDS", "4"),
     ("WORKERS", "65"),

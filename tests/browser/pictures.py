@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from werkzeug.serving import make_server
 
-from tests.browser.visits import log_in, open_tab, search_emergencies
+from tests.browser.visits import IPP, PATIENT, log_in
 from tests.browser.watching import ARGUMENTS, CHROMIUM, DARK, NARROW, visiting
 from tests.docs.pages import DOCS
 from tests.docs.running import Demo, running_demo
@@ -36,9 +36,9 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=[*ARGUMENTS]
         )
-        explore(browser, demo, LOW, "explorer-{}", form, timeline)
-        explore(browser, demo, DARK | LOW, "explorer-{}-dark", request)
-        explore(browser, demo, NARROW, "explorer-{}-narrow", table)
+        explore(browser, demo, LOW, "explorer-list", listed)
+        explore(browser, demo, DARK | LOW, "explorer-{}-dark", patient)
+        explore(browser, demo, NARROW, "explorer-{}-narrow", home)
         with (
             workbench(demo, Path(directory)) as (origin, path),
             visiting(browser, origin, **LOW) as (page, _),
@@ -69,30 +69,24 @@ def take(page: Page, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png", animations="disabled")
 
 
-def form(page: Page) -> None:
-    """Show the search form, filled in."""
-    page.get_by_label("Patient", exact=True).fill("158")
-    page.get_by_label("emergency").check()
+def home(page: Page) -> None:
+    """Show the search box, and how it reads what is written."""
+    page.locator("#q").press_sequentially("martin 25/03/1936")
+    expect(page.locator("#read")).to_contain_text("Read as")
 
 
-def table(page: Page) -> None:
-    """Show the stays of a patient."""
-    page.goto("/search/Encounter")
-    page.get_by_label("Patient", exact=True).fill("158")
-    page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("10 stays")
+def listed(page: Page) -> None:
+    """Show who is in the hospital now."""
+    page.get_by_role("button", name="In hospital now").click()
+    expect(page.locator(".results")).to_be_visible()
 
 
-def timeline(page: Page) -> None:
-    """Show them on the time axis."""
-    table(page)
-    open_tab(page, "Timeline")
-
-
-def request(page: Page) -> None:
-    """Show a search as a program sends it."""
-    search_emergencies(page)
-    open_tab(page, "Request")
+def patient(page: Page) -> None:
+    """Show a patient with all stays."""
+    page.locator("#q").fill(IPP)
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name=PATIENT).click()
+    expect(page.locator("#list")).to_be_visible()
 
 
 @contextmanager

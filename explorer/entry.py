@@ -1,0 +1,188 @@
+"""Who may look: the session of a request, its language, login and logout.
+
+A form that arrives after its session has ended waits for the login, encrypted, and is shown
+again, filled in; it is never run by itself, because any site can send one.
+"""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from flask import Response, g, make_response, render_template, request
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from app.call import CALL
+from explorer.core import blueprint, explorer, go
+from explorer.failures import LoginError
+from explorer.language import LANGUAGES
+from explorer.language import mark as _
+from explorer.search import form_page
+from explorer.sessions import Session
+from explorer.words import RESOURCES
+
+MOST_REASON = 200
+PASTED_SECONDS = 3600
+"""How long a pasted access token is used at most: one that expires earlier ends earlier."""
+
+LANGUAGE_SECONDS = 365 * 86400
+LANGUAGE_COOKIE = "language"
+
+_WAITING = ("/search/", "/find")
+"""Pages whose forms wait for a login."""
+
+_RESULT = re.compile(r"/results/([\w-]+)")
+
+
+@blueprint.before_app_request
+def choose_language() -> BaseResponse | None:
+    """Choose the language: the person's choice, else the browser's."""
+    chosen = request.args.get("lang", "")
+    if chosen in LANGUAGES and request.method == "GET":
+        response = go(request.path)
+        response.set_cookie(
+            LANGUAGE_COOKIE,
+            chosen,
+            max_age=LANGUAGE_SECONDS,
+            secure=explorer.url.startswith("https:"),
+            httponly=True,
+            samesite="Lax",
+        )
+        return response
+    cookie = request.cookies.get(LANGUAGE_COOKIE, "")
+    best = request.accept_languages.best_match(LANGUAGES) or "en"
+    g.language = cookie if cookie in LANGUAGES else best
+    return None
+
+
+@blueprint.before_app_request
+def require_login() -> BaseResponse | None:
+    """Find the session; lead to the login, then to the question for a reason."""
+    request.environ[CALL].route = str(request.url_rule or "")
+    g.session = None
+    if request.endpoint in {None, "static"}:
+        # Another host, or no page of ours: Flask refuses it next.
+        return None
+    g.session = session = explorer.sessions.current()
+    page = (request.endpoint or "").removeprefix("explorer.")
+    is_login = page.startswith("login")
+    is_post = request.method == "POST"
+    if session is None and page != "login_start" and (is_post or not is_login):
+        return expired() if explorer.sessions.cookie() else go("/login")
+    if session is None or (is_login and not is_post) or page == "login_start":
+        return None
+    if is_post and not session.accepts(request.form.get("csrf", "")):
+        raise LoginError(_("This form is of another login: it is not accepted."))
+    if not session.token and not is_login:
+        return go("/login")
+    lacks_reason = explorer.settings.explorer_reason and not session.reason
+    if lacks_reason and page not in {"login_token", "reason", "logout"}:
+        return go("/reason")
+    if not is_login and page not in {"reason", "logout"}:
+        explorer.read_offer()
+    return None
+
+
+def expired() -> Response:
+    """Say that the session has ended; the form of the page waits for the login."""
+    path, form = request.path, MultiDict(request.form)
+    match = _RESULT.match(path)
+    if shown := match[1] if match else request.args.get("origin"):
+        ended = Session(id=explorer.sessions.cookie(), expires=0)
+        result = explorer.sessions.result(ended, shown)
+        if result is not None:
+            path, form = f"/search/{result.kind}", MultiDict(result.form)
+    parked = ""
+    if path.startswith(_WAITING) and form:
+        pairs = [pair for pair in form.items(multi=True) if pair[0] != "csrf"]
+        parked = explorer.sessions.park(path, pairs)
+    minutes = explorer.settings.explorer_idle_minutes
+    page = render_template("expired.html", parked=parked, minutes=minutes)
+    return make_response(page, HTTPStatus.UNAUTHORIZED)
+
+
+@blueprint.get("/login")
+def login() -> Response:
+    """Show how to log in."""
+    response = Response()
+    if explorer.login is None and g.session is None:
+        # The form for a token needs a session, which its submission ends.
+        g.session = explorer.sessions.begin(response)
+    page = render_template("login.html", provider=explorer.login is not None)
+    response.set_data(page)
+    return response
+
+
+@blueprint.route("/login/start", methods=["GET", "POST"])
+def login_start() -> BaseResponse:
+    """Send the browser to the identity provider; a form waits for it to come back."""
+    explorer.count_login()
+    parked = request.form.get("parked", "")
+    if explorer.login is None:
+        response = go("/login")
+        explorer.sessions.begin(response, parked=parked)
+        return response
+    url, values = explorer.login.start()
+    response = go(url)
+    explorer.sessions.begin(response, parked=parked, **values)
+    return response
+
+
+@blueprint.get("/login/done")
+def login_done() -> BaseResponse:
+    """Take the browser back from the identity provider."""
+    session = g.session
+    if explorer.login is None or session is None or not session.state:
+        raise NotFound
+    if request.args.get("state", "") != session.state:
+        raise LoginError(_("This login was not begun in this browser."))
+    values = explorer.login.finish(request.args, session)
+    return _begin(session.parked, **values)
+
+
+@blueprint.post("/login/token")
+def login_token() -> BaseResponse:
+    """Begin a session with an access token: on loopback, without a provider."""
+    if explorer.login is not None:
+        raise NotFound
+    explorer.count_login()
+    token = request.form.get("token", "").strip()
+    expires = datetime.now(UTC).timestamp() + PASTED_SECONDS
+    return _begin(g.session.parked, token=token, name="", expires=expires)
+
+
+def _begin(parked: str, **values: object) -> BaseResponse:
+    place = "/resume" if parked else "/"
+    return explorer.begin(place, parked=parked, **values)
+
+
+@blueprint.get("/resume")
+def resume() -> BaseResponse | str:
+    """Show the form that waited for the login, filled in."""
+    waiting = explorer.sessions.unpark(g.session.parked)
+    explorer.sessions.save(replace(g.session, parked=""))
+    if waiting is None:
+        return go("/")
+    path, form = waiting
+    kind = path.removeprefix("/search/")
+    return form_page(kind if kind in RESOURCES else "", MultiDict(form))
+
+
+@blueprint.post("/logout")
+def logout() -> BaseResponse:
+    """End the session."""
+    response = go("/login")
+    explorer.sessions.end(g.session, response)
+    return response
+
+
+@blueprint.route("/reason", methods=["GET", "POST"])
+def reason() -> BaseResponse | str:
+    """Ask why the person looks at data of patients."""
+    text = request.form.get("reason", "").strip()[:MOST_REASON]
+    if not text:
+        return render_template("reason.html", most=MOST_REASON)
+    explorer.sessions.save(replace(g.session, reason=text))
+    return go("/resume" if g.session.parked else "/")

@@ -1,0 +1,185 @@
+"""Views of files: a whole result as CSV, NDJSON or JSON.
+
+Nothing runs in the background. A page that shows the progress reads further pages of the
+result and stores them, encrypted for the session; whoever closes it stops the export. The
+finished file is sent part by part.
+"""
+
+import secrets
+import time
+from collections.abc import Mapping
+from datetime import datetime
+
+import orjson
+from flask import Response, g, render_template, request, url_for
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from explorer.core import blueprint, explorer, go, step_of
+from explorer.language import gettext, read_day
+from explorer.language import mark as _
+from explorer.results import Results, chosen_columns, csv_lines
+from explorer.search import COLUMN_COOKIE
+from explorer.sessions import Export, Result
+
+FORMATS: Mapping[str, tuple[str, str]] = {
+    "csv": ("CSV", "text/csv"),
+    "ndjson": ("NDJSON", "application/fhir+ndjson"),
+    "json": ("JSON", "application/fhir+json"),
+}
+"""The formats of a file: what they are called, and their media types."""
+
+_A_LOOK = 1.0
+"""How many seconds a page of progress reads on."""
+
+_STEMS = {
+    "Encounter": _("stays"),
+    "Patient": _("patients"),
+    "Organization": _("hospitals"),
+}
+
+
+def may_export() -> bool:
+    """Whether files are offered, to this person."""
+    settings = explorer.settings
+    scope = settings.explorer_export_scope
+    allowed = scope is None or scope in g.session.scope.split()
+    return settings.explorer_export_rows > 0 and allowed
+
+
+def exports() -> list[Export]:
+    """Return the files of the session."""
+    stored = [explorer.sessions.export(g.session, id) for id in explorer.trail.exports]
+    return [export for export in stored if export]
+
+
+@blueprint.post("/results/<id>/export")
+def export(id: str) -> BaseResponse:
+    """Begin a file; with script the page of the result shows its progress."""
+    result, format = explorer.stored(id), request.form.get("format", "")
+    if not may_export() or format not in FORMATS:
+        raise NotFound
+    at = explorer.read_offer().now()
+    new = Export(
+        id=secrets.token_urlsafe(16), result=id, format=format, name=_name(result, at)
+    )
+    new.name += f".{format}"
+    explorer.sessions.save_export(g.session, new)
+    explorer.trail.exports = [new.id, *explorer.trail.exports][:3]
+    explorer.save_trail()
+    if "HX-Request" in request.headers:
+        return go(url_for(".results", id=id))
+    return go(url_for(".progress", id=new.id))
+
+
+def _name(result: Result, at: datetime) -> str:
+    """Return the name of a file; it has the days of the search, and no patient."""
+    form: MultiDict[str, str] = MultiDict(result.form)
+    days = [form.get(f"admission.{bound}", "") for bound in ("from", "to")]
+    name = gettext(_STEMS[result.kind])
+    if all(days):
+        first, last = (read_day(text).isoformat() for text in days)
+        between = gettext("admissions-%(first)s-to-%(last)s", first=first, last=last)
+        name = f"{name}_{between}"
+    return f"{name}_{at:%Y-%m-%d-%H%M}"
+
+
+def _stored(id: str) -> Export:
+    stored = explorer.sessions.export(g.session, id)
+    if stored is None:
+        raise NotFound
+    return stored
+
+
+@blueprint.get("/exports/<id>")
+def progress(id: str) -> Response:
+    """Read on, and show how far a file is; without script the page reloads."""
+    file = _stored(id)
+    _read_on(file)
+    response = Response(render_template("export.html", export=file))
+    if file.next != []:
+        response.headers["Refresh"] = "2"
+    return response
+
+
+@blueprint.get("/exports/<id>/note")
+def note(id: str) -> str:
+    """Read on, and return the note that shows how far a file is."""
+    file = _stored(id)
+    _read_on(file)
+    return render_template("note.html", export=file)
+
+
+@blueprint.post("/exports/<id>/cancel")
+def cancel(id: str) -> BaseResponse:
+    """Drop a file."""
+    file = _stored(id)
+    explorer.sessions.drop_export(g.session, id)
+    explorer.trail.exports = [other for other in explorer.trail.exports if other != id]
+    explorer.save_trail()
+    return go(url_for(".results", id=file.result))
+
+
+@blueprint.get("/exports/<id>/file")
+def file(id: str) -> Response:
+    """Send a finished file."""
+    export = _stored(id)
+    if export.next != []:
+        raise NotFound
+    parts = explorer.sessions.parts(g.session, export)
+    response = Response(parts, mimetype=FORMATS[export.format][1])
+    disposition = f'attachment; filename="{export.name}"'
+    response.headers["Content-Disposition"] = disposition
+    return response
+
+
+def _read_on(file: Export) -> None:
+    """Read further pages of a result for a moment and store them."""
+    if file.next == [] or not explorer.sessions.claim(g.session, file.id):
+        return
+    try:
+        _read_pages(file, explorer.stored(file.result))
+    finally:
+        explorer.sessions.release(g.session, file.id)
+
+
+def _read_pages(file: Export, result: Result) -> None:
+    until = time.monotonic() + _A_LOOK
+    while time.monotonic() < until and file.next != []:
+        if file.next is None:
+            size = explorer.search_offer(result.kind).most_count
+            sized = [p for p in result.criteria if p[0] not in {"_count", "_include"}]
+            if size:
+                sized.append(("_count", size))
+            form = [p for p in result.criteria if p[0] == "_include"]
+            with_names = form if file.format == "csv" else []
+            reply = explorer.call(f"{result.kind}/_search", form=[*sized, *with_names])
+        else:
+            reply = explorer.call("Bundle", query=file.next)
+        bundle = reply.resource
+        is_first, file.next = file.next is None, step_of(bundle, "next")
+        results = Results(bundle)
+        left = explorer.settings.explorer_export_rows - file.rows
+        if len(results.matches) >= left:
+            results.matches, file.next = results.matches[:left], []
+        file.total = results.total
+        part = _part(file, result.kind, results, is_first=is_first)
+        file.rows += len(results.matches)
+        file.size += len(part)
+        explorer.sessions.save_export(g.session, file, part)
+
+
+def _part(file: Export, kind: str, results: Results, *, is_first: bool) -> bytes:
+    if file.format == "csv":
+        cookie = request.cookies.get(f"{COLUMN_COOKIE}{kind}", "")
+        columns, now = chosen_columns(kind, cookie), explorer.read_offer().now()
+        text = csv_lines(kind, columns, results, now, head=is_first)
+        return text.encode("utf-8-sig" if is_first else "utf-8")
+    resources = [orjson.dumps(resource) for resource in results.matches]
+    if file.format == "ndjson":
+        return b"".join(resource + b"\n" for resource in resources)
+    entries = b",".join(b'{"resource":' + resource + b"}" for resource in resources)
+    head = b'{"resourceType":"Bundle","type":"collection","entry":['
+    before = head if is_first else b"," if entries else b""
+    return before + entries + (b"]}" if file.next == [] else b"")

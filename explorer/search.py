@@ -1,0 +1,455 @@
+"""Views of searches and their results.
+
+What a person looks for is never in an address: a form is posted, and the page it leads to
+has the random id of a result that their session stores. Tabs, columns and printing look at
+the stored result; sorting, a next page and another condition are searches.
+"""
+
+import time
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from flask import Response, g, render_template, request, url_for
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as BaseResponse
+
+from explorer.core import blueprint, explorer, go, see, step_of
+from explorer.failures import RefusedError, failure_of
+from explorer.forms import (
+    PATIENTS_OF_A_SEARCH,
+    Chip,
+    Conditions,
+    Fault,
+    Form,
+    fields_of,
+    preset,
+    presets_of,
+    read_box,
+    read_form,
+    widened,
+    without,
+)
+from explorer.language import gettext
+from explorer.language import mark as _
+from explorer.results import COLUMNS, Results, chosen_columns
+from explorer.sessions import Result
+from explorer.snippets import snippets
+from explorer.timeline import Band, timelines
+from explorer.words import PRESETS, SORTED, SORTS
+
+TABS = {
+    "table": _("Table"),
+    "timeline": _("Timeline"),
+    "json": _("JSON"),
+    "request": _("Request"),
+}
+
+STEPS = ("previous", "next")
+"""The links of a page of results that lead to another page."""
+
+MOST_PRINTED = 500
+MOST_RECENT = 10
+
+COLUMN_COOKIE = "columns-"
+COOKIE_SECONDS = 365 * 86400
+
+NOBODY = "-"
+"""An id that no patient has: a search for the stays of nobody finds none."""
+
+_GUTTER = 176
+
+
+# ------------------------------------------------------------------------------- forms
+
+
+def form_page(
+    kind: str,
+    form: Form,
+    faults: dict[str, Fault] | None = None,
+    *,
+    read_as: str = "",
+    fault: str = "",
+) -> str:
+    """Return the page of a form, "" for the home page, filled in, with its faults."""
+    offer = explorer.read_offer()
+    first = kind or next(iter(offer.searches))
+    explorer.search_offer(first)
+    return render_template(
+        "search.html" if kind else "home.html",
+        kind=first,
+        form=form,
+        faults=faults or {},
+        fields=fields_of(offer, first),
+        presets={name: PRESETS[name] for name in presets_of(offer)},
+        wards=explorer.trail.wards,
+        recent=explorer.trail.recent,
+        read_as=read_as,
+        fault=fault,
+        today=offer.now().date(),
+    )
+
+
+@blueprint.get("/")
+def home() -> str:
+    """Show the search box, the searches without typing, and the recent ones."""
+    return form_page("", MultiDict())
+
+
+@blueprint.post("/read")
+def read() -> str:
+    """Return how the text of the search box would be read; nothing is searched."""
+    reading = read_box(explorer.read_offer(), request.form.get("q", ""))
+    return render_template("reading.html", reading=reading)
+
+
+@blueprint.post("/find")
+def find() -> BaseResponse | str | tuple[str, int]:
+    """Search what the box was filled in with, in every way that it can be read."""
+    text = request.form.get("q", "")
+    reading = read_box(explorer.read_offer(), text)
+    if reading.fault:
+        page = form_page("", request.form, fault=reading.fault)
+        return page, HTTPStatus.UNPROCESSABLE_ENTITY
+    answers: list[tuple[Conditions, Result]] = []
+    for kind, form in reading.forms:
+        conditions = _read(kind, form)
+        try:
+            answers.append((conditions, _search(conditions, read_as=reading.words)))
+        except RefusedError as error:
+            # Who may not search patients still finds a visit.
+            if error.status == HTTPStatus.FORBIDDEN and answers:
+                continue
+            (fault,) = _faults("", error).values()
+            page = form_page("", request.form, fault=f"{fault.title} {fault.text}")
+            return page, error.status
+    filled = [pair for pair in answers if orjson.loads(pair[1].body).get("entry")]
+    shown = filled or answers[-1:]
+    for conditions, result in shown:
+        _remember(conditions, result)
+    ids = [_save(result) for _, result in shown]
+    if len(ids) > 1:
+        return go(url_for(".choose", first=ids[0], second=ids[1]))
+    return go(url_for(".results", id=ids[0]))
+
+
+@blueprint.get("/found/<first>/<second>")
+def choose(first: str, second: str) -> str:
+    """Show what a number names, each under its heading."""
+    stored = {id: explorer.stored(id) for id in (first, second)}
+    parts = [
+        (id, result, Results(orjson.loads(result.body)))
+        for id, result in stored.items()
+    ]
+    return render_template(
+        "found.html", parts=parts, columns=chosen_columns, now=_at(stored[first])
+    )
+
+
+@blueprint.route("/search/<kind>", methods=["GET", "POST"])
+def search(kind: str) -> BaseResponse | str | tuple[str, int]:
+    """Show the form of a resource type, or run a search and lead to its result."""
+    explorer.search_offer(kind)
+    if request.method == "GET":
+        return form_page(kind, MultiDict())
+    form: Form = MultiDict(
+        (name, text) for name, text in request.form.items(multi=True) if name != "csrf"
+    )
+    if "as_name" in form:
+        # A name was written where a number belongs: the button says to search for it.
+        form = MultiDict([("name", form["as_name"])])
+    return _run(kind, form)
+
+
+@blueprint.post("/preset/<any(now, today, week):name>")
+def run_preset(name: str) -> BaseResponse | tuple[str, int]:
+    """Run a search that needs no typing."""
+    today = explorer.read_offer().now().date()
+    return _run("Encounter", preset(name, today, request.form.get("ward", "")))
+
+
+@blueprint.get("/recent/<id>")
+def recent(id: str) -> BaseResponse | tuple[str, int]:
+    """Run a recent search again; one that needs no typing has the days of today."""
+    entry = next((e for e in explorer.trail.recent if e["id"] == id), None)
+    if entry is None:
+        raise NotFound
+    form: Form = MultiDict([(name, text) for name, text in entry["form"]])
+    if form.get("preset"):
+        today = explorer.read_offer().now().date()
+        form = preset(form["preset"], today, form.get("ward", ""))
+    return _run(entry["kind"], form)
+
+
+def described(entry: dict[str, Any]) -> str:
+    """Return a recent search in words that identify no patient."""
+    form: Form = MultiDict([(name, text) for name, text in entry["form"]])
+    return _read(entry["kind"], form).describe()
+
+
+# ---------------------------------------------------------------------------- searching
+
+
+def _read(kind: str, form: Form) -> Conditions:
+    return read_form(explorer.read_offer(), kind, form, explorer.trail.wards)
+
+
+def _run(kind: str, form: Form, sort: str = "") -> BaseResponse | tuple[str, int]:
+    """Lead to the result of a search; a form that was refused is shown again."""
+    conditions, status = _read(kind, form), int(HTTPStatus.UNPROCESSABLE_ENTITY)
+    result = None
+    if not conditions.faults:
+        try:
+            result = _search(conditions, sort)
+        except RefusedError as error:
+            conditions.faults.update(_faults(kind, error))
+            status = error.status
+    if result is None:
+        return form_page(kind, form, conditions.faults), status
+    _remember(conditions, result)
+    return go(url_for(".results", id=_save(result)))
+
+
+def _faults(kind: str, error: RefusedError) -> dict[str, Fault]:
+    """Return a refusal as a fault, of its field where it has one; an ended login is raised."""
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        raise error
+    failure = failure_of(error)
+    fields = fields_of(explorer.read_offer(), kind) if kind else []
+    for condition in fields:
+        if condition.parameter == error.parameter:
+            title = gettext(condition.title)
+            return {condition.inputs[0]: Fault(title, failure.text)}
+    return {"": Fault(failure.text, failure.advice)}
+
+
+def _search(conditions: Conditions, sort: str = "", read_as: str = "") -> Result:
+    """Search what a form says; its conditions on patients find these first.
+
+    Raises RefusedError.
+    """
+    kind, own, took = conditions.kind, [*conditions.own], 0.0
+    form = [*conditions.form.items(multi=True)]
+    if conditions.patients and not own and "Patient" in explorer.read_offer().searches:
+        kind, own = "Patient", conditions.patients
+    elif conditions.patients:
+        sized = [*conditions.patients, ("_count", str(PATIENTS_OF_A_SEARCH))]
+        reply = explorer.call("Patient/_search", form=sized)
+        bundle, took = reply.resource, reply.milliseconds
+        ids = [patient["id"] for patient in Results(bundle).matches]
+        if step_of(bundle, "next"):
+            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "", "")
+        own.append(("patient", ",".join(ids or [NOBODY])))
+    if sort in explorer.search_offer(kind).sorts:
+        own.append(("_sort", sort))
+    reply, sent = explorer.search(kind, own)
+    took += reply.milliseconds
+    if kind == "Encounter":
+        explorer.remember_wards(Results(reply.resource))
+    return Result(kind, form, sent, reply.body.decode(), took, read_as=read_as)
+
+
+def _remember(conditions: Conditions, result: Result) -> None:
+    """Put a search on the list of recent ones."""
+    form = [*conditions.form.items(multi=True)]
+    entry: dict[str, Any] = {
+        "id": f"{time.time_ns():x}",
+        "at": result.at,
+        "kind": result.kind,
+        "form": form,
+        "total": orjson.loads(result.body).get("total"),
+    }
+    trail = explorer.trail
+    others = [e for e in trail.recent if [*map(tuple, e["form"])] != form]
+    trail.recent = [entry, *others][:MOST_RECENT]
+    explorer.save_trail()
+
+
+def _save(result: Result) -> str:
+    return explorer.sessions.save_result(g.session, result)
+
+
+def _at(result: Result) -> datetime:
+    return datetime.fromtimestamp(result.at, explorer.read_offer().zone)
+
+
+# ------------------------------------------------------------------------------ results
+
+
+@blueprint.get("/results/<id>")
+def results(id: str) -> str:
+    """Show a page of a result, in one of the tabs."""
+    result, tab = explorer.stored(id), request.args.get("tab", "table")
+    tabs = [name for name in TABS if name != "timeline" or result.kind == "Encounter"]
+    if tab not in tabs:
+        raise NotFound
+    return _page(id, result, tab=tab, tabs=tabs)
+
+
+def _page(id: str, result: Result, **more: Any) -> str:
+    kind, bundle = result.kind, orjson.loads(result.body)
+    shown, search = Results(bundle), explorer.search_offer(kind)
+    conditions = _read(kind, MultiDict(result.form))
+    at, tab = _at(result), more.get("tab", "table")
+    sort = dict(result.criteria).get("_sort") or search.usual_sort
+    count = len(shown.matches)
+    frise = []
+    if tab == "timeline":
+        frise = timelines(_bands(shown, id), at, gutter=_GUTTER)
+    cookie = request.cookies.get(f"{COLUMN_COOKIE}{kind}", "")
+    return render_template(
+        "results.html" if count else "none.html",
+        id=id,
+        kind=kind,
+        result=result,
+        results=shown,
+        rows=shown.rows(kind),
+        chips=conditions.chips,
+        first=result.first,
+        last=result.first + count - 1,
+        steps=[relation for relation in STEPS if step_of(bundle, relation)],
+        sort=sort,
+        sorts={key: SORTS[key] for key in search.sorts if key in SORTS},
+        sorted_words=SORTED.get(sort, ""),
+        columns=chosen_columns(kind, cookie),
+        every_column=COLUMNS[kind],
+        frise=frise,
+        body=orjson.dumps(bundle, option=orjson.OPT_INDENT_2).decode(),
+        snippets=snippets(explorer.settings.base_url, kind, result.criteria),
+        can_print=not result.form or count < (shown.total or 0) <= 10 * MOST_PRINTED,
+        most_printed=MOST_PRINTED,
+        now=at,
+        **more,
+    )
+
+
+def _bands(shown: Results, id: str) -> list[Band]:
+    """Return a band for each patient, in the order of the list."""
+    stays: dict[str, list[Any]] = {}
+    for stay in shown.stays:
+        stays.setdefault(stay.subject, []).append(stay)
+    return [
+        Band(
+            patient.name if (patient := shown.person(subject)) else subject,
+            of_patient,
+            sub=patient.born or patient.born_on if patient else "",
+            reference=see(subject, origin=id),
+        )
+        for subject, of_patient in stays.items()
+    ]
+
+
+@blueprint.get(f"/results/<id>/<any({', '.join(STEPS)}):relation>")
+def step(id: str, relation: str) -> BaseResponse:
+    """Read the next or the previous page of a result and lead to it, or to its stay."""
+    result = explorer.stored(id)
+    bundle = orjson.loads(result.body)
+    query = step_of(bundle, relation)
+    if not query:
+        raise NotFound
+    reply = explorer.call("Bundle", query=query)
+    page = Results(reply.resource)
+    before = len(Results(bundle).matches)
+    first = result.first + before
+    if relation == "previous":
+        first = max(1, result.first - len(page.matches))
+    stepped = Result(
+        result.kind,
+        result.form,
+        result.criteria,
+        body=reply.body.decode(),
+        milliseconds=reply.milliseconds,
+        first=first,
+        read_as=result.read_as,
+    )
+    new = _save(stepped)
+    if result.kind == "Encounter":
+        explorer.remember_wards(page)
+    if "open" in request.args and page.matches:
+        match = page.matches[0 if relation == "next" else -1]
+        return go(see(f"{match['resourceType']}/{match['id']}", origin=new))
+    return go(url_for(".results", id=new, tab=request.args.get("tab")))
+
+
+@blueprint.get("/results/<id>/sort")
+def sort(id: str) -> BaseResponse | tuple[str, int]:
+    """Search again in another order."""
+    result = explorer.stored(id)
+    return _run(result.kind, MultiDict(result.form), request.args.get("key", ""))
+
+
+@blueprint.get("/results/<id>/without/<name>")
+def drop(id: str, name: str) -> BaseResponse | tuple[str, int]:
+    """Search again without one of the conditions; without any, show the form."""
+    result = explorer.stored(id)
+    conditions = _read(result.kind, MultiDict(result.form))
+    chip = _chip(conditions, name)
+    form = without(conditions.form, chip.field)
+    if len(conditions.chips) == 1 and result.kind != "Organization":
+        return go(url_for(".search", kind=result.kind))
+    return _run(result.kind, form, dict(result.criteria).get("_sort", ""))
+
+
+def _chip(conditions: Conditions, name: str) -> Chip:
+    chip = next((c for c in conditions.chips if c.field.name == name), None)
+    if chip is None:
+        raise NotFound
+    return chip
+
+
+@blueprint.get("/results/<id>/change")
+def change(id: str) -> str:
+    """Show the form of a result again, filled in."""
+    result = explorer.stored(id)
+    return form_page(result.kind, MultiDict(result.form))
+
+
+@blueprint.post("/results/<id>/widen")
+def widen(id: str) -> str:
+    """Count what there is without each condition, to show which one excludes most."""
+    result = explorer.stored(id)
+    conditions = _read(result.kind, MultiDict(result.form))
+    counts: list[tuple[Chip, int | None]] = []
+    for chip, (_text, form) in zip(conditions.chips, widened(conditions), strict=False):
+        wider = _read(result.kind, form)
+        try:
+            found = Results(orjson.loads(_search(wider).body))
+        except RefusedError:
+            continue
+        counts.append((chip, found.total))
+    counts.sort(key=lambda pair: pair[1] or 0, reverse=True)
+    return _page(id, result, tab="table", tabs=[], counts=counts)
+
+
+@blueprint.post("/results/<id>/all")
+def whole(id: str) -> BaseResponse:
+    """Show a result on one page, to print it."""
+    result = explorer.stored(id)
+    listed = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
+    listed = Result(
+        result.kind,
+        result.form,
+        result.criteria,
+        body=listed.body,
+        milliseconds=listed.milliseconds,
+    )
+    return go(url_for(".results", id=_save(listed)))
+
+
+@blueprint.post("/results/<id>/columns")
+def columns(id: str) -> Response | BaseResponse:
+    """Keep the chosen columns in a cookie."""
+    kind = explorer.stored(id).kind
+    names = [c.name for c in COLUMNS[kind] if c.name in request.form.getlist("column")]
+    response = go(url_for(".results", id=id))
+    response.set_cookie(
+        f"{COLUMN_COOKIE}{kind}",
+        ".".join(names),
+        max_age=COOKIE_SECONDS,
+        secure=explorer.url.startswith("https:"),
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
