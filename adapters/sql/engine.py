@@ -136,6 +136,10 @@ class Database:
         except SourceDataError:
             return {}
 
+    def filtered(self, rows: str) -> Collection[str]:
+        """Return the tables of a SELECT of which a policy hides rows from the account."""
+        return self.run(lambda connection: self.dialect.filtered(connection, rows))
+
     def write_grant(self) -> str:
         """Return a privilege by which the account could change a table, "" for none."""
         return self.run(self.dialect.write_grant)

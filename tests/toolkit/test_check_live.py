@@ -235,6 +235,58 @@ def test_an_account_that_may_read_views_alone_is_enough(
     assert unhurried(check(*changes, (", may_write: true", ""))) == []
 
 
+HIDES = (
+    "ALTER TABLE stays ENABLE ROW LEVEL SECURITY",
+    "CREATE POLICY few ON stays USING (stay_id = '1')",
+)
+
+
+@postgresql
+@pytest.mark.parametrize(
+    ("statements", "rows", "is_hidden"),
+    [
+        (HIDES, "stays", True),
+        # None is shown, so that the plan names no table.
+        ((HIDES[0],), "stays", True),
+        ((*HIDES, "ALTER ROLE {0} BYPASSRLS"), "stays", False),
+        (HIDES, "seen", False),
+        ((*HIDES, "ALTER VIEW seen SET (security_invoker = true)"), "seen", True),
+        ((*HIDES, "ALTER VIEW seen OWNER TO {0}"), "seen", True),
+        (("ALTER TABLE patients ENABLE ROW LEVEL SECURITY",), "stays", True),
+        ((), "stays", False),
+    ],
+)
+def test_row_level_security_is_an_error(
+    statements: tuple[str, ...],
+    rows: str,
+    is_hidden: bool,
+    kind: str,
+    url: str,
+    check: Check,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    role = f"reader_{sa.make_url(url).database}"
+    account = (
+        f"CREATE ROLE {role} LOGIN PASSWORD 'hush'",
+        "CREATE VIEW seen AS SELECT * FROM stays",
+        f"GRANT SELECT ON stays, patients, seen TO {role}",
+    )
+    fill(url, kind, (*account, *(each.format(role) for each in statements)))
+    reader = sa.make_url(url).set(username=role, password="hush")
+    monkeypatch.setenv("PAS_URL", reader.render_as_string(hide_password=False))
+    found = check(("FROM stays", f"FROM {rows}"))
+    hidden = [o for o in found if "security" in o["text"] and o["severity"] == "error"]
+    assert bool(hidden) is is_hidden
+
+
+def test_a_hospital_without_stays_is_a_warning(
+    kind: str, url: str, check: Check
+) -> None:
+    fill(url, kind, ("DELETE FROM stays",))
+    found = [o for o in check() if o["text"].startswith("no stay is served")]
+    assert severities(found) == {"warning"}
+
+
 def test_each_table_of_several_is_checked(kind: str, url: str, check: Check) -> None:
     fill(url, kind, ("CREATE TABLE more AS SELECT * FROM stays",))
     fields = MAPPING.partition("  fields:")[2].partition("  search:")[0]

@@ -129,6 +129,29 @@ def limited_rows(inspection: Inspection) -> Findings:
         yield inspection.finding(text, Severity.WARNING)
 
 
+def hidden_rows(inspection: Inspection) -> Findings:
+    """Report the tables of which the database shows only some rows to the account."""
+    selects = [inspection.section.mapping.rows, *(p.rows for p in inspection.places)]
+    for rows in dict.fromkeys(filter(None, selects)):
+        for table in inspection.database.filtered(rows):
+            text = (
+                f"row-level security of {table} hides rows from the account of the source:"
+                " clients would see a part of them. Use an account that sees every row"
+                " (PostgreSQL: BYPASSRLS)"
+            )
+            yield inspection.finding(text, Severity.ERROR)
+
+
+def no_stays(inspection: Inspection) -> Findings:
+    """Report a hospital without stays: the table, the account or the database is another."""
+    if inspection.kind is ResourceType.ENCOUNTER and not inspection.sample:
+        text = (
+            "no stay is served: is the table empty, does rows leave out all of them, or is"
+            " it another database?"
+        )
+        yield inspection.finding(text, Severity.WARNING)
+
+
 def rows_left_out(inspection: Inspection) -> Findings:
     """Report the rows of the table of ids that clients do not see.
 
@@ -741,7 +764,9 @@ def merged_patients(inspection: Inspection) -> Findings:
 CheckOfSection: TypeAlias = Callable[[Inspection], Iterator[Result]]
 
 CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
+    ("row-level security", hidden_rows),
     ("all rows", limited_rows),
+    ("no stays", no_stays),
     ("rows that are left out", rows_left_out),
     ("types of columns", types_of_columns),
     ("zones", mixed_zones),

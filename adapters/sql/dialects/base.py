@@ -210,7 +210,8 @@ class Dialect:
     Where the database reports it: `rows_read` runs a statement and counts, `scanned`
     names the tables, or their aliases, that its plan reads whole, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
-    on as an expression, `status` of the server.
+    on as an expression, `filtered` the tables of a SELECT of which a policy hides rows from
+    the account, `status` of the server.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
     read, where it sees others too; `folds_names` means that names ignore case. `zero_date` is
     what IS NULL matches too, "" for nothing. `unreal`: whether a text is a time that its
@@ -261,6 +262,7 @@ class Dialect:
     scanned: Callable[[sa.Connection, str, Any], Collection[str]] = lambda *_: ()
     origins: Report = lambda *_: {}
     computed: Report = lambda *_: {}
+    filtered: Callable[[sa.Connection, str], Collection[str]] = lambda *_: ()
     status: Callable[[sa.Connection], ServerStatus | None] = lambda _connection: None
     readable: str = ""
     folds_names: bool = False
@@ -389,5 +391,25 @@ def first_text(statement: str) -> Callable[[sa.Connection], str]:
         with execute(connection, statement) as result:
             row = result.first()
         return str(row[0]) if row else ""
+
+    return ask
+
+
+def words_of(rows: str) -> list[str]:
+    """Return what a SELECT may name as a table, also as a database folds names."""
+    quoted = re.findall(r'["`\[]([^"`\]]+)["`\]]', rows)
+    plain = re.findall(r"[^\W\d][\w$#]*", rows)
+    names = (*quoted, *plain, *map(str.lower, plain), *map(str.upper, plain))
+    return list(dict.fromkeys(names))
+
+
+def named_in(statement: str) -> Callable[[sa.Connection, str], Collection[str]]:
+    """Return a question for those names of a statement's rows that a SELECT has."""
+
+    def ask(connection: sa.Connection, rows: str) -> Collection[str]:
+        words = frozenset(words_of(rows))
+        return [
+            str(row[0]) for row in execute(connection, statement) if row[0] in words
+        ]
 
     return ask

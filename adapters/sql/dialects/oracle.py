@@ -24,6 +24,7 @@ from adapters.sql.dialects.base import (
     Transport,
     description,
     first_text,
+    named_in,
     pooled,
 )
 from adapters.sql.dialects.folding import translated
@@ -141,6 +142,10 @@ SELECT privilege FROM (
 FETCH FIRST 1 ROWS ONLY
 """
 
+FILTERED = """
+SELECT object_name FROM all_policies WHERE enable = 'YES' AND sel = 'YES'
+"""
+
 _REFUSALS: Mapping[str, str] = {
     "ORA-(01017|1017)": refusals.CREDENTIALS,
     "ORA-(28000|28001)": refusals.LOCKED,
@@ -187,6 +192,7 @@ DIALECT = Dialect(
     code=_code,
     # Of the driver without and with Oracle's own client.
     timeouts=("DPY-4024", "DPI-1067", "ORA-01013"),
+    filtered=named_in(FILTERED),
     refusals=_REFUSALS,
     # ORA-00900 to 00999: syntax, names, and columns that are two.
     unknowns="ORA-(009..|01031|01722|12704|18014)",

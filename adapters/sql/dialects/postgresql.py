@@ -27,6 +27,7 @@ from adapters.sql.dialects.base import (
     description,
     execute,
     first_text,
+    words_of,
 )
 from adapters.sql.dialects.folding import translated
 from adapters.sql.dialects.postgresql_connection import DRIVER, open_engine
@@ -453,6 +454,34 @@ def _status(connection: sa.Connection) -> ServerStatus:
     return ServerStatus(name, now, most, int(used), *rest)
 
 
+_FILTERED = """
+WITH RECURSIVE used (id, reader) AS (
+  SELECT oid, CAST(CAST(current_user AS regrole) AS oid) FROM pg_class
+  WHERE relname = ANY(%s) AND has_any_column_privilege(oid, 'SELECT')
+  UNION
+  -- A view reads as its owner, unless it says otherwise.
+  SELECT refobjid, CASE WHEN 'security_invoker=true' = ANY(reloptions) THEN reader
+    WHEN 'security_invoker=on' = ANY(reloptions) THEN reader ELSE relowner END
+  FROM used JOIN pg_class ON pg_class.oid = id AND relkind IN ('v', 'm')
+  JOIN pg_rewrite ON ev_class = id
+  JOIN pg_depend ON classid = CAST('pg_rewrite' AS regclass) AND objid = pg_rewrite.oid
+    AND refclassid = CAST('pg_class' AS regclass) AND refobjid <> id)
+SELECT DISTINCT CAST(CAST(id AS regclass) AS TEXT)
+FROM used JOIN pg_class ON pg_class.oid = id JOIN pg_roles ON pg_roles.oid = reader
+WHERE relkind IN ('r', 'p') AND CASE
+  WHEN rolname = current_user THEN row_security_active(id)
+  ELSE relrowsecurity AND NOT rolsuper AND NOT rolbypassrls
+    AND (relforcerowsecurity OR NOT pg_has_role(reader, relowner, 'USAGE')) END
+ORDER BY 1
+"""
+
+
+def _filtered(connection: sa.Connection, rows: str) -> Collection[str]:
+    """Return the tables of a SELECT, those behind views too, with active row security."""
+    found = execute(connection, _FILTERED, (words_of(rows),))
+    return [str(row[0]) for row in found]
+
+
 _WRITE_GRANT = """
 (SELECT 'SUPERUSER' FROM pg_roles WHERE rolname = current_user AND rolsuper)
 UNION ALL
@@ -547,6 +576,7 @@ DIALECT = Dialect(
     scanned=_scanned,
     origins=_origins,
     computed=_computed,
+    filtered=_filtered,
     status=_status,
     unreal=_is_unreal,
     readable="SELECT relname FROM pg_class"

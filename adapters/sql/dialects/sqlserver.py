@@ -25,6 +25,7 @@ from adapters.sql.dialects.base import (
     Transport,
     execute,
     first_text,
+    named_in,
     pooled,
 )
 from adapters.sql.dialects.folding import SIGNS, one_blank, spelled_out
@@ -161,6 +162,12 @@ WHERE HAS_PERMS_BY_NAME(NULL, 'DATABASE', wanted.privilege) = 1
    OR HAS_PERMS_BY_NAME(t.name, 'OBJECT', wanted.privilege) = 1
 """
 
+FILTERED = """
+SELECT OBJECT_NAME(predicate.target_object_id) FROM sys.security_predicates AS predicate
+JOIN sys.security_policies AS policy ON policy.object_id = predicate.object_id
+WHERE policy.is_enabled = 1 AND predicate.predicate_type_desc = 'FILTER'
+"""
+
 _REFUSALS: Mapping[str, str] = {
     "^(IM002|IM003|01000)": refusals.DRIVER,
     r"\(4060\)|Cannot open database": refusals.DATABASE,
@@ -202,6 +209,7 @@ DIALECT = Dialect(
     # OFFSET … FETCH needs an order, which one row by its id has not.
     top=f"TOP ({MARK}) ",
     limit="",
+    filtered=named_in(FILTERED),
     refusals=_REFUSALS,
     timeouts=("HYT00",),
     # Classes 22 (data) and 42 (syntax, names, rights) of ODBC's SQLSTATEs.

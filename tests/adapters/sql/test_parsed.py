@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import cast
 
@@ -179,3 +180,12 @@ def test_what_the_contract_suite_searches_for_is_parsed(
     assert len(texts) > 10
     for text in texts:
         assert isinstance(parsed(database, text), exp.Query), text
+
+
+@pytest.mark.parametrize("database", GRAMMARS)
+def test_questions_about_the_account_are_parsed(database: str) -> None:
+    """Who may write by which grant, and which tables have policies that hide rows."""
+    names = {"mssql": "sqlserver", "oracle": "oracle"}
+    module = import_module(f"adapters.sql.dialects.{names[database]}")
+    for text in (module.WRITE_GRANT, module.FILTERED):
+        assert isinstance(parsed(database, text), exp.Query)
