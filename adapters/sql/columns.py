@@ -43,9 +43,8 @@ _STEPS = (
 class Kind(StrEnum):
     """Kinds of column, as far as searching distinguishes them.
 
-    Of texts, FOLDING ones are compared by their database without case or accents, WESTERN
-    ones as well and hold only signs of Windows-1252, FILLED ones are NULL where they are
-    empty, PADDED ones are FILLED and end in blanks. A
+    Of texts, FOLDING ones are compared by their database without case or accents, FILLED
+    ones are NULL where they are empty, PADDED ones are FILLED and end in blanks. A
     TICK_TIME holds 1/300 seconds from 1753 on, which come as .000, .003 or .007; a
     SECOND_TIME whole seconds. LOOSE is a column of SQLite without a type:
     it compares text with text and numbers with numbers. OTHER (an enumeration, say) is
@@ -55,7 +54,6 @@ class Kind(StrEnum):
 
     TEXT = "text"
     FOLDING = "folding text"
-    WESTERN = "western text"
     FILLED = "filled text"
     PADDED = "padded text"
     INTEGER = "integer"
@@ -75,7 +73,7 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-FOLDS = (Kind.FOLDING, Kind.WESTERN)
+FOLDS = (Kind.FOLDING,)
 """Kinds of text whose own comparison is not exact."""
 
 TEXTS = (Kind.TEXT, *FOLDS, Kind.FILLED, Kind.PADDED)
@@ -105,7 +103,7 @@ class Column(NamedTuple):
     `collation` is that of its texts, where columns of unlike ones do not compare by
     themselves. `enumeration` is its type, where that lists the texts that it holds.
     `is_nullable`: whether it may be NULL. `form` is how its bytes are written, as the
-    mapping says.
+    mapping says. `encoding` is the codec of its characters where it does not hold all.
     """
 
     name: str
@@ -114,10 +112,15 @@ class Column(NamedTuple):
     enumeration: str = ""
     is_nullable: bool = True
     form: Form = Form.HEX
+    encoding: str = ""
+
+
+UCS2 = "ucs-2"
+"""The encoding of all characters of 16 bits, for which Python has no codec."""
 
 
 class UnreadText(bytes):
-    """A text of SQLite that is not UTF-8: as bytes, it would compare as another value."""
+    """A text that is not of its encoding: as bytes, it would compare as another value."""
 
 
 def held(kind: Kind, text: str, form: Form = Form.HEX) -> tuple[object, ...]:
@@ -134,9 +137,16 @@ def held(kind: Kind, text: str, form: Form = Form.HEX) -> tuple[object, ...]:
     return (*_HELD[kind](text), *others)
 
 
-def can_hold(text: str) -> bool:
-    """Whether a database can hold such a text at all: no NUL, no half of a character."""
-    return not _UNHELD.search(text)
+def can_hold(text: str, encoding: str = "") -> bool:
+    """Whether a database can hold such a text at all: no NUL, no half of a character.
+
+    In an encoding, it holds no character of others.
+    """
+    if _UNHELD.search(text):
+        return False
+    if encoding == UCS2:
+        return max(text, default="") < "\U00010000"
+    return not encoding or text.encode(encoding, "ignore").decode(encoding) == text
 
 
 def _integer(text: str, values: range = _SIGNED) -> tuple[int, ...]:
@@ -181,15 +191,9 @@ def _unpadded(text: str) -> tuple[str, ...]:
     return () if text.endswith(" ") else (text,)
 
 
-def _western(text: str) -> tuple[str, ...]:
-    is_held = text.encode("cp1252", "ignore").decode("cp1252") == text
-    return _unpadded(text) if is_held else ()
-
-
 _HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
     Kind.TEXT: _unpadded,
     Kind.FOLDING: _unpadded,
-    Kind.WESTERN: _western,
     Kind.FILLED: lambda text: (text,) if text else (),
     Kind.PADDED: lambda text: _unpadded(text) if text else (),
     Kind.OTHER: lambda text: (text,),
@@ -260,7 +264,7 @@ def _number_of(kind: Kind, number: Fraction) -> int | float | Decimal | str:
         return whole if kind in (*NUMBERS, Kind.LOOSE) else str(whole)
     if kind is Kind.NUMBER:
         return Decimal(number.numerator) / number.denominator
-    return float(number) if kind is Kind.LOOSE else str(float(number))
+    return float(number) if kind in (Kind.LOOSE, Kind.SINGLE) else str(float(number))
 
 
 def day_bound(

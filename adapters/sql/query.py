@@ -124,6 +124,7 @@ class SqlColumn:
     enumeration: str = ""
     is_nullable: bool = True
     form: Form = Form.HEX
+    encoding: str = ""
 
     @cached_property
     def read(self) -> str:
@@ -133,7 +134,11 @@ class SqlColumn:
 
     def held(self, text: str) -> tuple[object, ...]:
         """Return a text as values that the column can equal; none when it holds no such."""
-        return held(self.kind, text, self.form)
+        return held(self.kind, text, self.form) if self.can_hold(text) else ()
+
+    def can_hold(self, text: str) -> bool:
+        """Whether a text has no character that the column cannot hold."""
+        return can_hold(text, self.encoding)
 
     @cached_property
     def exact(self) -> str:
@@ -238,6 +243,8 @@ class SqlColumn:
 
     @cached_property
     def _folded(self) -> Sql:
+        if self.encoding and self.dialect.fold_in:
+            return self.dialect.fold_in(self._searched, self.encoding)
         return self.dialect.fold(self._searched)
 
 
@@ -424,6 +431,7 @@ class Columns:
                 dialect=dialect,
                 enumeration=column.enumeration,
                 is_nullable=column.is_nullable,
+                encoding=column.encoding,
                 form=column.form,
             )
             for column in columns
@@ -563,7 +571,11 @@ class Columns:
         shown = self.column(field.columns[0])
         present = KeyColumn(shown, field.absent).present if field.absent else ALWAYS
         if match is StringMatch.EXACT:
-            return all_of([shown.is_in([text]), present])
+            return (
+                all_of([shown.is_in([text]), present])
+                if shown.can_hold(text)
+                else NEVER
+            )
         escaped = re.sub("([!%_])", r"!\1", folded)
         pattern = f"%{escaped}%"
         if match is StringMatch.STARTS_WITH:
@@ -572,6 +584,9 @@ class Columns:
         if len(pattern.encode()) > LONGEST_PATTERN:
             return NEVER
         column = self.column(field.filter_column)
+        # One that converts texts as it compares them accepts every pattern.
+        if self.dialect.fold_in and not column.can_hold(pattern):
+            return NEVER
         is_folded = field.search_column is not None
         return all_of([column.like(pattern, is_folded=is_folded), present])
 

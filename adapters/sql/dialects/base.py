@@ -180,15 +180,17 @@ class Dialect:
     `transport`: whether TLS verifies the server, as options like `verifying` make it.
     `columns` reads the columns of a SELECT without reading a row. `write_grant`: a privilege
     by which the account could change a table, "" for none. `lenient` makes a connection read
-    as text what has no value of its type, once `unread` has recognised the error of one.
+    as text what has no value of its type, and as bytes what is no text, once `unread` has
+    recognised the error of one.
 
     SQL, as functions of a text: `fold` writes `adapters.folding.fold` as far as a LIKE needs
-    it; `exact` makes a FOLDING text compare character by character, `searched` one that LIKE
-    accepts, `collated` one of another collation. `joint` stands between two texts that become
-    one, `substring` is the function. `marks` are how values are written for columns of a kind,
-    where a MARK alone has no index; `reads` how they are selected, where the driver would
-    change them. `writes` converts a value to the text that the service shows, where a CAST
-    differs; `long` and `short` are the types of other texts and of ids in a CAST.
+    it, `fold_in` for a text in an encoding where `fold` is refused; `exact` makes a FOLDING
+    text compare character by character, `searched` one that LIKE accepts, `collated` one of
+    another collation. `joint` stands between two texts that become one, `substring` is the
+    function. `marks` are how values are written for columns of a kind, where a MARK alone has
+    no index; `reads` how they are selected, where the driver would change them. `writes`
+    converts a value to the text that the service shows, where a CAST differs; `long` and
+    `short` are the types of other texts and of ids in a CAST.
     `label` finds the value of an enumeration, by its type, that has a text, if any. `top`
     stands before and `limit` after a SELECT of a number of rows; `is_null` compares with NULL.
     `clock` returns the values of `:now` and `:today` for a time in the source's zone;
@@ -226,6 +228,7 @@ class Dialect:
     timeouts: tuple[str, ...]
     unknowns: str
     placeholder: str = "?"
+    fold_in: Callable[[Sql, str], Sql] | None = None
     ready: Callable[[Any, float], None] = lambda _cursor, _seconds: None
     unread: Callable[[BaseException], bool] = lambda _error: False
     lenient: Callable[[Any], None] = lambda _connection: None

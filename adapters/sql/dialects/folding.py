@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from adapters.folding import ACCENTS, BLANKS, LETTERS, UNSEEN, fold
+from adapters.sql.columns import can_hold
 from adapters.sql.dialects.base import Sql
 
 # There are none further on.
@@ -99,3 +101,35 @@ def one_blank(text: Sql) -> Sql:
     for blanks in ("     ", "   ", "  ", "  "):
         text = text.call("replace", blanks, " ")
     return text
+
+
+_SIGNS_OF_LATIN = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x309), 0x327)))
+_UNICODE = "".join(map(chr, range(0xA0, 0x180))) + BLANKS + UNSEEN + _SIGNS_OF_LATIN
+
+
+def translated_in(text: Sql, encoding: str, *flags: str) -> Sql:
+    """Fold a text of a database that knows no Unicode, of which the encoding is known.
+
+    In UTF-8 such a database has bytes: characters are replaced one after the other.
+    """
+    letters = _letters_of(encoding)
+    several = {char: plain for char, plain in letters.items() if len(plain) > 1}
+    text = _replaced(text.call("lower"), letters if encoding == "utf-8" else several)
+    if encoding != "utf-8":
+        single = {char: plain for char, plain in letters.items() if len(plain) == 1}
+        gone = "".join(char for char, plain in letters.items() if not plain)
+        text = text.call("translate", "".join(single) + gone, "".join(single.values()))
+    return text.call("regexp_replace", r"\s+", " ", *flags).call("trim")
+
+
+@cache
+def _letters_of(encoding: str) -> Mapping[str, str]:
+    """Return what characters of an encoding are folded to, where that is another text."""
+    own = bytes(range(0x80, 0x100)).decode(encoding, "ignore")
+    characters = _UNICODE if encoding == "utf-8" else own + _UNICODE
+    folded = {char: fold(f"x{char}x")[1:-1] for char in characters}
+    return {
+        char: plain
+        for char, plain in folded.items()
+        if plain != char and can_hold(char, encoding) and can_hold(plain, encoding)
+    }

@@ -12,7 +12,7 @@ from pymysql.converters import conversions, convert_datetime, escape_datetime
 from sqlalchemy.engine import URL, Engine
 
 from adapters.mapping.slots import LONGEST_ID
-from adapters.sql.columns import WHOLE, Column, Kind, has_zeros
+from adapters.sql.columns import UCS2, WHOLE, Column, Kind, has_zeros
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
@@ -46,6 +46,22 @@ _KINDS: Mapping[int, Kind] = {
 }
 """By the number of the type in the protocol (enum_field_types)."""
 
+
+_ENCODINGS = {
+    "ascii": "ascii",
+    **{name: name for name in ("cp1250", "cp1251", "cp1256", "cp1257", "cp850")},
+    **{name: name for name in ("cp852", "cp866")},
+    **dict.fromkeys(("utf8", "utf8mb3", "ucs2"), UCS2),
+    "latin1": "cp1252",
+    **{"latin2": "iso8859-2", "latin5": "iso8859-9", "latin7": "iso8859-13"},
+    **{
+        "greek": "iso8859-7",
+        "hebrew": "iso8859-8",
+        "koi8r": "koi8-r",
+        "koi8u": "koi8-u",
+    },
+}
+"""The codecs of the character sets that do not hold all characters, by their names."""
 
 _SESSION = "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
 """As in other databases, a backslash is a plain character and || joins texts."""
@@ -161,7 +177,11 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     texts = [column.name for column in columns if column.kind is Kind.FOLDING]
     collations = _collations(connection, rows, texts) if texts else {}
     return tuple(
-        column._replace(kind=_text_kind(collation), collation=collation)
+        column._replace(
+            kind=_text_kind(collation),
+            collation=collation,
+            encoding=_ENCODINGS.get(collation.partition("_")[0], ""),
+        )
         if (collation := collations.get(column.name))
         else column
         for column in columns
@@ -185,8 +205,6 @@ def _collations(
 def _text_kind(collation: str) -> Kind:
     if collation == "binary":
         return Kind.BINARY
-    if collation.startswith("latin1_"):
-        return Kind.WESTERN
     is_exact = collation.startswith("utf8") and collation.endswith("_bin")
     return Kind.TEXT if is_exact else Kind.FOLDING
 

@@ -1,5 +1,6 @@
 """PostgreSQL, by psycopg: the server ends long statements and refuses to write."""
 
+import codecs
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from sqlalchemy.engine import URL
 
-from adapters.sql.columns import TEXTS, TIMES, Column, Kind
+from adapters.sql.columns import TEXTS, TIMES, Column, Kind, UnreadText
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     MARK,
@@ -29,7 +30,7 @@ from adapters.sql.dialects.base import (
     first_text,
     words_of,
 )
-from adapters.sql.dialects.folding import translated
+from adapters.sql.dialects.folding import translated, translated_in
 from adapters.sql.dialects.postgresql_connection import DRIVER, open_engine
 
 _ONE_BYTE = 18
@@ -87,14 +88,42 @@ def _transport(url: URL) -> Transport:
     return Transport(tuple(networked), is_verified)
 
 
+_NO_TEXT = ("22021", "22P05")
+"""A row holds bytes that are no character of the encoding that the server knows, or of UTF-8."""
+
+
 def _unread(error: BaseException) -> bool:
-    return isinstance(error, psycopg.DataError) and error.sqlstate is None
+    state = getattr(error, "sqlstate", None)
+    return isinstance(error, psycopg.DataError) and state in (None, *_NO_TEXT)
 
 
 def _lenient(connection: Any) -> None:
     for oid, kind in _KINDS.items():
         if kind in TIMES:
             connection.adapters.register_loader(oid, _LenientLoader)
+    # A text by itself: the server converts no row, and refuses none. Poolers keep this setting
+    # for each client.
+    encoding = connection.info.parameter_status("server_encoding")
+    if connection.info.encoding == "utf-8":
+        connection.execute(f"SET client_encoding TO '{encoding}'", prepare=False)
+    # The loader of the type 0 is that of enumerations and of other types without one.
+    for oid in (0, *(o for o, kind in _KINDS.items() if kind is Kind.TEXT)):
+        connection.adapters.register_loader(oid, _TextLoader)
+
+
+class _TextLoader(Loader):
+    """Loads texts; what is no text of the encoding stays bytes."""
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        encoding = self.connection.info.encoding if self.connection else "utf-8"
+        self._encoding = "utf-8" if encoding == "ascii" else encoding
+
+    def load(self, data: Buffer) -> str | UnreadText:
+        try:
+            return bytes(data).decode(self._encoding)
+        except UnicodeDecodeError:
+            return UnreadText(data)
 
 
 class _LenientLoader(Loader):
@@ -144,6 +173,7 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     collations = _collations(connection, rows, len(kinds), texts)
     enumerations = _enumerations(connection, [column.type for column in described])
     never_null = _never_null(connection, rows, described)
+    encoding = _encoding(connection)
     return tuple(
         Column(
             column.name,
@@ -151,11 +181,28 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
             collation or "",
             enumerations.get(column.type, ""),
             is_nullable=column not in never_null,
+            encoding=encoding,
         )
         for column, kind, (collation, folds) in zip(
             described, kinds, collations, strict=True
         )
     )
+
+
+def _encoding(connection: sa.Connection) -> str:
+    """Return the codec of the characters of a database, "" for those of Unicode."""
+    driver: Any = connection.connection.driver_connection
+    server = driver.info.parameter_status("server_encoding") or "UTF8"
+    if server == "UTF8":
+        return ""
+    if server == "SQL_ASCII":
+        # It holds bytes: they are in the encoding that the client says.
+        client = str(driver.info.encoding)
+        return "utf-8" if client == "ascii" else client
+    try:
+        return codecs.lookup(re.sub("^WIN", "cp", server)).name
+    except LookupError:
+        return "ascii"
 
 
 class _Described(NamedTuple):
@@ -283,6 +330,10 @@ def _fold(text: Sql) -> Sql:
     plain = text.call("lower").within("normalize(", ", NFKD)")
     # Where the locale knows no upper-case accents, they are separate characters now.
     return translated(plain.call("lower"), "g").within("normalize(", ", NFC)")
+
+
+def _fold_in(text: Sql, encoding: str) -> Sql:
+    return translated_in(text, encoding, "g")
 
 
 def _number_text(number: str) -> str:
@@ -546,6 +597,7 @@ DIALECT = Dialect(
     columns=_columns,
     write_grant=first_text(_WRITE_GRANT),
     fold=_fold,
+    fold_in=_fold_in,
     exact=_exact,
     searched=_searched,
     collated=_collated,

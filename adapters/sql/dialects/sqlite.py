@@ -4,6 +4,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -40,7 +41,9 @@ def _engine(url: URL, config: PoolConfig) -> Engine:
 
     @sa.event.listens_for(engine, "connect")
     def set_up(connection: sqlite3.Connection, _record: Any) -> None:
-        connection.create_function("encounters_fold", 1, _fold, deterministic=True)
+        ((encoding,),) = connection.execute("PRAGMA encoding").fetchall()
+        folding = partial(_fold, _CODECS[encoding])
+        connection.create_function("encounters_fold", 1, folding, deterministic=True)
         connection.text_factory = _text_or_bytes
 
     return engine
@@ -67,8 +70,12 @@ def _ready(cursor: sqlite3.Cursor, seconds: float) -> None:
     cursor.connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
 
 
-def _fold(text: object) -> str | None:
-    return None if text is None else fold(str(text))
+_CODECS = {"UTF-8": "utf-8", "UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}
+
+
+def _fold(codec: str, text: bytes | None) -> str | None:
+    # As bytes: Python refuses to be called with a text that is none.
+    return None if text is None else fold(text.decode(codec, "replace"))
 
 
 def _text_or_bytes(cell: bytes) -> str | UnreadText:
@@ -247,7 +254,7 @@ DIALECT = Dialect(
     columns=_columns,
     # The file is opened for reading, whatever the account may do.
     write_grant=lambda _connection: "",
-    fold=lambda text: text.call("encounters_fold"),
+    fold=lambda text: text.within("CAST(", " AS BLOB)").call("encounters_fold"),
     exact=_exact,
     clock=lambda now: (f"{now:%Y-%m-%d %H:%M:%S}", f"{now:%Y-%m-%d}"),
     code=_code,

