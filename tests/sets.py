@@ -87,6 +87,7 @@ EXTENDED = (
     "adapters/sql/test_comparisons.py",
     "adapters/sql/test_keyset.py",
     # They build and start servers of others.
+    "adapters/http/test_json_server.py",
     "fhir_r4/test_medplum.py",
     "fhir_r4/test_fhir_r4.py::test_a_real_server_is_equal",
     "fhir_r4/test_fhir_r4.py::test_check_live_has_no_error_on_a_real_server",
