@@ -175,9 +175,11 @@ class Client:
             raise unreadable("a link is not an address") from error
         if is_own:
             return target._replace(netloc=own.netloc).geturl()
-        if target.netloc.lower() in self._hosts:
-            # Never in clear where the source itself is not.
-            return target._replace(scheme=own.scheme).geturl()
+        # Never in clear where the source itself is not.
+        target = target._replace(scheme=own.scheme)
+        for host in self._hosts:
+            if _origin(urlsplit(f"{own.scheme}://{host}")) == _origin(target):
+                return target._replace(netloc=host).geturl()
         raise unreadable("a link leads to another server: source.hosts names others")
 
     def close(self) -> None:
@@ -443,10 +445,11 @@ class Source:
     ) -> "Content":
         """Send a request and return its answer; renews refused credentials once.
 
-        A list may be answered by "no content", by an offset that is beyond it, or by a
-        code of `not_found`: it has no rows then. Raises NotFoundError and GoneError by the
-        source's answer, NotAskableError if the address is too long for it, else
-        SourceUnavailableError and SourceDataError.
+        A list may be answered by "no content", by a body without any value, by an offset
+        that is beyond it, or by a code of `not_found`: it has no rows then.
+
+        Raises NotFoundError and GoneError by the source's answer, NotAskableError if the
+        address is too long for it, else SourceUnavailableError and SourceDataError.
         """
         for _ in range(2):
             headers = self._credentials.headers(deadline)
@@ -461,6 +464,8 @@ class Source:
                     return Content(None, answer.headers, is_empty=True)
                 _raise_for_status(answer.status)
                 body = answer.json(self._http.encoding)
+                if is_list and _is_blank(body):
+                    return Content(None, answer.headers, is_empty=True)
                 if not _raise_for_rule(body, self._http.error):
                     return Content(body, answer.headers)
             if not self._credentials.renew(headers):
@@ -477,6 +482,11 @@ class Source:
 
 
 _NO_CONTENT, _BEYOND = 204, 416
+
+
+def _is_blank(body: Any) -> bool:
+    """Whether an answer holds no value: null, 0, [], {}, or keys with such values alone."""
+    return not any(body.values()) if isinstance(body, dict) else not body
 
 
 def _raise_for_status(status: int) -> None:
@@ -532,7 +542,7 @@ class Content(NamedTuple):
     def rows_at(self, path: Path) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of a list."""
         rows = self.at(path)
-        if rows is None:
+        if not rows:
             # Many APIs leave out an empty list; the total beside it says whether it is one.
             return ()
         if not isinstance(rows, list):

@@ -65,8 +65,8 @@ class Trail:
 
     `seen` is the number of their rows; `total`, `least` and `most` are the last, the
     smallest and the largest total of an answer. `marks` are digests of links and of the
-    first rows of pages, by which a page that comes again is known. Of more than 200 the
-    first and the last are kept.
+    outer rows of pages: a page that begins with such a row has come before, or overlaps.
+    Of more than 200 the first and the last are kept.
     """
 
     seen: int = 0
@@ -88,18 +88,16 @@ class Trail:
         parts = [self.seen, self.total, self.least, self.most, self.marks]
         return json.dumps(parts, separators=(",", ":"))
 
-    def after(self, answer: ListAnswer, first_id: str) -> "Trail":
+    def after(self, answer: ListAnswer, id_of: Callable[[Row], str]) -> "Trail":
         """Return the trail after a page. Raises SourceDataError for one that comes again."""
-        texts = []
-        if answer.next:
-            texts.append(f"link {answer.next}")
-        # Otherwise rows have come or gone, and moved others to the start of a page.
-        if first_id and self.total in (None, answer.total):
-            texts.append(f"row {first_id}")
-        marks = tuple(map(_mark, texts))
-        if not {*marks}.isdisjoint(self.marks):
+        link = [_mark(f"link {answer.next}")] if answer.next else []
+        ends = [id_of(row) for row in (*answer.rows[:1], *answer.rows[-1:])]
+        rows = [_mark(f"row {id}") for id in ends if id]
+        # If the total is another one, rows have come or gone, and moved the others.
+        compared = [*link, *rows[:1]] if self.total in (None, answer.total) else link
+        if not {*compared}.isdisjoint(self.marks):
             raise unreadable("the list turns in a circle: a page comes again")
-        half, visited = _MOST_MARKS // 2, self.marks + marks
+        half, visited = _MOST_MARKS // 2, (*self.marks, *dict.fromkeys(link + rows))
         if len(visited) > _MOST_MARKS:
             visited = (*visited[:half], *visited[-half:])
         trail = replace(self, seen=self.seen + len(answer.rows), marks=visited)
@@ -168,8 +166,7 @@ def numbered_page(
     rows, total = _rows(lists, paging, query.count, start, wanted)
     available = len(rows) if total is None else total - start
     rows = rows[: query.count]
-    first_id = id_of(rows[0]) if rows else ""
-    trail = trail.after(ListAnswer(rows, total), first_id)
+    trail = trail.after(ListAnswer(rows, total), id_of)
     more = available > len(rows)
     window = _numbered(rows, start, more=more, total=total, trail=trail)
     if more and len(rows) < query.count:
@@ -214,8 +211,7 @@ def linked_page(
     if here and not is_link:
         pairs = _filled(paging, here)
     answer = fetch(pairs, query.count, here if is_link else "")
-    first_id = id_of(answer.rows[0]) if answer.rows else ""
-    trail = Trail.at(query.after).after(answer, first_id)
+    trail = Trail.at(query.after).after(answer, id_of)
     is_short = trail.seen < (trail.least or 0)
     if not answer.rows:
         if answer.total is not None and is_short:

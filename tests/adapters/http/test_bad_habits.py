@@ -87,14 +87,16 @@ def test_a_good_list_is_walked_with_one_call_for_each_page(
 
 
 @pytest.mark.parametrize("paging", PAGINGS)
-@pytest.mark.parametrize("period", [0, 2, 4])
+@pytest.mark.parametrize("period", [0, 2, 4, -1])
 def test_a_list_that_turns_in_a_circle_is_502(
     tmp_path: Path, paging: str, period: int
 ) -> None:
-    """It returns the first pages again in place of later ones."""
+    """It returns the first pages again in place of later ones, or begins a row too early."""
     turn = {"start": lambda start: start % period if period else 0}
     if paging in (NEXT, TOKEN):
         turn = {"links": lambda *_: True, "start": lambda n: n % (period or SIZE)}
+    if period < 0:
+        turn = {"start": lambda start: max(0, start - 1)}
     with habit(tmp_path, paging, **turn) as (api, adapter):
         with pytest.raises(SourceDataError, match="circle"):
             pages_of(adapter)
@@ -172,6 +174,11 @@ EMPTY: tuple[dict[str, Any], ...] = (
     {"json": {"nombre": 0}},
     {"json": {"nombre": 0, "resultats": None}},
     {"json": {"nombre": "0", "resultats": []}},
+    {"json": {"nombre": 0, "resultats": {}}},
+    {"json": {"nombre": None, "resultats": None}},
+    {"json": {}},
+    {"body": "null"},
+    {"body": "[]"},
     {"status": 204, "body": b""},
     {"json": {"erreur": {"code": "RIEN"}}},
 )
@@ -189,7 +196,7 @@ def test_an_empty_list_is_empty_however_it_is_written(
         assert (page.rows, page.more, page.incomplete) == ((), False, False)
         assert adapter.count(ask()) == 0
     # It is none where the total says otherwise, or where there is no total.
-    for body in ({"nombre": 3}, {"nombre": 3, "resultats": None}, {}, {"x": []}):
+    for body in ({"nombre": 3}, {"nombre": 3, "resultats": None}, {"erreur": "x"}):
         source.upsert("GET", f"{URL}/sejours", json=body)
         with pytest.raises(SourceDataError):
             adapter.search(ask())

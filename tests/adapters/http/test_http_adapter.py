@@ -96,12 +96,13 @@ def test_an_id_is_that_of_the_row_and_leads_nowhere_else(
 
 
 NONSENSE = (
-    *("", "null", "[]", "7", "<html>", '{"resultats": [', "{}", "NaN"),
+    *("", "[7]", "7", "<html>", '{"resultats": [', '{"erreur": "x"}', "NaN"),
     '{"resultats": [7], "nombre": 1}',
-    '{"resultats": [], "nombre": null}',
+    '{"resultats": [{}], "nombre": null}',
     '{"resultats": [], "nombre": "many"}',
     '{"resultats": [], "nombre": -1}',
     '{"resultats": [], "nombre": true}',
+    '{"resultats": [], "nombre": null, "message": "base indisponible"}',
     '{"resultats": [], "nombre": 1.5}',
     # More rows than any hospital has, or FHIR can say.
     f'{{"resultats": [], "nombre": "{2**31}"}}',

@@ -148,8 +148,8 @@ def test_a_total_that_is_no_number_of_rows_is_noticed(
     tmp_path: Path, source: responses.RequestsMock
 ) -> None:
     adapter = opened_at(URL, tmp_path)
-    for total in (-1, 2**31, 1.5, True, None, "1e3"):
-        source.upsert("GET", LIST, json={"resultats": [], "nombre": total})
+    for total in (-1, 2**31, 1.5, True, "", [], "1e3"):
+        source.upsert("GET", LIST, json={"resultats": [{}], "nombre": total})
         with pytest.raises(SourceDataError, match="total"):
             adapter.search(ask())
 
