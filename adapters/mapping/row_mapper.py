@@ -228,11 +228,13 @@ class ItemReader(Reader):
         # The other cells of an item that does not count may hold anything.
         counted = list(compress(rows, counts))
         columns = [read.column(counted) for read in self._slots]
-        items = (
-            item if any(item[at] for at in self._content) else None
-            for item in _records(self._record, columns)
-        )
-        return [next(items) if is_counted else None for is_counted in counts]
+        held = map(any, zip(*(columns[at] for at in self._content), strict=True))
+        pairs = zip(_records(self._record, columns), held, strict=True)
+        items = [item if is_held else None for item, is_held in pairs]
+        if len(items) == len(rows):
+            return items
+        left = iter(items)
+        return [next(left) if is_counted else None for is_counted in counts]
 
 
 def _records(record: type[Any], columns: Iterable[Sequence[Any]]) -> Iterator[Any]:

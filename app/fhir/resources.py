@@ -153,16 +153,19 @@ def reference(target: ResourceType, id: str | None) -> Element:
 
 def write_identifier(record: IdentifierRecord, type_system: str) -> Element:
     """Return an Identifier, its type coded in `type_system`."""
-    coding = {"system": type_system, "code": record.type}
-    return filled(
-        {
-            "use": record.use,
-            "type": {"coding": [coding]} if record.type else None,
-            "system": record.system,
-            "value": record.value,
-            "assigner": reference(ResourceType.ORGANIZATION, record.assigner_id),
-        }
-    )
+    # Written out: a page of patients has hundreds.
+    element: Element = {}
+    if record.use:
+        element["use"] = record.use
+    if record.type:
+        element["type"] = {"coding": [{"system": type_system, "code": record.type}]}
+    if record.system:
+        element["system"] = record.system
+    if record.value:
+        element["value"] = record.value
+    if record.assigner_id:
+        element["assigner"] = {"reference": f"Organization/{record.assigner_id}"}
+    return element
 
 
 def write_human_name(record: NameRecord) -> Element:
