@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
+from itertools import product
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -28,7 +29,7 @@ from toolkit.contract.hospital import (
 )
 
 _TABLES = """
-CREATE TABLE stays (stay_id {id} PRIMARY KEY, patient_id {id}, state {code}, kind {code},
+CREATE TABLE stays (stay_id {id} UNIQUE, patient_id {id}, state {code}, kind {code},
   began {time}, ended {time}, visit {text}, hospital {text}, unit {unit}, changed {time});
 CREATE INDEX stays_began ON stays (began, stay_id);
 CREATE TABLE patients (patient_id {id} PRIMARY KEY, used_name {text}, birth_name {text},
@@ -73,6 +74,13 @@ def _into(table: str, columns: tuple[str, ...]) -> sa.TextClause:
 
 
 _STAYS = _into("stays", StayRow._fields)
+_UNNAMED = tuple(
+    StayRow(0, patient, began=began, changed=began)
+    for patient, began in product(
+        (1, 2), (None, "2024-03-14 10:00:00", "2024-10-27 02:30:00")
+    )
+)
+"""Rows without an id, which no page and no total has (decision 40)."""
 _PATIENTS = _into("patients", PatientRow._fields[:-1])
 _NUMBERS = _into("patient_numbers", ("id", "number", "authority"))
 _ORGANIZATIONS = _into("organizations", OrganizationRow._fields)
@@ -111,6 +119,8 @@ class Tables:
     def fill(self, hospital: Hospital) -> None:
         """Put all rows of a hospital into empty tables."""
         self._write(_STAYS, [self._stay(row) for row in hospital.stays])
+        unnamed = [self._stay(row) | {"id": None} for row in _UNNAMED]
+        self._write(_STAYS, unnamed)
         self._write(_PATIENTS, [self._patient(row) for row in hospital.patients])
         self._write(
             _NUMBERS,
