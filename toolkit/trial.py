@@ -354,7 +354,7 @@ def cell_text(cell: object) -> str:
     try:
         if isinstance(cell, list):
             return ", ".join(as_text(each) for each in cell if each is not None)
-        return as_text(cell)
+        return cell.hex() if type(cell) is bytes else as_text(cell)
     except ValueError:
         return f"a value of type {type(cell).__name__}"
 

@@ -52,6 +52,7 @@ from adapters.contract import (
     SortKey,
     TooCostlyError,
 )
+from adapters.mapping.binary import Form
 from adapters.mapping.load import load_draft
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
@@ -426,7 +427,17 @@ def _test_of(tried: TriedRow) -> str:
     if file.of_source(section):
         test["source"] = file.names(section)[0]
     cells = zip(tried.row.columns, tried.row.cells, strict=True)
-    given = {name: _cell_text(cell) for name, cell in cells if cell is not None}
+    forms = {
+        name: field.form
+        for field in section.fields.values()
+        if field.form
+        for name in field.columns
+    }
+    given = {
+        name: _cell_text(cell, forms.get(name, Form.HEX))
+        for name, cell in cells
+        if cell is not None
+    }
     if None in given.values():
         return ""
     test["given"] = given
@@ -434,11 +445,14 @@ def _test_of(tried: TriedRow) -> str:
     return _as_yaml(test)
 
 
-def _cell_text(cell: object) -> str | None:
-    if isinstance(cell, bytes):
-        # A BIT(1) comes as a byte.
-        return {b"\x00": "0", b"\x01": "1"}.get(cell)
-    return text_or_none(cell)
+_BITS: Mapping[object, str] = {b"\x00": "0", b"\x01": "1"}
+"""A BIT(1) comes as a byte."""
+
+
+def _cell_text(cell: object, form: Form) -> str | None:
+    if isinstance(cell, bytes) and cell in _BITS:
+        return _BITS[cell]
+    return text_or_none(cell, form)
 
 
 def _as_yaml(entry: Mapping[str, object]) -> str:

@@ -222,8 +222,10 @@ class SqlColumn:
     @property
     def ends_in_blanks(self) -> Condition:
         """Where the database distinguishes a text from the same without its trailing blanks."""
-        text = self._long if self.kind is Kind.LOOSE else self.plain
-        return Condition(f"{text} <> rtrim({text})")
+        if self.kind is not Kind.LOOSE:
+            return Condition(f"{self.plain} <> rtrim({self.plain})")
+        text = self._long
+        return Condition(f"typeof({self.plain}) <> 'blob' AND {text} <> rtrim({text})")
 
     def like(self, pattern: str, *, is_folded: bool) -> Condition:
         """Return where the folded text matches a pattern; ! escapes % and _ in it."""

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid5
 
 import pytest
 import sqlalchemy as sa
 
+from adapters.mapping.binary import Form, bytes_of
 from app.cli import main
 from demo import hospital as demo
 from tests.databases import writing
@@ -608,3 +610,44 @@ def test_a_check_ends_in_time(kind: str, url: str, tmp_path: Path) -> None:
     fill(url, kind)
     (finding,) = check_live(written(tmp_path), seconds=0)
     assert (finding.line, finding.severity) == (0, "warning")
+
+
+_KEY = {"sqlite": ("BLOB", "x'{}'"), "postgresql": ("BYTEA", "decode('{}', 'hex')")}
+
+
+@pytest.mark.parametrize("stored", ["uuid", "uuid-swapped"])
+def test_bytes_of_a_uuid_in_the_other_order_are_found(
+    kind: str, url: str, check: Check, stored: str
+) -> None:
+    type_, literal = _KEY.get(kind, ("BINARY(16)", "x'{}'"))
+    changes = [f"ALTER TABLE stays ADD COLUMN key_ {type_}"]
+    for number in range(1, 121):
+        (key,) = bytes_of(str(uuid5(UUID(int=0), str(number))), Form(stored))
+        value = literal.format(key.hex())
+        changes.append(f"UPDATE stays SET key_ = {value} WHERE stay_id = {number}")
+    fill(url, kind, changes)
+    for form in ("uuid", "uuid-swapped"):
+        found = check(("{from: visit}", f"{{from: key_, form: {form}}}"))
+        remedies = {one["remedy"] for one in found if "form" in one["remedy"]}
+        assert remedies == ({f"form: {stored}"} if form != stored else set())
+    patients = "{from: stay_id}", "{from: key_}"
+    assert not [one for one in check(patients) if one["severity"] == "error"]
+
+
+def test_days_of_years_that_lack_digits_are_found(
+    kind: str, url: str, check: Check
+) -> None:
+    early = (
+        "UPDATE stays SET began = '0204-03-14 10:00:00' WHERE stay_id = 7",
+        "UPDATE patients SET born = '0195-03-14' WHERE patient_id IN (7, 8)",
+        "UPDATE stays SET changed = '9999-12-31 00:00:00' WHERE stay_id IN (7, 8)",
+    )
+    fill(url, kind, early[: 2 if kind in SERVERS else 3])
+    found = [one for one in check() if one["severity"] == "warning"]
+    named = {
+        one["source"]
+        for one in found
+        if "1000" in one["text"] or "absent" in one["remedy"]
+    }
+    assert {"stays.began", "patients.born"} <= named
+    assert kind in SERVERS or "stays.changed" in named

@@ -571,34 +571,43 @@ def unknown_zone(
 FAR = timedelta(days=20 * 365)
 """No stay is known so long before: what ends then may well have no end."""
 
+EARLY = date(1000, 1, 1)
+"""A year of fewer than four digits lacks some, or its day stands for none."""
+
 
 def has_far_days(place: Place) -> bool:
-    """Tell whether a field is one whose far days stand for none in many systems."""
-    is_period = place.slot in ("start", "end")
-    return is_period and place.field.time is not None and bool(place.field.columns)
+    """Tell whether a field is one whose far or early days stand for none in many systems."""
+    return place.field.time is not None and bool(place.field.columns) and not place.rows
 
 
 def far_days(
     place: Place, column: str, values: Iterable[tuple[object, int]], now: datetime
 ) -> Findings:
-    """Yield the far days among values of a start or an end, each with its number of rows.
+    """Yield the far and the early days among values, each with its number of rows.
 
     A day that comes once is not quoted: it may be a typing error.
     """
     rows_of: Counter[str] = Counter()
     for value, rows in values:
-        if (day := _day(value, place)) and day > (now + FAR).date():
+        day = _day(value, place)
+        if day and not EARLY <= day <= (now + FAR).date():
             is_day = isinstance(value, datetime) and value.time() == time()
             rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
     days = sorted(text for text, rows in rows_of.items() if rows > 1)
     if days:
-        each = (f"{rows_that(rows_of[day], place.slot)} on {day}" for day in days)
+        verb, on = "have", ""
+        if place.slot in ("start", "end"):
+            verb, on = place.slot, "on "
+        each = (f"{rows_that(rows_of[day], verb)} {on}{day}" for day in days)
         text = f"{' and '.join(each)}: no value? Then set absent"
         absent = json.dumps([*sorted(place.field.absent), *days], ensure_ascii=False)
         remedy = f"absent: {absent}"
         yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
     if others := sum(rows for text, rows in rows_of.items() if text not in days):
-        text = f"{rows_that(others, place.slot)} more than 20 years ahead: is a year wrong?"
+        text = (
+            f"{rows_that(others, 'have')} a day more than 20 years ahead, or before the year"
+            " 1000: is a year wrong?"
+        )
         yield Finding.of_field(place, column, text, Severity.WARNING)
 
 

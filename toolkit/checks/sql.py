@@ -23,16 +23,25 @@ from adapters.contract import (
     SourceTimedOutError,
 )
 from adapters.folding import fold
+from adapters.mapping.binary import Form, text_of
 from adapters.mapping.births import days_of, read_birth
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, TimeRule
 from adapters.mapping.slots import REFERS, Place
 from adapters.mapping.slots import Kind as SlotKind
 from adapters.mapping.times import EPOCHS, says_offset, sorts_as_text, to_instant
-from adapters.mapping.values import as_text, text_or_none
+from adapters.mapping.values import text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
 from adapters.sql.dialects.base import Sql
-from adapters.sql.query import ALWAYS, Columns, Condition, KeyColumn, all_of, in_rows
+from adapters.sql.query import (
+    ALWAYS,
+    Columns,
+    Condition,
+    KeyColumn,
+    all_of,
+    any_of,
+    in_rows,
+)
 from adapters.sql.texts import are_texts, compare_as_read, sample
 from toolkit.checks.formats import format_of
 from toolkit.checks.joins import (
@@ -42,6 +51,7 @@ from toolkit.checks.joins import (
     with_outer_joins,
 )
 from toolkit.checks.rows import (
+    EARLY,
     ENOUGH,
     FAR,
     FEW,
@@ -410,13 +420,16 @@ def _holds_same(place: Place, shown: object, searched: object) -> bool:
     rule, is_time = place.field.time, place.kind is SlotKind.TIME
     if rule is not None and is_time and type(searched) is date:
         return True
-    convert: Callable[[Any], object] = as_text
+    form = place.field.form or Form.HEX
+    convert: Callable[[Any], object] = partial(text_or_none, form=form)
     if rule is not None:
         read_day = partial(read_birth, today=date.max)
         convert = partial(to_instant if is_time else read_day, rule=rule)
     try:
         value = convert(shown)
     except ValueError:
+        return True
+    if value is None:
         return True
     try:
         compared = convert(searched)
@@ -425,6 +438,29 @@ def _holds_same(place: Place, shown: object, searched: object) -> bool:
     if place.kind in (SlotKind.TEXT, SlotKind.PARTS):
         return fold(str(value)) in fold(str(compared))
     return value == compared
+
+
+_VERSIONED = re.compile(r".{14}[1-8].{4}[89ab].*")
+"""A UUID with a version and the variant of RFC 9562."""
+
+
+def orders_of_uuids(inspection: Inspection) -> Findings:
+    """Report UUIDs that have a version, every one, only in the other order of their bytes."""
+    for place in inspection.places:
+        form = place.field.form
+        if place.rows or form not in (Form.UUID, Form.SWAPPED):
+            continue
+        other = Form.UUID if form is Form.SWAPPED else Form.SWAPPED
+        values = _values(inspection, place)
+        keys = [value for value in values if type(value) is bytes and len(value) == 16]
+        valid, valid_otherwise = (
+            sum(bool(_VERSIONED.fullmatch(text_of(key, each))) for key in keys)
+            for each in (form, other)
+        )
+        if valid < len(keys) == valid_otherwise and len(keys) >= ENOUGH:
+            text = f"{len(keys) - valid:,} of {len(keys):,} are UUIDs without a version, but"
+            text += f" none is as {other}: are the bytes in that order?"
+            yield inspection.at(place, text, Severity.WARNING, f"form: {other}")
 
 
 # Values
@@ -516,17 +552,19 @@ def invalid_values(inspection: Inspection) -> Findings:
     yield from never_filled(section, selected, rows, columns)
 
 
-def days_far_ahead(inspection: Inspection) -> Findings:
-    """Report the far days on which stays start or end, of all rows."""
+def days_far_away(inspection: Inspection) -> Findings:
+    """Report the days of all rows that are far ahead, or in years of fewer than four digits."""
     now, columns = datetime.now(UTC), inspection.section.columns
     for place in filter(has_far_days, inspection.places):
         column = columns.column(place.field.columns[0])
         form, far = place.field.time and place.field.time.format, ALWAYS
         is_compared = place.field.filter_column == place.field.columns[0]
         if is_compared and not (form and not sorts_as_text(form)):
-            time = inspection.section.filters.time(place.slot)
+            compared = inspection.section.filters.time(place.slot)
             # Texts that stand for no time are told apart as rows are read.
-            far = time._replace(key=KeyColumn(time.key.column)).since(now + FAR)
+            compared = compared._replace(key=KeyColumn(compared.key.column))
+            early = datetime.combine(EARLY, time(), UTC)
+            far = any_of([compared.since(now + FAR), compared.before(early)])
         counts = columns.count_by(column, all_of([inspection.served, far]), _GROUPS)
         values = inspection.database.fetch(counts)
         yield from far_days(place, inspection.column(place), values, now)
@@ -707,7 +745,10 @@ def shared_visit_numbers(inspection: Inspection) -> Findings:
         names = [number.columns[0], patient.columns[0]]
         rows = inspection.database.fetch(other.columns.select(names, among))
         pairs = {
-            (text_or_none(value) or "", f"{patient.prefix}{text_or_none(id)}")
+            (
+                text_or_none(value) or "",
+                f"{patient.prefix}{text_or_none(id, patient.form or Form.HEX)}",
+            )
             for value, id in rows
         }
         shared = {number for number, _ in pairs} & by_number.keys()
@@ -770,13 +811,14 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("rows that are left out", rows_left_out),
     ("types of columns", types_of_columns),
     ("zones", mixed_zones),
+    ("orders of UUIDs", orders_of_uuids),
     ("codes", codes),
     ("blanks", trailing_blanks),
     ("required values", required_values),
     ("zero dates", zero_dates),
     ("search columns", search_columns),
     ("rows", invalid_values),
-    ("far days", days_far_ahead),
+    ("far days", days_far_away),
     ("times cut to days", times_cut_to_days),
     ("ids", repeated_ids),
     ("references", references),

@@ -274,6 +274,7 @@ def test_positions_are_stored_in_full_precision(redis_server: RedisServer) -> No
         Position(Group.KEYED, AT, "a", AT),
         Position(Group.KEYED, date(2024, 3, 14), Decimal("4.20"), AT, 1),
         Position(Group.UNKEYED, None, UUID(int=1), None, 2),
+        Position(Group.UNKEYED, None, b"\0\xff'", None),
     ):
         start = Start(3, Direction.BEFORE, position)
         page = StoredPage(store.new_id("client-1"), search, start)
