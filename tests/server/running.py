@@ -171,21 +171,19 @@ def refused(environ: dict[str, str], command: Sequence[str] = SERVE) -> tuple[in
 
 
 @contextmanager
-def running(
+def running_as(
     directory: Path,
-    mapping: Path,
-    environ: Mapping[str, str] = {},
+    environ: Mapping[str, str],
+    first: int,
     command: Sequence[str] = SERVE,
-    **settings: str,
 ) -> Iterator[Running]:
-    """Serve a mapping; `environ` is what it names, `settings` are those of the service."""
-    first, log = free_ports(2), directory / "log"
-    with serving(keys) as key_set, log.open("wb") as file:
-        chosen = {"KEY_SET_URL": f"{key_set}/keys", **settings}
+    """Run a service with the settings of an environment, on two ports from `first` on."""
+    log = directory / "log"
+    with log.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, *command],
             cwd=ROOT,
-            env=service_environ(mapping, first, environ, **chosen),
+            env={**os.environ, **environ},
             stderr=file,
         )
         service = Running(process, first, log)
@@ -195,3 +193,20 @@ def running(
         finally:
             process.terminate()
             assert process.wait(PATIENCE) == 0, log.read_text("utf-8")
+
+
+@contextmanager
+def running(
+    directory: Path,
+    mapping: Path,
+    environ: Mapping[str, str] = {},
+    command: Sequence[str] = SERVE,
+    **settings: str,
+) -> Iterator[Running]:
+    """Serve a mapping; `environ` is what it names, `settings` are those of the service."""
+    first = free_ports(2)
+    with serving(keys) as key_set:
+        chosen = {"KEY_SET_URL": f"{key_set}/keys", **settings}
+        variables = service_environ(mapping, first, environ, **chosen)
+        with running_as(directory, variables, first, command) as service:
+            yield service
