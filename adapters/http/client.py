@@ -215,24 +215,27 @@ class Client:
             raise SourceUnavailableError(failure_text(error)) from error
 
 
+_FAILURES: tuple[tuple[type[Exception], str], ...] = (
+    (
+        ssl.SSLCertVerificationError,
+        "its certificate is not trusted or not for this host: SSL_CERT_FILE must name a"
+        " file with the certificate of its authority",
+    ),
+    (ssl.SSLError, "TLS failed: is the port one for https?"),
+    (socket.gaierror, "its host name cannot be resolved"),
+    (ConnectionRefusedError, "nothing listens at its port"),
+)
+
+
 def failure_text(error: BaseException) -> str:
     """Return which part of a connection failed, and what to do; it names no host."""
     causes = [*_causes(error)]
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        return (
-            "its certificate is not trusted or not for this host: SSL_CERT_FILE must name"
-            " a file with the certificate of its authority"
-        )
-    faults = [cause for cause in causes if isinstance(cause, ssl.SSLError)]
     is_missing = isinstance(error, OSError) and "TLS CA certificate" in str(error)
-    if is_missing or any(fault.library in ("X509", "PEM") for fault in faults):
+    if is_missing or any(getattr(c, "library", "") in ("X509", "PEM") for c in causes):
         return "SSL_CERT_FILE does not name a readable file of certificates"
-    if faults:
-        return "TLS failed: is the port one for https?"
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return "its host name cannot be resolved"
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-        return "nothing listens at its port"
+    for kind, text in _FAILURES:
+        if any(isinstance(cause, kind) for cause in causes):
+            return text
     return f"no complete answer came ({type(error).__name__})"
 
 

@@ -157,21 +157,22 @@ class _Filter(NamedTuple):
         return self._sent(self.call.query, self._in_all(codes))
 
     def _sent(self, template: Template, values: Sequence[str]) -> Pairs | None:
-        return self._pairs(template, [{"value": v, "values": v} for v in values])
+        distinct = dict.fromkeys(values)
+        return self._pairs(template, [{"value": v, "values": v} for v in distinct])
 
     def _pairs(
         self, template: Template, values: Sequence[Mapping[str, str]]
     ) -> Pairs | None:
         """Return several values of one parameter in the source's form, None for none."""
-        call, distinct = self.call, [*map(dict, dict.fromkeys(map(_items, values)))]
-        if len(distinct) > 1 and not template.takes_several(call.separator):
+        call = self.call
+        if len(values) > 1 and not template.takes_several(call.separator):
             raise _refusal(call, Limit.ONE_VALUE)
-        if len(distinct) > call.most:
+        if len(values) > call.most:
             raise _refusal(call, Limit.MOST)
         # A code of the file is what its author wrote, and no client's text.
         is_code = self._row.type is ParameterType.TOKEN and not self._row.system_slot
         trusted = is_code and self._field.codes is not None
-        return template.several(distinct, self.rule, call.separator, trusted=trusted)
+        return template.several(values, self.rule, call.separator, trusted=trusted)
 
     def _excluded(self, criterion: TokenCriterion) -> list[str] | None:
         """Return the codes to exclude where a value means every code without an entry.
@@ -219,7 +220,7 @@ class _Filter(NamedTuple):
     def _identifiers(self, criterion: TokenCriterion) -> Pairs | None:
         """Return what is sent for numbers, those with a system by a template of their own."""
         call, numbers = self.call, []
-        for token in criterion.values:
+        for token in dict.fromkeys(criterion.values):
             if token.code is None:
                 raise _refusal(call, Limit.SYSTEM)
             system = self._system(token)
@@ -227,9 +228,12 @@ class _Filter(NamedTuple):
                 number = {"value": token.code, "values": token.code, "system": system}
                 numbers.append(number)
         templates = [call.system if n["system"] else call.query for n in numbers]
+        is_inside = call.query is not None and not call.query.is_list_of_texts
+        if len(numbers) > 1 and call.system in templates and is_inside:
+            raise _refusal(call, Limit.ONE_VALUE)
         if len({*templates}) == 1 and templates[0] is not None:
             return self._pairs(templates[0], numbers)
-        # One list holds both kinds, if they are texts of the same parameter.
+        # One list holds numbers with and without a system, if their parameter is the same.
         sent: list[tuple[str, str]] = []
         for template, number in zip(templates, numbers, strict=True):
             sent += (self._pairs(template, [number]) if template else None) or ()
@@ -273,10 +277,6 @@ class _Filter(NamedTuple):
     @property
     def _row(self) -> SearchParameter:
         return SEARCH_PARAMETERS[self.section.resource_type][self.call.name]
-
-
-def _items(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(values.items())
 
 
 def _slots(kind: ResourceType) -> Mapping[str, Slot]:

@@ -463,15 +463,22 @@ def _template_paths(section: Section) -> Iterator[KeyPath]:
 
 
 def several_are_sent(doc: Document) -> Iterator[Fault]:
-    """Refuse a separator where nothing has several values, and several parameters of them."""
+    """Refuse a separator that does not fit where the values stand."""
     for section in doc.http_sections:
         for name in section.search:
             search, path = section.search.table(name), (*section.path, "search", name)
-            if "query" in search and "separator" in search:
-                template = template_of(search.text("query"))
-                if len(template.parameters) > 1:
-                    text = "needs a query of one parameter, to hold several values"
-                    yield Fault((*path, "separator"), text)
+            if "query" not in search or "separator" not in search:
+                continue
+            template = template_of(search.text("query"))
+            if len(template.parameters) > 1:
+                text = "needs a query of one parameter, to hold several values"
+                yield Fault((*path, "separator"), text)
+            for key in ("contains", "exact", "excluding"):
+                if key in search:
+                    other = template_of(search.text(key))
+                    if other.is_list_of_texts != template.is_list_of_texts:
+                        text = "needs its values where query has them: the separator is one"
+                        yield Fault((*path, key), text)
 
 
 def order_can_be_kept(doc: Document) -> Iterator[Fault]:

@@ -131,6 +131,12 @@ class Template:
         return frozenset(place.name for place in self.places)
 
     @property
+    def is_list_of_texts(self) -> bool:
+        """Whether separators stand between whole texts, not inside one around `{values}`."""
+        is_alone = all(len(text.parts) == 1 for _, text in self.parameters)
+        return "values" not in self.names or is_alone
+
+    @property
     def fixed(self) -> Pairs:
         """The pairs of a template without places."""
         return tuple((name, text.filled({})) for name, text in self.parameters)
@@ -164,29 +170,23 @@ class Template:
         parameter stands once for each. `{value}` holds one: its parameter's whole text
         stands once for each, with the separator between them.
         """
-        sent: list[dict[str, str]] = []
+        sent: list[tuple[Mapping[str, str], Pairs]] = []
         for held in values:
             if separator and any(separator in value for value in held.values()):
                 continue
-            if self.one(held, rule, trusted=trusted) is not None:
-                sent.append(dict(held))
+            if pairs := self.one(held, rule, trusted=trusted):
+                sent.append((held, pairs))
         if not sent:
             return None
-        first = self.one(sent[0], rule, trusted=trusted)
-        if len(sent) == 1 or first is None:
-            return first
+        whole = tuple(pair for _, pairs in sent for pair in pairs)
+        if len(sent) == 1 or not separator:
+            return whole
         ((name, text),) = self.parameters
-        if "values" in self.names and separator:
-            (place,) = text.places
-            texts = [place.fitted(v["values"], rule, trusted=trusted) for v in sent]
-            joined = separator.join(filter(None, texts))
-            return ((name, text.filled({"values": joined})),)
-        whole = [
-            pair for v in sent for pair in self.one(v, rule, trusted=trusted) or ()
-        ]
-        if not separator:
-            return tuple(whole)
-        return ((name, separator.join(text for _, text in whole)),)
+        if "values" not in self.names:
+            return ((name, separator.join(part for _, part in whole)),)
+        (place,) = text.places
+        texts = [place.fitted(h["values"], rule, trusted=trusted) for h, _ in sent]
+        return ((name, text.filled({"values": separator.join(filter(None, texts))})),)
 
     def takes_several(self, separator: str) -> bool:
         """Whether it can hold several values."""

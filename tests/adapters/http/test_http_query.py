@@ -39,6 +39,10 @@ EPOCH = '{ge: "entreeDu={value:epoch-ms}"}'
 AFTER = '{gt: "entreeDu={value}", step: day}'
 ONE = (('_id: {query: "ids={values}", separator: ","}', '_id: {query: "ids={value}"}'),)
 MOST = ((ONE[0][0], ONE[0][0].replace("separator", "most: 2, separator")),)
+INNER = (
+    ('query: "venues={values}"', "query: \"f=v in ('{values}')\""),
+    ('"venues={value}&etabs={system}"', "\"f=v eq '{value}' and s eq '{system}'\""),
+)
 SYSTEMS = tuple(VISIT_SYSTEMS.values())
 UNTIL = '{ge: "entreeDu={value}", le: "entreeAvant={value}", step: minute}'
 AUTUMN, WINTER = "2024-10-27T02:30:00+0100", "2024-10-27T02:30:00+01:00"
@@ -100,6 +104,7 @@ REFUSED: tuple[tuple[Any, Any, Limit], ...] = (
     (ONE, token("_id", "1", "2"), Limit.ONE_VALUE),
     (MOST, token("_id", "1", "2", "3"), Limit.MOST),
     ((), token("identifier", *(f"{s}|V1" for s in SYSTEMS)), Limit.ONE_VALUE),
+    (INNER, token("identifier", "V1", f"{SYSTEMS[0]}|V1"), Limit.ONE_VALUE),
     ((), token("class", "UNK"), Limit.CODE),
     ((), token("identifier", "|1"), Limit.SYSTEM),
 )

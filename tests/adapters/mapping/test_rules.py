@@ -74,6 +74,7 @@ CASES = (
     (HTTP, ("P: planned, S", "P: planned, Q: planned, S"), ("28 encounter.search.status.query planned",)),
     (HTTP, ('    status: {query: "states={value}"}\n', '    identifier: {query: "n={value}", system: "n={value}&s={system}", codes: sites}\n'), ("28 encounter.search.identifier", "28 encounter.search.identifier.codes sites")),
     (HTTP, ('"ids={value}"', '"ids={value}&a=1", separator: ","'), ("26 encounter.search._id.separator",)),
+    (HTTP, ("A: hidden}}", "A: hidden}, otherwise: planned}", '"states={value}"', '"s=({values})", excluding: "n={value}", separator: ","'), ("28 encounter.search.status.excluding",)),
     (HTTP, ('"ids={value}"', '"ids={value:%Y}"'), ("26 encounter.search._id.query %Y",)),
     (HTTP, ('"ids={value}"', '"{value}={value}"'), ("26 encounter.search._id.query name",)),
     (HTTP, ('"ids={value}"', """ "f=id eq '{value}" """.strip()), ("26 encounter.search._id.query quotation",)),
