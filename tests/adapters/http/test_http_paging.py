@@ -8,10 +8,10 @@ import pytest
 import responses
 from responses import matchers
 
-from adapters.contract import SourceDataError
+from adapters.contract import Sort, SortKey, SourceDataError
 from tests.adapters.http_cases import ROWS, URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import answer
-from toolkit.contract.harness import STAY, ask, patient, token, walk
+from toolkit.contract.harness import STAY, ask, ids_of, patient, token, walk
 from toolkit.contract.hospital import EDGES
 
 MODEL = EDGES.model()
@@ -162,3 +162,29 @@ def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> N
         )
         with pytest.raises(SourceDataError, match="holds a row twice"):
             adapter.search(ask(count=10))
+
+
+def test_rows_without_an_id_are_invalid_and_end_no_walk(tmp_path: Path) -> None:
+    """Nobody else can leave them out of a list, which the API counts and cuts."""
+    without = {"id": None}, {"id": ""}, {}
+    rows = [
+        without[n // 2 % 3] | {name: row[name] for name in row if name != "id"}
+        if n % 2
+        else row
+        for n, row in enumerate(ROWS[:12])
+    ]
+    with api_and_adapter(tmp_path) as (api, adapter):
+
+        def page(request: Any) -> Any:
+            start, size = (int(request.args.get(name, 0)) for name in ("debut", "nb"))
+            return answer(
+                {"resultats": rows[start : start + size], "nombre": len(rows)}
+            )
+
+        api.strange = page
+        for size in (1, 5):
+            query = ask(sort=Sort(SortKey.DATE), count=size)
+            ids = [id for found in walk(adapter, query) for id in ids_of(found)]
+            assert ids[::2] == [str(row["id"]) for row in rows[::2]]
+            assert {*ids[1::2]} == {"!id"}
+            assert adapter.count(query) == len(rows)

@@ -195,6 +195,50 @@ def test_rows_without_an_id_are_no_resources(
         assert adapter.count(query) == len(ids)
 
 
+TWO_TABLES = """\
+encounter:
+  search: [_id]
+  sort: [date]
+  sources:
+"""
+TABLE = """\
+    - prefix: {0}-
+      rows: SELECT id, began FROM {0}
+      fields: {{id: {{from: id}}, patient_id: p, status: finished, start: {{from: began}}}}
+"""
+
+
+def test_two_tables_as_one_list_leave_out_rows_without_an_id(opened: Opened) -> None:
+    filled = []
+    for table in ("a", "b"):
+        filled += [
+            f"CREATE TABLE {table} (id VARCHAR(9), began TIMESTAMP NULL)",
+            f"INSERT INTO {table} VALUES (NULL, '2024-03-14 10:00:00'), (NULL, NULL),"
+            " ('1', '2024-03-14 10:00:00'), ('2', '2024-03-14 11:00:00'), ('3', NULL)",
+        ]
+    mapping = TWO_TABLES + "".join(map(TABLE.format, ("a", "b")))
+    adapter = opened(mapping, tuple(filled))
+    expected = sorted(f"{table}-{n}" for table in "ab" for n in (1, 2, 3))
+    for descending in (True, False):
+        query = ask(sort=Sort(SortKey.DATE, descending), count=1)
+        assert sorted(_walked(adapter, query)) == expected
+        assert adapter.count(query) == len(expected)
+
+
+def test_an_empty_id_is_an_invalid_row_and_ends_no_walk(opened: Opened) -> None:
+    adapter = opened(
+        FLOATS,
+        (
+            "CREATE TABLE stays (id VARCHAR(9), person VARCHAR(9))",
+            "INSERT INTO stays VALUES ('', '1'), ('1', '1'), ('2', '1'), (NULL, '1')",
+        ),
+    )
+    for descending in (True, False):
+        query = ask(sort=Sort(SortKey.ID, descending), count=1)
+        assert sorted(_walked(adapter, query)) == ["!id", "1", "2"]
+        assert adapter.count(query) == 3
+
+
 FLOATS = """\
 encounter:
   rows: SELECT id, person FROM stays
