@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -42,8 +43,8 @@ from toolkit.findings import (
     summary,
 )
 
-LONGEST = 300.0
-"""How many seconds the checks of the source of one file may take."""
+LONGEST = 40.0
+"""How many seconds the checks of the source of one file may take, but for the last statement."""
 
 
 def run(
@@ -51,11 +52,12 @@ def run(
     files: Sequence[Path],
     live: bool,
     verbose: bool,
+    seconds: float,
     html: Path | None,
     as_json: bool,
 ) -> int:
     """Check each file and print the findings, and what searches cost."""
-    checked = [check_file(file, is_live=live) for file in files]
+    checked = [check_file(file, is_live=live, seconds=seconds) for file in files]
     results = [result for of_file, _ in checked for result in of_file]
     unavailable = [error for _, error in checked if error]
     findings, costs = findings_in(results), measurements_in(results)
@@ -107,7 +109,7 @@ def page(names: str, results: Sequence[Result], unavailable: Sequence[str]) -> s
 
 
 def check_file(
-    file: Path, *, is_live: bool
+    file: Path, *, is_live: bool, seconds: float = LONGEST
 ) -> tuple[list[Result], CannotRunError | None]:
     """Return the results for a file, and why its source could not be checked."""
     of_file, error = list(check(file, is_live=is_live)), None
@@ -116,7 +118,7 @@ def check_file(
     results: list[Result] = [*of_file]
     if is_live:
         try:
-            results += check_live(file)
+            results += check_live(file, seconds)
             results += confirm(file, is_wrong=any(map(_is_error, results)))
         except CannotRunError as unavailable:
             error = unavailable
@@ -285,10 +287,14 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
     results: list[Result] = []
     try:
         with open_sources(mapping) as sources:
-            checks = chain.from_iterable(source.checks() for source in sources)
-            results, is_complete = run_in_turn(checks, seconds, show_progress)
-        if not is_complete:
-            text = f"the check is not complete: it took longer than {seconds:g} seconds"
+            deadline = time.monotonic() + seconds
+            checks = chain.from_iterable(s.checks(deadline) for s in sources)
+            results, late = run_in_turn(checks, deadline, show_progress)
+        if late:
+            text = (
+                f"the check is not complete: after {seconds:g} seconds (--seconds) these were"
+                f" not examined: {', '.join(late)}"
+            )
             results.append(Finding(str(file), 0, 0, text, severity=Severity.WARNING))
     except MappingError as error:
         results += findings_of(error)

@@ -26,6 +26,12 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", required=True, typ
     is_flag=True,
     help="Check the source as well: columns, codes, rows, times; measure searches.",
 )
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=40.0,
+    help="With --live: begin no check of the source later than this. Default: 40.",
+)
 @click.option("--verbose", is_flag=True, help="Print each note, and all texts in full.")
 @click.option(
     "--html",

@@ -132,11 +132,13 @@ Result: TypeAlias = Finding | Measurement
 class Check:
     """One check; `run` reads what it examines, within the time limits of that.
 
-    It raises SourceUnavailableError when a source is away.
+    It raises SourceUnavailableError when a source is away. A check that `ends_in_time` looks
+    at the deadline of all checks itself.
     """
 
     subject: str
     run: Callable[[], Iterable[Result]]
+    ends_in_time: bool = False
 
 
 def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:

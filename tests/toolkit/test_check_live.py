@@ -29,7 +29,7 @@ from tests.toolkit.live_hospital import (
     written,
 )
 from toolkit.check import check_live
-from toolkit.findings import WIDTH
+from toolkit.findings import WIDTH, Finding
 
 DEFECTS = defects("sql")
 RIGHT = defects("right")
@@ -605,11 +605,22 @@ def test_a_page_says_that_a_source_cannot_be_checked(
     capsys.readouterr()
 
 
-@sqlite
-def test_a_check_ends_in_time(kind: str, url: str, tmp_path: Path) -> None:
-    fill(url, kind)
-    (finding,) = check_live(written(tmp_path), seconds=0)
-    assert (finding.line, finding.severity) == (0, "warning")
+def test_a_check_without_time_names_what_it_leaves_out_and_the_indexes(
+    kind: str, url: str, tmp_path: Path
+) -> None:
+    fill(url, kind, ("DROP INDEX stays_began", "DROP INDEX stays_visit"))
+    results = list(check_live(written(tmp_path), seconds=0))
+    findings = [result for result in results if isinstance(result, Finding)]
+    assert len(results) == len(findings), "nothing is measured"
+    (left_out,) = [f for f in findings if f.line == 0]
+    assert left_out.severity == "warning"
+    for subject in ("account", "Encounter: rows", "Patient: ids"):
+        assert subject in left_out.text
+    suggested = {f.source for f in findings if f.remedy.startswith("CREATE INDEX")}
+    assert {"stays.began", "stays.visit"} <= suggested
+    notes = [f for f in findings if "not examined: " in f.text and f.line]
+    assert {f.element for f in notes} == {"Encounter", "Patient"}
+    assert all("cost of '_id'" in note.text for note in notes)
 
 
 _KEY = {"sqlite": ("BLOB", "x'{}'"), "postgresql": ("BYTEA", "decode('{}', 'hex')")}

@@ -23,22 +23,24 @@ from toolkit.findings import Check, Finding, Result, Severity
 
 
 def run_in_turn(
-    checks: Iterable[Check], seconds: float, show: Callable[[str], None]
-) -> tuple[list[Result], bool]:
+    checks: Iterable[Check], deadline: float, show: Callable[[str], None]
+) -> tuple[list[Result], list[str]]:
     """Run checks one after the other, and show the subject of each.
 
-    Return their results, and whether all were run: none begins after so many seconds.
+    Return their results, and the subjects for which no time was left: after the deadline, a
+    moment of `time.monotonic`, only those begin that end in time by themselves.
     """
-    deadline, results = time.monotonic() + seconds, list[Result]()
+    results, late = list[Result](), list[str]()
     try:
         for check in checks:
-            if time.monotonic() > deadline:
-                return results, False
+            if time.monotonic() > deadline and not check.ends_in_time:
+                late.append(check.subject)
+                continue
             show(f"{check.subject} …")
             results.extend(check.run())
     finally:
         show("")
-    return results, True
+    return results, late
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +56,14 @@ class OpenSource:
     adapter: Adapter
     kinds: tuple[ResourceType, ...]
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self, deadline: float) -> Iterator[Check]:
         """Yield the checks of this source; each is run before the next is requested."""
-        for check in self._checks():
+        for check in self._checks(deadline):
             title = f"source {self.title}: " if self.title else ""
-            yield Check(f"{title}{check.subject}", partial(self._named, check))
+            run = partial(self._named, check)
+            yield replace(check, subject=f"{title}{check.subject}", run=run)
 
-    def _checks(self) -> Iterator[Check]:
+    def _checks(self, deadline: float) -> Iterator[Check]:
         # Imported here, so that a database needs no HTTP library, and the other way round.
         if is_own(self.mapping.source.kind):
             yield Check("all", self._problems)
@@ -75,7 +78,7 @@ class OpenSource:
             from toolkit.checks import sql
 
             assert isinstance(self.adapter, SqlAdapter), "the registry opens one"
-            yield from sql.checks(self.adapter, self.kinds)
+            yield from sql.checks(self.adapter, self.kinds, deadline)
 
     def _problems(self) -> Iterator[Finding]:
         """Yield what a custom adapter reports itself. Raises SourceUnavailableError."""

@@ -83,27 +83,37 @@ _TEXT_SAMPLE = 200
 """How many texts are read to see how times are written."""
 
 
-def checks(adapter: SqlAdapter, kinds: Collection[ResourceType]) -> Iterator[Check]:
-    """Yield the checks of a database, section by section."""
+def checks(
+    adapter: SqlAdapter, kinds: Collection[ResourceType], deadline: float
+) -> Iterator[Check]:
+    """Yield the checks of a database, section by section.
+
+    After the deadline no search is measured, and indexes are suggested all the same.
+    """
     yield Check("account", partial(_unfit, adapter.refuse_writing))
+    opened = []
     for kind in adapter.mapping.resources:
         if kind not in kinds:
             continue
         columns = partial(_unfit, partial(adapter.section, kind))
-        yield Check(f"{kind}: columns", columns)
+        yield Check(f"{kind}: columns", columns, ends_in_time=True)
         try:
             section = adapter.section(kind)
         except SourceDataError:
             continue
         source = adapter.mapping, adapter.database, adapter.search
-        inspection = Inspection(section, *source)
-        for subject, check in (
-            *CHECKS,
-            ("searches", Searches(inspection, adapter).results),
-            ("what is not examined", _not_examined),
-        ):
+        opened.append(Inspection(section, *source, deadline))
+    for inspection in opened:
+        searches = "searches", Searches(inspection, adapter).results
+        for subject, check in (*CHECKS, searches):
             run = partial(inspection.run, subject, check)
-            yield Check(f"{kind}: {subject}", run)
+            is_searches = subject == searches[0]
+            name = f"{inspection.kind}: {subject}"
+            yield Check(name, run, ends_in_time=is_searches)
+    for inspection in opened:
+        subject = "what is not examined"
+        run = partial(inspection.run, subject, _not_examined)
+        yield Check(f"{inspection.kind}: {subject}", run, ends_in_time=True)
 
 
 def _unfit(question: Callable[[], object]) -> Findings:

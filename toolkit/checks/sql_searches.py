@@ -58,6 +58,8 @@ FAST, SMALL = 20.0, 10_000
 """A search that reads fewer rows is a note, in so few milliseconds none: how long it takes
 depends on who else is there."""
 
+NO_TIME = "no time was left"
+
 _MERGES = ", merges"
 """How the name of the first step along merges ends."""
 
@@ -138,7 +140,10 @@ class Searches:
         place, costs = places[0], list[Measurement]()
         try:
             # What was measured before an error stays.
-            costs.extend(self._costs(f"{self._kind}?{word}", query))
+            if self._inspection.is_late:
+                self._inspection.skip(f"cost of '{word}'", NO_TIME)
+            else:
+                costs.extend(self._costs(f"{self._kind}?{word}", query))
         except TooCostlyError:
             text = (
                 "without a total where more than one page matches: counting takes longer"
@@ -182,10 +187,14 @@ class Searches:
         meant, _ = self._section.meant(self._database, query)
         search = partial(self._adapter.search, query)
         page, milliseconds = timed(search)
-        if milliseconds > SLOW:
+        if milliseconds > SLOW and not self._inspection.is_late:
             milliseconds = min(milliseconds, timed(search)[1])
-        yield Measurement(name, milliseconds, len(page.rows), self._rows_read(meant))
+        read = None if self._inspection.is_late else self._rows_read(meant)
+        yield Measurement(name, milliseconds, len(page.rows), read)
         if not query.criteria:
+            return
+        if self._inspection.is_late:
+            self._inspection.skip(f"{name}, count", NO_TIME)
             return
         merges, fetch = self._section.merges, self._database.fetch
         for statement in merges.first_steps(query) if merges else ():

@@ -1,6 +1,7 @@
 """A section of a mapping in its database, under inspection, and what was read of it."""
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -53,11 +54,13 @@ class Inspection:
         mapping: SourceMapping,
         database: Database,
         search: Callable[[SearchQuery], Page],
+        deadline: float,
     ) -> None:
         self.section = section
         self.mapping = mapping
         self.database = database
         self.search = search
+        self._deadline = deadline
         self.kind = section.mapping.resource_type
         self.places = places_of(section.mapping)
         self.reported: set[tuple[str, str]] = set()
@@ -85,6 +88,11 @@ class Inspection:
             self.skip(subject, "the service refuses searches by texts that err")
         except SourceDataError as error:
             yield self.finding(f"{subject}: {error}", Severity.ERROR)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether no time is left to measure anything."""
+        return time.monotonic() > self._deadline
 
     def skip(self, subject: str, reason: str) -> None:
         """Note what is not examined, for the one finding about it."""
@@ -129,7 +137,9 @@ class Inspection:
         """Rows as the service reads them: newest, oldest, some between, last changed."""
         pages: list[Page] = []
         try:
-            pages.extend(self._pages())
+            pages.extend(
+                [self._page(Sort(SortKey.ID))] if self.is_late else self._pages()
+            )
         except SourceTimedOutError:
             # No index has their order, as the measured searches will show.
             pages = pages or [self._page(Sort(SortKey.ID))]
@@ -156,6 +166,8 @@ class Inspection:
         if first and first.moment and last and last.moment:
             step = (last.moment - first.moment) / _MIDDLE_PAGES
             for number in range(_MIDDLE_PAGES):
+                if self.is_late:
+                    return
                 after = Bound(first.moment + step * number)
                 yield self._page(Sort(key), SAMPLE // _MIDDLE_PAGES, after)
         if SortKey.LAST_UPDATED in sorts:
