@@ -108,7 +108,7 @@ class Inspection:
     def finding(self, text: str, severity: Severity, topic: str = "") -> Finding:
         """Return a finding of the section as a whole."""
         mark = self.section.mapping.mark
-        return Finding.at(mark, text, self.kind, severity=severity, topic=topic)
+        return Finding.at(mark, text, str(self.kind), severity=severity, topic=topic)
 
     # Rows
 
