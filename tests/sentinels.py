@@ -50,7 +50,7 @@ class Watched:
         self._stack = stack
         self.master = begin(stack, *self._command)
         replica = ("--replicaof", HOST, str(first), "--repl-diskless-sync-delay", "0")
-        begin(stack, program, "--port", str(second), *replica, *plain)
+        self.replica = begin(stack, program, "--port", str(second), *replica, *plain)
         for port in watching:
             file = directory / f"{port}.conf"
             file.write_text(
@@ -78,6 +78,12 @@ class Watched:
         """Whether the replica has what the master has."""
         with redis.Redis(port=self.ports[0], password=self._password) as master:
             return bool(master.wait(1, 1000))
+
+    def require_replica(self, port: int) -> None:
+        """Have the Redis at a port refuse writes that no replica gets."""
+        with redis.Redis(port=port, password=self._password) as master:
+            master.config_set("min-replicas-to-write", 1)
+            master.config_set("min-replicas-max-lag", 1)
 
     def return_of_the_master(self) -> None:
         """Start what was the master again; the sentinels make a replica of it."""

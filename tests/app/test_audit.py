@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -740,3 +741,26 @@ def test_a_syslog_that_is_away_or_stalls_gets_no_answer_out(
         sink.write(b"{}\n")
     audited = audit(AUDIT=f"syslog://{HOST}:{port}")
     assert audited.served.get("Encounter/1").status_code == 503
+
+
+def test_an_append_only_file_takes_events_and_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    file.touch()
+    change = shutil.which("chattr")
+    if not change or subprocess.run([change, "+a", str(file)], check=False).returncode:
+        pytest.skip("no file can be made append-only here")
+    try:
+        sink = FileSink(file)
+        sink.write(b"{}\n")
+        sink.write(b"{}\n")
+        assert file.read_bytes() == b"{}\n{}\n"
+        for act in (
+            lambda: file.write_bytes(b""),
+            lambda: os.truncate(file, 1),
+            lambda: file.rename(tmp_path / "other"),
+            file.unlink,
+        ):
+            with pytest.raises(PermissionError):
+                act()
+    finally:
+        subprocess.run([change, "-a", str(file)], check=True)

@@ -67,6 +67,13 @@ def _events(
     redis.return_of_the_master()
     time.sleep(seconds / 2)
 
+    # Redis copies pages after it has answered: those that the replica lacks are 410.
+    redis.require_replica(redis.ports[1])
+    ledger.begin("min-replicas-to-write 1, and the master is killed", AWAY_OR_GONE)
+    redis.replica.kill()
+    time.sleep(seconds)
+    assert redis.is_mastered_by(redis.ports[0])
+
     ledger.begin("a mapping of the same meaning (SIGHUP)")
     deployment.reload("Second")
     time.sleep(seconds / 2)
