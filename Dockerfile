@@ -18,6 +18,8 @@ RUN /opt/encounters/bin/pip download --no-cache-dir --only-binary :all: --requir
 COPY setup.cfg pyproject.toml README.md LICENSE wsgi.py ./
 COPY app app
 COPY adapters adapters
+COPY toolkit toolkit
+COPY explorer explorer
 COPY demo demo
 COPY mappings mappings
 RUN /opt/encounters/bin/pip install --no-index --find-links wheels --no-build-isolation \

@@ -1,6 +1,6 @@
 """Stays around now: a hospital whose last stay began years ago has nobody in it.
 
-`make run` replaces them at each start. All other stays keep their dates, and so do the
+`make run` replaces them when it starts. All other stays keep their dates, and so do the
 patients of the documentation, who have none of these.
 """
 
@@ -44,22 +44,24 @@ WAVES = (
 """The stays: of each forty or so a half is in the hospital."""
 
 
-def enliven(url: str, stays: int, now: datetime) -> int:
-    """Replace the stays around a time of the hospital's clock; return how many there are.
+def enliven(url: str, stays: int, now: datetime) -> None:
+    """Replace the stays around a time of the hospital's clock, unless they are of this hour.
 
     `stays` is the number of those that keep their dates: the ids go on from there.
     """
     engine = connect_to(make_url(url))
+    latest = sa.select(sa.func.max(SEJOUR.c.maj_utc)).where(SEJOUR.c.sejour_id > stays)
     try:
         with engine.begin() as connection:
+            written = connection.scalar(latest)
+            if written and _utc() - written < timedelta(hours=1):
+                return
             for table in (MOUVEMENT, SEJOUR):
                 connection.execute(table.delete().where(table.c.sejour_id > stays))
-            rows = [*_rows(connection, stays, now.replace(second=0, microsecond=0))]
-            for table, row in rows:
+            for table, row in _rows(connection, stays, now.replace(second=0)):
                 connection.execute(table.insert(), row)
     finally:
         engine.dispose()
-    return len(rows) // 2
 
 
 def _rows(
@@ -79,7 +81,7 @@ def _rows(
     plans = [wave for wave in WAVES for _ in range(wave.stays)]
     for number, wave in enumerate(plans, 1):
         begin = now + timedelta(hours=chance.uniform(*wave.begin))
-        start = begin.replace(minute=begin.minute // 5 * 5)
+        start = begin.replace(minute=begin.minute // 5 * 5, microsecond=0)
         if wave.state == "P":
             start = start.replace(hour=chance.choice((7, 8, 9, 14)), minute=0)
         end = None
@@ -124,6 +126,10 @@ def _rows(
 
 def _changed(time: datetime, now: datetime) -> datetime:
     """Return when a stay was written down, by the clock of its column, which is UTC's."""
-    offset = now - datetime.now(UTC).replace(tzinfo=None)
+    offset = now - _utc()
     written = min(time, now) - timedelta(hours=round(offset.total_seconds() / 3600))
     return written.replace(microsecond=120)
+
+
+def _utc() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

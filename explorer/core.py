@@ -19,7 +19,7 @@ from explorer.calls import Reply, call
 from explorer.failures import RefusedError
 from explorer.login import Login
 from explorer.offer import Offer, SearchOffer
-from explorer.results import Results
+from explorer.results import REFERENCE, Results
 from explorer.sessions import Pairs, Result, Session, Sessions, Trail
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
@@ -176,7 +176,7 @@ class Explorer:
     def unsealed(self, text: str) -> str:
         """Return the reference of an address, NotFound for another session's."""
         reference = self.sessions.unseal(g.session, text)
-        if reference is None:
+        if reference is None or not REFERENCE.fullmatch(reference):
             raise NotFound
         return reference
 

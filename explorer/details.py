@@ -1,6 +1,7 @@
 """Views of one stay, one patient, one hospital: for reading, what is technical at the end."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from http import HTTPStatus
@@ -45,7 +46,7 @@ def show(sealed: str) -> str:
     if kind == "Encounter":
         return _stay(reference)
     resource = explorer.call(reference).resource
-    house = House(resource)
+    house = House.of(resource)
     return render_template("house.html", house=house, **_technical(resource), **_list())
 
 
@@ -127,13 +128,12 @@ def _read_stay(reference: str) -> Stay:
             if results.stays:
                 return results.stays[0]
     # A read tells a removed stay from one that never was.
-    stay = Stay(explorer.call(reference).resource, None, None)
-    patient = _read(stay.subject)
-    house = _read(stay.site)
-    return Stay(
-        stay.resource,
-        Person(patient) if patient else None,
-        House(house) if house else None,
+    stay = Stay.of(explorer.call(reference).resource)
+    patient, house = _read(stay.subject), _read(stay.site)
+    return replace(
+        stay,
+        patient=Person.of(patient) if patient else None,
+        house=House.of(house) if house else None,
     )
 
 
@@ -206,7 +206,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         explorer.call(reference)
     bundle = orjson.loads(result.body)
     results = Results(bundle)
-    patient, stays = Person(results.included[reference]), results.stays
+    patient, stays = Person.of(results.included[reference]), results.stays
     now = explorer.read_offer().now()
     if period is None:
         period = "12" if len(stays) > MANY else ""

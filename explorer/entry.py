@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
-from flask import Response, g, make_response, render_template, request
+from flask import Response, g, make_response, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
@@ -40,8 +40,11 @@ _RESULT = re.compile(r"/results/([\w-]+)")
 def choose_language() -> BaseResponse | None:
     """Choose the language: the person's choice, else the browser's."""
     chosen = request.args.get("lang", "")
-    if chosen in LANGUAGES and request.method == "GET":
-        response = go(request.path)
+    if chosen in LANGUAGES and request.method == "GET" and request.endpoint:
+        # An address of ours, never the path as it came: //host leads elsewhere.
+        place = {**request.args.to_dict(), **(request.view_args or {})}
+        del place["lang"]
+        response = go(url_for(request.endpoint, **place))
         response.set_cookie(
             LANGUAGE_COOKIE,
             chosen,

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from http import HTTPStatus
 
 import orjson
 from flask import Response, g, render_template, request, url_for
@@ -17,6 +18,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from explorer.core import blueprint, explorer, go, step_of
+from explorer.failures import RefusedError, failure_of
 from explorer.language import gettext, read_day
 from explorer.language import mark as _
 from explorer.results import Results, chosen_columns, csv_lines
@@ -32,6 +34,9 @@ FORMATS: Mapping[str, tuple[str, str]] = {
 
 _A_LOOK = 1.0
 """How many seconds a page of progress reads on."""
+
+_RETRIED = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+"""Refusals after which the next look goes on."""
 
 _STEMS = {
     "Encounter": _("stays"),
@@ -62,9 +67,13 @@ def export(id: str) -> BaseResponse:
         raise NotFound
     at = explorer.read_offer().now()
     new = Export(
-        id=secrets.token_urlsafe(16), result=id, format=format, name=_name(result, at)
+        id=secrets.token_urlsafe(16),
+        result=id,
+        kind=result.kind,
+        criteria=result.criteria,
+        format=format,
+        name=f"{_name(result, at)}.{format}",
     )
-    new.name += f".{format}"
     explorer.sessions.save_export(g.session, new)
     explorer.trail.exports = [new.id, *explorer.trail.exports][:3]
     explorer.save_trail()
@@ -138,43 +147,47 @@ def _read_on(file: Export) -> None:
     """Read further pages of a result for a moment and store them."""
     if file.next == [] or not explorer.sessions.claim(g.session, file.id):
         return
+    until = time.monotonic() + _A_LOOK
     try:
-        _read_pages(file, explorer.stored(file.result))
+        while time.monotonic() < until and file.next != []:
+            _read_page(file)
+    except RefusedError as error:
+        if error.status == HTTPStatus.UNAUTHORIZED:
+            raise
+        if error.status not in _RETRIED:
+            file.next, file.fault = [], failure_of(error).text
+            explorer.sessions.save_export(g.session, file)
     finally:
         explorer.sessions.release(g.session, file.id)
 
 
-def _read_pages(file: Export, result: Result) -> None:
-    until = time.monotonic() + _A_LOOK
-    while time.monotonic() < until and file.next != []:
-        if file.next is None:
-            size = explorer.search_offer(result.kind).most_count
-            sized = [p for p in result.criteria if p[0] not in {"_count", "_include"}]
-            if size:
-                sized.append(("_count", size))
-            form = [p for p in result.criteria if p[0] == "_include"]
-            with_names = form if file.format == "csv" else []
-            reply = explorer.call(f"{result.kind}/_search", form=[*sized, *with_names])
-        else:
-            reply = explorer.call("Bundle", query=file.next)
-        bundle = reply.resource
-        is_first, file.next = file.next is None, step_of(bundle, "next")
-        results = Results(bundle)
-        left = explorer.settings.explorer_export_rows - file.rows
-        if len(results.matches) >= left:
-            results.matches, file.next = results.matches[:left], []
-        file.total = results.total
-        part = _part(file, result.kind, results, is_first=is_first)
-        file.rows += len(results.matches)
-        file.size += len(part)
-        explorer.sessions.save_export(g.session, file, part)
+def _read_page(file: Export) -> None:
+    is_first = file.next is None
+    if file.next is None:
+        # Names of patients and hospitals are columns; other formats have the stays alone.
+        unwanted = {"_count"} if file.format == "csv" else {"_count", "_include"}
+        form = [pair for pair in file.criteria if pair[0] not in unwanted]
+        if size := explorer.search_offer(file.kind).most_count:
+            form.append(("_count", size))
+        bundle = explorer.call(f"{file.kind}/_search", form=form).resource
+    else:
+        bundle = explorer.call("Bundle", query=file.next).resource
+    file.next, results = step_of(bundle, "next"), Results(bundle)
+    left = explorer.settings.explorer_export_rows - file.rows
+    if len(results.matches) >= left:
+        results.matches, file.next = results.matches[:left], []
+    file.total = results.total
+    part = _part(file, results, is_first=is_first)
+    file.rows += len(results.matches)
+    file.size += len(part)
+    explorer.sessions.save_export(g.session, file, part)
 
 
-def _part(file: Export, kind: str, results: Results, *, is_first: bool) -> bytes:
+def _part(file: Export, results: Results, *, is_first: bool) -> bytes:
     if file.format == "csv":
-        cookie = request.cookies.get(f"{COLUMN_COOKIE}{kind}", "")
-        columns, now = chosen_columns(kind, cookie), explorer.read_offer().now()
-        text = csv_lines(kind, columns, results, now, head=is_first)
+        cookie = request.cookies.get(f"{COLUMN_COOKIE}{file.kind}", "")
+        columns, now = chosen_columns(file.kind, cookie), explorer.read_offer().now()
+        text = csv_lines(file.kind, columns, results, now, head=is_first)
         return text.encode("utf-8-sig" if is_first else "utf-8")
     resources = [orjson.dumps(resource) for resource in results.matches]
     if file.format == "ndjson":

@@ -6,7 +6,7 @@ The conditions on patients are a search of their own, which comes first.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from enum import Enum, auto
@@ -341,9 +341,3 @@ def read_box(offer: Offer, text: str) -> Reading:
 
 def _has(offer: Offer, condition: Field) -> bool:
     return offer.parameter(condition.of, condition.parameter) is not None
-
-
-def widened(conditions: Conditions) -> Iterator[tuple[str, Form]]:
-    """Yield at most three forms that have a condition less, each with what it leaves out."""
-    for chip in conditions.chips[:3]:
-        yield chip.text, without(conditions.form, chip.field)

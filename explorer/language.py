@@ -96,7 +96,7 @@ def day(value: date) -> str:
 
 def partial_day(text: str) -> str:
     """Return a date of FHIR, which may be a year or a month, as people read it."""
-    if len(text) == len("2024"):
+    if len(text) <= len("2024"):
         return text
     if len(text) == len("2024-12"):
         pattern = _DATES[language()].lstrip("d /")

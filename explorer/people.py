@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from typing import Any
 
 from explorer.language import gettext, partial_day, pgettext
@@ -19,17 +18,16 @@ _INS = re.compile(r"urn:oid:1\.2\.250\.1\.213\.1\.4\.\d+")
 _HIDDEN = "•"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Number:
     """An identifier: its title, its whole text, and what is shown of it until asked."""
 
     title: str
     text: str
     masked: str
-    is_local: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Contact:
     """A way to reach somebody: `href` is "" where it is no link."""
 
@@ -38,64 +36,65 @@ class Contact:
     href: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Person:
-    """A patient, as the service returns one."""
+    """A patient in words; what is not known is "".
+
+    `name` is the one used with a given name, as the hospital writes them, `birth_name` the
+    family name at birth where that is another. `site` and `replaced_by` are references: to
+    the hospital of the record, and to the record into which this one was merged.
+    """
 
     resource: Resource
+    reference: str
+    name: str
+    birth_name: str
+    given_names: str
+    born: str
+    died: str
+    is_dead: bool
+    gender: str
+    sex: str
+    numbers: Sequence[Number]
+    contacts: Sequence[Contact]
+    site: str
+    replaced_by: str
 
-    @property
-    def reference(self) -> str:
-        """The reference to the patient."""
-        return f"Patient/{self.resource['id']}"
-
-    def _name(self, use: str) -> Resource:
-        names = self.resource.get("name", ())
-        return next((name for name in names if name.get("use") == use), {})
-
-    @cached_property
-    def name(self) -> str:
-        """The name used and a given name, as the hospital writes them."""
-        official, usual = self._name("official"), self._name("usual")
+    @classmethod
+    def of(cls, resource: Resource) -> "Person":
+        """Read a patient as the service returns one."""
+        by_use = {name.get("use"): name for name in resource.get("name", ())}
+        official, usual = by_use.get("official", {}), by_use.get("usual", {})
         family = usual.get("family") or official.get("family", "")
         given = [*usual.get("given", ()), *official.get("given", ())][:1]
-        texts = [name.get("text", "") for name in self.resource.get("name", ())]
-        name = " ".join(filter(None, (family, *given))) or " ".join(texts[:1])
-        return name or gettext("no name")
-
-    @property
-    def birth_name(self) -> str:
-        """The family name at birth, where it is not the one used."""
-        family: str = self._name("official").get("family", "")
-        used = self._name("usual").get("family")
-        return family if used and used != family else ""
-
-    @property
-    def given_names(self) -> str:
-        """All given names."""
-        return ", ".join(self._name("official").get("given", ()))
-
-    @property
-    def born(self) -> str:
-        """The birth date, "" where it is unknown."""
-        text: str = self.resource.get("birthDate", "")
-        return partial_day(text) if text else ""
-
-    @property
-    def died(self) -> str:
-        """The day of death, "" where it is unknown."""
-        text: str = self.resource.get("deceasedDateTime", "")
-        return partial_day(text) if text else ""
-
-    @property
-    def is_dead(self) -> bool:
-        """Whether the patient has died."""
-        return bool(self.died or self.resource.get("deceasedBoolean"))
+        written = [name.get("text", "") for name in by_use.values()][:1]
+        name = " ".join(filter(None, (family, *given))) or "".join(written)
+        birth_name = official.get("family", "") if usual.get("family") else ""
+        gender = resource.get("gender", "")
+        links = resource.get("link", ())
+        return cls(
+            resource=resource,
+            reference=f"Patient/{resource['id']}",
+            name=name or gettext("no name"),
+            birth_name=birth_name if birth_name != family else "",
+            given_names=", ".join(official.get("given", ())),
+            born=partial_day(resource.get("birthDate", "")),
+            died=partial_day(resource.get("deceasedDateTime", "")),
+            is_dead=bool(
+                resource.get("deceasedBoolean") or resource.get("deceasedDateTime")
+            ),
+            gender=gender,
+            sex=gettext(SEXES[gender]) if gender in SEXES else "",
+            numbers=[*_numbers(resource)],
+            contacts=[*_contacts(resource)],
+            site=_reference(resource.get("managingOrganization")),
+            replaced_by=next((_reference(link["other"]) for link in links), ""),
+        )
 
     def age(self, today: date) -> str:
-        """Return the age in years; of the dead at their death, "" where it is unknown."""
-        born: str = self.resource.get("birthDate", "")
-        died: str = self.resource.get("deceasedDateTime", "")
+        """Return the age in years; of the dead at their death."""
+        born = self.resource.get("birthDate", "")
+        died = self.resource.get("deceasedDateTime", "")
         if len(born) < len("2024-12-31") or (self.is_dead and not died):
             return ""
         birth = date.fromisoformat(born)
@@ -104,105 +103,51 @@ class Person:
         years = until.year - birth.year - before_birthday
         return gettext("%(years)s years", years=years)
 
-    @property
-    def gender(self) -> str:
-        """The code of the sex."""
-        return str(self.resource.get("gender", ""))
-
-    @property
-    def sex(self) -> str:
-        """The sex in a word."""
-        return gettext(SEXES[self.gender]) if self.gender in SEXES else ""
-
-    @property
-    def sex_letter(self) -> str:
-        """The sex in a letter, where it is one."""
-        letter = SEX_LETTERS.get(self.gender)
-        return gettext(letter) if letter else ""
-
-    @property
-    def born_on(self) -> str:
-        """The birth in words; a name never stands without them."""
-        if not self.born:
-            return gettext("birth date unknown")
-        if self.gender == "female":
-            return pgettext("woman", "born %(date)s", date=self.born)
-        return pgettext("man or unknown", "born %(date)s", date=self.born)
-
     def facts(self, today: date) -> str:
-        """Return birth, age and sex in a line."""
-        parts = (self.born_on, self.age(today), self.sex_letter)
+        """Return birth, age and sex in a line; a name never stands without the birth."""
+        born = gettext("birth date unknown")
+        if self.born:
+            born = pgettext("man or unknown", "born %(date)s", date=self.born)
+        if self.born and self.gender == "female":
+            born = pgettext("woman", "born %(date)s", date=self.born)
+        letter = SEX_LETTERS.get(self.gender)
+        parts = (born, self.age(today), gettext(letter) if letter else "")
         return " · ".join(filter(None, parts))
-
-    @property
-    def numbers(self) -> Sequence[Number]:
-        """The numbers of the patient: those of hospitals, then the national one."""
-        return sorted(
-            map(_number, self.resource.get("identifier", ())),
-            key=lambda number: not number.is_local,
-        )
 
     @property
     def masked_number(self) -> str:
         """The patient number as lists show it."""
-        return next((n.masked for n in self.numbers if n.is_local), "")
-
-    @property
-    def site(self) -> str:
-        """The reference to the hospital of the record."""
-        return _reference(self.resource.get("managingOrganization"))
-
-    @property
-    def replaced_by(self) -> str:
-        """The reference to the record into which this one was merged."""
-        links = self.resource.get("link", ())
-        return next((_reference(link["other"]) for link in links), "")
-
-    @property
-    def contacts(self) -> Sequence[Contact]:
-        """How to reach the patient."""
-        return [*_contacts(self.resource)]
+        return next((n.masked for n in self.numbers if n.title != gettext("INS")), "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class House:
-    """A hospital, as the service returns one."""
+    """A hospital in words; `part_of` is a reference, the identifiers are public."""
 
     resource: Resource
+    reference: str
+    name: str
+    numbers: Sequence[Number]
+    part_of: str
+    is_closed: bool
+    contacts: Sequence[Contact]
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return str(self.resource.get("name") or self.resource["id"])
-
-    @property
-    def reference(self) -> str:
-        """The reference to it."""
-        return f"Organization/{self.resource['id']}"
-
-    @property
-    def numbers(self) -> Sequence[Number]:
-        """Its identifiers, which are public."""
-        return [
-            Number(_type(identifier) or "FINESS", text, text, is_local=True)
-            for identifier in self.resource.get("identifier", ())
-            if (text := identifier.get("value", ""))
-        ]
-
-    @property
-    def part_of(self) -> str:
-        """The reference to what it is a part of."""
-        return _reference(self.resource.get("partOf"))
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it is no longer open."""
-        return self.resource.get("active") is False
-
-    @property
-    def contacts(self) -> Sequence[Contact]:
-        """How to reach it."""
-        return [*_contacts(self.resource)]
+    @classmethod
+    def of(cls, resource: Resource) -> "House":
+        """Read a hospital as the service returns one."""
+        return cls(
+            resource=resource,
+            reference=f"Organization/{resource['id']}",
+            name=resource.get("name") or resource["id"],
+            numbers=[
+                Number(_type(identifier) or "FINESS", text, text)
+                for identifier in resource.get("identifier", ())
+                if (text := identifier.get("value", ""))
+            ],
+            part_of=_reference(resource.get("partOf")),
+            is_closed=resource.get("active") is False,
+            contacts=[*_contacts(resource)],
+        )
 
 
 def _reference(element: Resource | None) -> str:
@@ -214,21 +159,25 @@ def _type(identifier: Resource) -> str:
     return str(codings[0].get("code", ""))
 
 
-def _number(identifier: Resource) -> Number:
-    text = str(identifier.get("value", ""))
-    if _INS.fullmatch(identifier.get("system", "")):
-        shown = f"{text[:1]} {text[1:3]} {_HIDDEN * 7}"
-        return Number(gettext("INS"), text, shown, is_local=False)
-    shown = f"{_HIDDEN * 4} {text[-4:]}" if len(text) > 4 else _HIDDEN * 4
-    return Number(gettext("IPP"), text, shown, is_local=True)
+def _numbers(resource: Resource) -> Iterator[Number]:
+    """Yield the numbers of a patient: those of hospitals, then the national one."""
+    identifiers = resource.get("identifier", ())
+    by_kind: dict[bool, list[str]] = {False: [], True: []}
+    for identifier in identifiers:
+        is_national = bool(_INS.fullmatch(identifier.get("system", "")))
+        by_kind[is_national].append(str(identifier.get("value", "")))
+    for text in by_kind[False]:
+        shown = text[-4:] if len(text) > 4 else ""
+        yield Number(gettext("IPP"), text, f"{_HIDDEN * 4} {shown}".strip())
+    for text in by_kind[True]:
+        yield Number(gettext("INS"), text, f"{text[:1]} {text[1:3]} {_HIDDEN * 7}")
 
 
 def _contacts(resource: Resource) -> Iterator[Contact]:
     for telecom in resource.get("telecom", ()):
         system, text = telecom.get("system", ""), telecom.get("value", "")
-        title = TELECOMS.get((system, telecom.get("use", ""))) or TELECOMS.get(
-            (system, ""), _("Telephone")
-        )
+        any_use = TELECOMS.get((system, ""), _("Telephone"))
+        title = TELECOMS.get((system, telecom.get("use", "")), any_use)
         scheme = {"phone": "tel:", "email": "mailto:"}.get(system, "")
         # A number of France reads in pairs.
         pairs = re.fullmatch(r"0\d{9}", text) and " ".join(re.findall("..", text))
@@ -236,6 +185,6 @@ def _contacts(resource: Resource) -> Iterator[Contact]:
         yield Contact(gettext(title), (pairs or text,), href)
     for address in resource.get("address", ()):
         title = ADDRESSES.get(address.get("use", ""), _("Address"))
-        place = " ".join(filter(None, (address.get("postalCode"), address.get("city"))))
+        place = " ".join(filter(None, map(address.get, ("postalCode", "city"))))
         lines = (*address.get("line", ()), place, address.get("country", ""))
         yield Contact(gettext(title), [*filter(None, lines)])

@@ -7,9 +7,10 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from shlex import quote
 from typing import Any
 
 from explorer.language import gettext, language, moment
@@ -46,34 +47,29 @@ class Results:
     def person(self, reference: str) -> Person | None:
         """Return a patient that came with the matches."""
         resource = self.included.get(reference)
-        return Person(resource) if resource else None
+        return Person.of(resource) if resource else None
 
     def house(self, reference: str) -> House | None:
         """Return a hospital that came with the matches."""
         resource = self.included.get(reference)
-        return House(resource) if resource else None
+        return House.of(resource) if resource else None
 
     @cached_property
     def stays(self) -> Sequence[Stay]:
         """The matches, which are stays."""
         return [
-            Stay(resource, self.person(_subject(resource)), self.house(_site(resource)))
-            for resource in self.matches
+            replace(
+                stay, patient=self.person(stay.subject), house=self.house(stay.site)
+            )
+            for stay in map(Stay.of, self.matches)
         ]
 
     def rows(self, kind: str) -> Sequence[Any]:
         """Return the matches of a type: stays, patients or hospitals."""
         if kind == "Encounter":
             return self.stays
-        return [Person(r) if kind == "Patient" else House(r) for r in self.matches]
-
-
-def _subject(resource: Resource) -> str:
-    return str(resource.get("subject", {}).get("reference", ""))
-
-
-def _site(resource: Resource) -> str:
-    return str(resource.get("serviceProvider", {}).get("reference", ""))
+        read = Person.of if kind == "Patient" else House.of
+        return [read(resource) for resource in self.matches]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +172,9 @@ def elements(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def hint(value: Any) -> str:
-    """Return what identifies a folded part of JSON among its neighbours."""
-    if not isinstance(value, dict):
-        return str(len(value))
-    resource = value.get("resource", value)
-    if "resourceType" in resource:
-        return f"{resource['resourceType']}/{resource.get('id', '')}"
-    return str(value.get("relation") or value.get("system") or "")
+def as_curl(url: str, form: Sequence[tuple[str, str]]) -> str:
+    """Return a search as a command line, whose token is a variable of the shell."""
+    lines = ['curl -sS -H "Authorization: Bearer $TOKEN"']
+    lines += [f"  --data-urlencode {quote(f'{name}={text}')}" for name, text in form]
+    # Without criteria, too, it is a POST.
+    return " \\\n".join([*lines, f"  -X POST {quote(url)}"])

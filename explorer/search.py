@@ -6,6 +6,7 @@ the stored result; sorting, a next page and another condition are searches.
 """
 
 import time
+from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -29,16 +30,14 @@ from explorer.forms import (
     presets_of,
     read_box,
     read_form,
-    widened,
     without,
 )
 from explorer.language import gettext
 from explorer.language import mark as _
-from explorer.results import COLUMNS, Results, chosen_columns
+from explorer.results import COLUMNS, Results, as_curl, chosen_columns
 from explorer.sessions import Result
-from explorer.snippets import snippets
 from explorer.timeline import Band, timelines
-from explorer.words import PRESETS, SORTED, SORTS
+from explorer.words import PRESETS, SORTED
 
 TABS = {
     "table": _("Table"),
@@ -52,6 +51,7 @@ STEPS = ("previous", "next")
 
 MOST_PRINTED = 500
 MOST_RECENT = 10
+MOST_COUNTS = 3
 
 COLUMN_COOKIE = "columns-"
 COOKIE_SECONDS = 365 * 86400
@@ -225,29 +225,32 @@ def _faults(kind: str, error: RefusedError) -> dict[str, Fault]:
     return {"": Fault(failure.text, failure.advice)}
 
 
-def _search(conditions: Conditions, sort: str = "", read_as: str = "") -> Result:
+def _search(
+    conditions: Conditions, sort: str = "", *, read_as: str = "", patients: str = ""
+) -> Result:
     """Search what a form says; its conditions on patients find these first.
 
-    Raises RefusedError.
+    `patients` are their ids where they are known. Raises RefusedError.
     """
     kind, own, took = conditions.kind, [*conditions.own], 0.0
-    form = [*conditions.form.items(multi=True)]
     if conditions.patients and not own and "Patient" in explorer.read_offer().searches:
         kind, own = "Patient", conditions.patients
     elif conditions.patients:
-        sized = [*conditions.patients, ("_count", str(PATIENTS_OF_A_SEARCH))]
-        reply = explorer.call("Patient/_search", form=sized)
-        bundle, took = reply.resource, reply.milliseconds
-        ids = [patient["id"] for patient in Results(bundle).matches]
-        if step_of(bundle, "next"):
-            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "", "")
-        own.append(("patient", ",".join(ids or [NOBODY])))
+        if not patients:
+            sized = [*conditions.patients, ("_count", str(PATIENTS_OF_A_SEARCH))]
+            reply = explorer.call("Patient/_search", form=sized)
+            if step_of(reply.resource, "next"):
+                raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "", "")
+            ids = [patient["id"] for patient in Results(reply.resource).matches]
+            took, patients = reply.milliseconds, ",".join(ids) or NOBODY
+        own.append(("patient", patients))
     if sort in explorer.search_offer(kind).sorts:
         own.append(("_sort", sort))
     reply, sent = explorer.search(kind, own)
     took += reply.milliseconds
     if kind == "Encounter":
         explorer.remember_wards(Results(reply.resource))
+    form = [*conditions.form.items(multi=True)]
     return Result(kind, form, sent, reply.body.decode(), took, read_as=read_as)
 
 
@@ -311,14 +314,12 @@ def _page(id: str, result: Result, **more: Any) -> str:
         last=result.first + count - 1,
         steps=[relation for relation in STEPS if step_of(bundle, relation)],
         sort=sort,
-        sorts={key: SORTS[key] for key in search.sorts if key in SORTS},
-        sorted_words=SORTED.get(sort, ""),
+        sorts={key: SORTED[key] for key in search.sorts if key in SORTED},
         columns=chosen_columns(kind, cookie),
         every_column=COLUMNS[kind],
         frise=frise,
         body=orjson.dumps(bundle, option=orjson.OPT_INDENT_2).decode(),
-        snippets=snippets(explorer.settings.base_url, kind, result.criteria),
-        can_print=not result.form or count < (shown.total or 0) <= 10 * MOST_PRINTED,
+        curl=as_curl(f"{explorer.settings.base_url}/{kind}/_search", result.criteria),
         most_printed=MOST_PRINTED,
         now=at,
         **more,
@@ -334,7 +335,7 @@ def _bands(shown: Results, id: str) -> list[Band]:
         Band(
             patient.name if (patient := shown.person(subject)) else subject,
             of_patient,
-            sub=patient.born or patient.born_on if patient else "",
+            sub=patient.born or gettext("birth date unknown") if patient else "",
             reference=see(subject, origin=id),
         )
         for subject, of_patient in stays.items()
@@ -355,16 +356,10 @@ def step(id: str, relation: str) -> BaseResponse:
     first = result.first + before
     if relation == "previous":
         first = max(1, result.first - len(page.matches))
-    stepped = Result(
-        result.kind,
-        result.form,
-        result.criteria,
-        body=reply.body.decode(),
-        milliseconds=reply.milliseconds,
-        first=first,
-        read_as=result.read_as,
+    took, body = reply.milliseconds, reply.body.decode()
+    new = _save(
+        replace(result, body=body, milliseconds=took, first=first, at=time.time())
     )
-    new = _save(stepped)
     if result.kind == "Encounter":
         explorer.remember_wards(page)
     if "open" in request.args and page.matches:
@@ -385,18 +380,13 @@ def drop(id: str, name: str) -> BaseResponse | tuple[str, int]:
     """Search again without one of the conditions; without any, show the form."""
     result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
-    chip = _chip(conditions, name)
-    form = without(conditions.form, chip.field)
+    fields = [chip.field for chip in conditions.chips if chip.field.name == name]
+    if not fields:
+        raise NotFound
     if len(conditions.chips) == 1 and result.kind != "Organization":
         return go(url_for(".search", kind=result.kind))
-    return _run(result.kind, form, dict(result.criteria).get("_sort", ""))
-
-
-def _chip(conditions: Conditions, name: str) -> Chip:
-    chip = next((c for c in conditions.chips if c.field.name == name), None)
-    if chip is None:
-        raise NotFound
-    return chip
+    form, sort = without(conditions.form, fields[0]), dict(result.criteria).get("_sort")
+    return _run(result.kind, form, sort or "")
 
 
 @blueprint.get("/results/<id>/change")
@@ -412,13 +402,15 @@ def widen(id: str) -> str:
     result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
     counts: list[tuple[Chip, int | None]] = []
-    for chip, (_text, form) in zip(conditions.chips, widened(conditions), strict=False):
-        wider = _read(result.kind, form)
+    for chip in conditions.chips[:MOST_COUNTS]:
+        wider = _read(result.kind, without(conditions.form, chip.field))
+        is_same = wider.patients == conditions.patients
+        known = dict(result.criteria).get("patient", "") if is_same else ""
         try:
-            found = Results(orjson.loads(_search(wider).body))
+            bundle = orjson.loads(_search(wider, patients=known).body)
         except RefusedError:
             continue
-        counts.append((chip, found.total))
+        counts.append((chip, bundle.get("total")))
     counts.sort(key=lambda pair: pair[1] or 0, reverse=True)
     return _page(id, result, tab="table", tabs=[], counts=counts)
 
@@ -428,13 +420,7 @@ def whole(id: str) -> BaseResponse:
     """Show a result on one page, to print it."""
     result = explorer.stored(id)
     listed = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
-    listed = Result(
-        result.kind,
-        result.form,
-        result.criteria,
-        body=listed.body,
-        milliseconds=listed.milliseconds,
-    )
+    listed = replace(listed, form=result.form)
     return go(url_for(".results", id=_save(listed)))
 
 

@@ -108,13 +108,17 @@ class Result:
 class Export:
     """A file in the making: what is still to read (`next`), and what there is of it.
 
-    It ends with the last page or at the limit; `total` is None where nobody counted.
+    `next` is None before the first page, [] after the last one. `result` is the id of the page
+    that it was begun on, `fault` why it ended early, `total` None where nobody counted.
     """
 
     id: str
     result: str
+    kind: str
+    criteria: Pairs
     format: str
     name: str
+    fault: str = ""
     total: int | None = None
     rows: int = 0
     size: int = 0
@@ -250,6 +254,7 @@ class Sessions:
         if raw is None:
             return None
         stored = orjson.loads(raw)
+        stored["criteria"] = _pairs(stored["criteria"])
         stored["next"] = stored["next"] and _pairs(stored["next"])
         return Export(**stored)
 

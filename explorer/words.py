@@ -66,15 +66,6 @@ PRESETS: Mapping[str, str] = {
     "week": _("Last 7 days"),
 }
 
-SORTS: Mapping[str, str] = {
-    "-date": _("Latest admission first"),
-    "date": _("Earliest admission first"),
-    "-_lastUpdated": _("Last changed first"),
-    "_lastUpdated": _("Longest unchanged first"),
-    "_id": _("By number"),
-    "-_id": _("By number, highest first"),
-}
-
 SORTED: Mapping[str, str] = {
     "-date": _("latest admissions first"),
     "date": _("earliest admissions first"),
@@ -83,7 +74,7 @@ SORTED: Mapping[str, str] = {
     "_id": _("by number"),
     "-_id": _("by number, highest first"),
 }
-"""How a list is sorted, in a sentence."""
+"""How a list is sorted, in a sentence, by the value of `_sort`."""
 
 TELECOMS: Mapping[tuple[str, str], str] = {
     ("phone", "mobile"): _("Mobile"),

@@ -21,7 +21,7 @@ def stay(
     period = {"start": start.isoformat()}
     if took is not None:
         period["end"] = (start + took).isoformat()
-    return Stay({"id": str(id), "status": status, "period": period}, None, None)
+    return Stay.of({"id": str(id), "status": status, "period": period})
 
 
 def of_few() -> list[Band]:
@@ -130,5 +130,5 @@ def test_open_stays_end_at_the_edge_and_today_is_a_line() -> None:
 def test_a_span_without_stays_is_not_drawn() -> None:
     early = wall(NOW) - timedelta(3650)
     assert timelines(of_few(), NOW, gutter=0, until=early) == []
-    without_start = Stay({"id": "1", "status": "planned"}, None, None)
+    without_start = Stay.of({"id": "1", "status": "planned"})
     assert timelines([Band("a", [without_start])], NOW, gutter=0) == []

@@ -1,0 +1,44 @@
+"""The stays around now: a living hospital, and nobody of the documentation in it."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from demo.hospital import fill
+from demo.living import WAVES, enliven
+from demo.tables import MOUVEMENT, SEJOUR
+
+STAYS = 1000
+NOW = datetime(2026, 11, 28, 14, 5)  # noqa: DTZ001 - the clock of the hospital
+
+
+def test_a_start_replaces_the_stays_around_now_and_no_others(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'pas.sqlite'}"
+    fill(url, stays=STAYS)
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        before = connection.execute(sa.select(SEJOUR)).all()
+    local = datetime.now(UTC).replace(tzinfo=None)
+    for now in (NOW, local, local + timedelta(minutes=5)):
+        enliven(url, STAYS, now)
+    with engine.connect() as connection:
+        rows = connection.execute(sa.select(SEJOUR)).all()
+        moves = connection.execute(
+            sa.select(MOUVEMENT).where(MOUVEMENT.c.sejour_id > STAYS)
+        ).all()
+    engine.dispose()
+    assert [row for row in rows if row.sejour_id <= STAYS] == before
+    living = [row for row in rows if row.sejour_id > STAYS]
+    assert len(living) == len(moves) == sum(wave.stays for wave in WAVES)
+    assert len({row.patient_id for row in living}) == len(living)
+    assert not {158, 42} & {row.patient_id for row in living}
+    states = Counter(row.etat for row in living)
+    assert states["E"] + states["EC"] == 22
+    # A start within the hour keeps them: what clients have seen is still there.
+    assert max(row.maj_utc for row in living) <= local
+    for row in living:
+        is_planned = row.etat == "P"
+        assert (row.date_entree > local) is is_planned
+        assert row.date_sortie is None or row.date_entree < row.date_sortie
