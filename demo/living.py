@@ -45,7 +45,7 @@ WAVES = (
 
 
 def enliven(url: str, stays: int, now: datetime) -> None:
-    """Replace the stays around a time of the hospital's clock, unless they are of this hour.
+    """Replace the stays around a time in the hospital's zone, unless they are of this hour.
 
     `stays` is the number of those that keep their dates: the ids go on from there.
     """
@@ -54,21 +54,23 @@ def enliven(url: str, stays: int, now: datetime) -> None:
     try:
         with engine.begin() as connection:
             written = connection.scalar(latest)
-            if written and _utc() - written < timedelta(hours=1):
+            utc = now.astimezone(UTC).replace(tzinfo=None)
+            if written and utc - timedelta(hours=1) < written <= utc:
                 return
             for table in (MOUVEMENT, SEJOUR):
                 connection.execute(table.delete().where(table.c.sejour_id > stays))
-            for table, row in _rows(connection, stays, now.replace(second=0)):
+            for table, row in _rows(connection, stays, now):
                 connection.execute(table.insert(), row)
     finally:
         engine.dispose()
 
 
 def _rows(
-    connection: sa.Connection, stays: int, now: datetime
+    connection: sa.Connection, stays: int, at: datetime
 ) -> Iterator[tuple[sa.Table, dict[str, Any]]]:
     """Yield each stay with its movement."""
-    chance = Random("living")
+    chance, offset = Random("living"), at.utcoffset() or timedelta(0)
+    now = at.replace(second=0, microsecond=0, tzinfo=None)
     last = connection.scalar(sa.text("SELECT max(patient_id) FROM patient")) or 0
     move = connection.scalar(sa.text("SELECT max(mouvement_id) FROM mouvement")) or 0
     patients = [n for n in range(last - LAST_PATIENTS, last + 1) if not survivor(n)]
@@ -81,7 +83,7 @@ def _rows(
     plans = [wave for wave in WAVES for _ in range(wave.stays)]
     for number, wave in enumerate(plans, 1):
         begin = now + timedelta(hours=chance.uniform(*wave.begin))
-        start = begin.replace(minute=begin.minute // 5 * 5, microsecond=0)
+        start = begin.replace(minute=begin.minute // 5 * 5, second=0, microsecond=0)
         if wave.state == "P":
             start = start.replace(hour=chance.choice((7, 8, 9, 14)), minute=0)
         end = None
@@ -107,7 +109,7 @@ def _rows(
                 "date_sortie": end,
                 "uf_courante": unit["code"],
                 "uf_libelle": unit["libelle"],
-                "maj_utc": _changed(end or start, now),
+                "maj_utc": min(end or start, now) - offset,
             },
         )
         yield (
@@ -122,14 +124,3 @@ def _rows(
                 "date_fin": end,
             },
         )
-
-
-def _changed(time: datetime, now: datetime) -> datetime:
-    """Return when a stay was written down, by the clock of its column, which is UTC's."""
-    offset = now - _utc()
-    written = min(time, now) - timedelta(hours=round(offset.total_seconds() / 3600))
-    return written.replace(microsecond=120)
-
-
-def _utc() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

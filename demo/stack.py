@@ -136,8 +136,7 @@ def _enliven(url: str, stays: int) -> None:
     """Let some of the stays be around now, at every start."""
     from demo.living import enliven
 
-    zone = ZoneInfo(HOSPITAL_ZONE)
-    enliven(url, stays, datetime.now(zone).replace(tzinfo=None))
+    enliven(url, stays, datetime.now(ZoneInfo(HOSPITAL_ZONE)))
 
 
 _NEXT_LINK = (

@@ -122,9 +122,8 @@ def note(id: str) -> str:
 
 @blueprint.post("/exports/<id>/cancel")
 def cancel(id: str) -> BaseResponse:
-    """Drop a file."""
+    """Take a file off the pages; what there is of it expires."""
     file = _stored(id)
-    explorer.sessions.drop_export(g.session, id)
     explorer.trail.exports = [other for other in explorer.trail.exports if other != id]
     explorer.save_trail()
     return go(url_for(".results", id=file.result))

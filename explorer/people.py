@@ -140,7 +140,7 @@ class House:
             reference=f"Organization/{resource['id']}",
             name=resource.get("name") or resource["id"],
             numbers=[
-                Number(_type(identifier) or "FINESS", text, text)
+                Number("FINESS", text, text)
                 for identifier in resource.get("identifier", ())
                 if (text := identifier.get("value", ""))
             ],
@@ -152,11 +152,6 @@ class House:
 
 def _reference(element: Resource | None) -> str:
     return str((element or {}).get("reference", ""))
-
-
-def _type(identifier: Resource) -> str:
-    codings = identifier.get("type", {}).get("coding", [{}])
-    return str(codings[0].get("code", ""))
 
 
 def _numbers(resource: Resource) -> Iterator[Number]:

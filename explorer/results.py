@@ -13,10 +13,11 @@ from functools import cached_property
 from shlex import quote
 from typing import Any
 
-from explorer.language import gettext, language, moment
+from explorer.language import gettext, language, moment, ngettext
 from explorer.language import mark as _
 from explorer.people import House, Person, Resource
 from explorer.stays import Stay
+from explorer.words import MESSAGES
 
 REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64}")
 """A reference to a resource that has a page."""
@@ -32,7 +33,7 @@ class Results:
         self.total: int | None = bundle.get("total")
         self.matches: list[Resource] = []
         self.included: dict[str, Resource] = {}
-        self.messages: list[str] = []
+        self._issues: list[tuple[str, str]] = []
         for entry in bundle.get("entry", []):
             resource, mode = entry["resource"], entry["search"]["mode"]
             if mode == "match":
@@ -41,8 +42,27 @@ class Results:
                 reference = f"{resource['resourceType']}/{resource['id']}"
                 self.included[reference] = resource
             else:
-                issues = resource["issue"]
-                self.messages += (issue.get("diagnostics", "") for issue in issues)
+                self._issues += (
+                    (issue["code"], issue.get("diagnostics", ""))
+                    for issue in resource["issue"]
+                )
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """What the service says about the page, in people's words."""
+        codes = {code for code, _ in self._issues}
+        texts = [gettext(words) for code, words in MESSAGES.items() if code in codes]
+        rows = [text for code, text in self._issues if code == "exception"]
+        if rows:
+            names = ", ".join(sorted({text.split()[-1].strip(".") for text in rows}))
+            text = ngettext(
+                "%(count)s row cannot be shown. Tell the operator: %(names)s.",
+                "%(count)s rows cannot be shown. Tell the operator: %(names)s.",
+                len(rows),
+                names=names,
+            )
+            texts.append(text)
+        return texts
 
     def person(self, reference: str) -> Person | None:
         """Return a patient that came with the matches."""

@@ -122,6 +122,7 @@ class Export:
     total: int | None = None
     rows: int = 0
     size: int = 0
+    parts: int = 0
     next: Pairs | None = None
 
 
@@ -260,22 +261,18 @@ class Sessions:
 
     def save_export(self, session: Session, export: Export, part: bytes = b"") -> None:
         """Store a file in the making, and a further part of its content."""
-        self._put(session, export.id, b"export:", orjson.dumps(export))
         if part:
-            raw = zlib.compress(part)
-            encrypted = self._encryption.encrypt(session.id, _part(export.id), raw)
-            key = _key(f"{session.id}{export.id}:parts")
-            self._store(session, key, encrypted, RESULT_SECONDS, is_part=True)
+            name = f"{export.id}-{export.parts}"
+            self._put(session, name, b"part:", zlib.compress(part))
+            export.parts += 1
+        self._put(session, export.id, b"export:", orjson.dumps(export))
 
     def parts(self, session: Session, export: Export) -> Iterator[bytes]:
         """Yield the content of a file, part by part."""
-        key = _key(f"{session.id}{export.id}:parts")
-        with _calling_redis():
-            count = int(self._redis.llen(key))
-        for index in range(count):
-            with _calling_redis():
-                content: Any = self._redis.lindex(key, index)
-            raw = self._encryption.decrypt(session.id, _part(export.id), content or b"")
+        for number in range(export.parts):
+            raw = self._get(session, f"{export.id}-{number}", b"part:")
+            if raw is None:
+                raise AwayError(_("The file is no longer stored."))
             yield zlib.decompress(raw)
 
     def claim(self, session: Session, id: str) -> bool:
@@ -289,11 +286,6 @@ class Sessions:
         with _calling_redis():
             self._redis.delete(_key(f"{session.id}{id}:claim"))
 
-    def drop_export(self, session: Session, id: str) -> None:
-        """Drop a file."""
-        with _calling_redis():
-            self._redis.delete(_key(f"{session.id}{id}:parts"), _key(session.id + id))
-
     def _put(
         self,
         session: Session,
@@ -302,26 +294,11 @@ class Sessions:
         raw: bytes,
         seconds: int = RESULT_SECONDS,
     ) -> None:
-        encrypted = self._encryption.encrypt(session.id, field + id.encode(), raw)
-        self._store(session, _content_key(session, id), encrypted, seconds)
-
-    def _store(
-        self,
-        session: Session,
-        key: str,
-        encrypted: bytes,
-        seconds: int,
-        *,
-        is_part: bool = False,
-    ) -> None:
         """Store a content among those that the end of the session drops."""
-        results = _results_key(session.id)
+        encrypted = self._encryption.encrypt(session.id, field + id.encode(), raw)
+        key, results = _content_key(session, id), _results_key(session.id)
         with _calling_redis(), self._redis.pipeline(transaction=False) as pipeline:
-            if is_part:
-                pipeline.rpush(key, encrypted)
-                pipeline.expire(key, seconds)
-            else:
-                pipeline.set(key, encrypted, ex=seconds)
+            pipeline.set(key, encrypted, ex=seconds)
             pipeline.sadd(results, key)
             pipeline.expire(results, max(seconds, RESULT_SECONDS))
             pipeline.execute()
@@ -386,10 +363,6 @@ def _results_key(id: str) -> str:
 def _content_key(session: Session, id: str) -> str:
     # The trail has no id: the session's own key is the session's.
     return _key(session.id + id) if id else f"{_key(session.id)}:trail"
-
-
-def _part(id: str) -> bytes:
-    return b"part:" + id.encode()
 
 
 def _pairs(stored: Sequence[Sequence[str]]) -> Pairs:

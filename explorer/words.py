@@ -90,3 +90,9 @@ ADDRESSES: Mapping[str, str] = {
     "old": _("Former address"),
     "work": _("Address"),
 }
+
+MESSAGES: Mapping[str, str] = {
+    "too-costly": _("Counting takes too long: how many there are is not known."),
+    "incomplete": _("Not everything is shown here: narrow the search."),
+}
+"""What the service says about a page, by the code of the issue."""

@@ -1,8 +1,9 @@
 """The stays around now: a living hospital, and nobody of the documentation in it."""
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
@@ -11,7 +12,8 @@ from demo.living import WAVES, enliven
 from demo.tables import MOUVEMENT, SEJOUR
 
 STAYS = 1000
-NOW = datetime(2026, 11, 28, 14, 5)  # noqa: DTZ001 - the clock of the hospital
+ZONE = ZoneInfo("Europe/Paris")
+BEFORE, NOW = (datetime(2026, 11, day, 14, 5, 7, tzinfo=ZONE) for day in (20, 28))
 
 
 def test_a_start_replaces_the_stays_around_now_and_no_others(tmp_path: Path) -> None:
@@ -20,9 +22,9 @@ def test_a_start_replaces_the_stays_around_now_and_no_others(tmp_path: Path) -> 
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         before = connection.execute(sa.select(SEJOUR)).all()
-    local = datetime.now(UTC).replace(tzinfo=None)
-    for now in (NOW, local, local + timedelta(minutes=5)):
+    for now in (BEFORE, NOW, NOW + timedelta(minutes=50)):
         enliven(url, STAYS, now)
+    local = NOW.replace(tzinfo=None)
     with engine.connect() as connection:
         rows = connection.execute(sa.select(SEJOUR)).all()
         moves = connection.execute(
@@ -37,7 +39,7 @@ def test_a_start_replaces_the_stays_around_now_and_no_others(tmp_path: Path) -> 
     states = Counter(row.etat for row in living)
     assert states["E"] + states["EC"] == 22
     # A start within the hour keeps them: what clients have seen is still there.
-    assert max(row.maj_utc for row in living) <= local
+    assert max(row.maj_utc for row in living) == datetime(2026, 11, 28, 13, 5)  # noqa: DTZ001 - UTC
     for row in living:
         is_planned = row.etat == "P"
         assert (row.date_entree > local) is is_planned

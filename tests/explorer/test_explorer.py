@@ -426,6 +426,7 @@ def test_names_are_for_who_may_see_them(
 
 def test_pages_go_on_and_back(camille: Browser) -> None:
     first = camille.search(**STAYS)
+    assert "2 rows cannot be shown" in first
     assert re.search(r"1–\d+ of 19", first)
     (step,) = re.findall(r'rel="next" href="([^"]+)"', first)
     second = camille.follow(step)
