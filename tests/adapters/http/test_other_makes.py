@@ -1,5 +1,6 @@
 """PostgREST and OData by templates: every search, page and total, and attacks that find nothing."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -168,13 +169,22 @@ def test_an_attack_finds_nothing_and_changes_nothing(
 
 
 PLACES = (
-    ('query: "ids={values}"', {"ids": "V"}),
-    ("query: \"f=id eq '{value}'\"", {"f": "id eq 'V'"}),
-    ('query: \'f={"id":"{value}"}\'', {"f": '{"id":"V"}'}),
-    ('query: "a=1&ids=({value})&b={value}"', {"a": "1", "ids": "(V)", "b": "V"}),
-    ("query: \"f=id in ('{values}')\"", {"f": "id in ('V')"}),
+    ('query: "ids={values}"', {"ids": "V"}, ".+"),
+    ("query: \"f=id eq '{value}'\"", {"f": "id eq 'V'"}, ".+"),
+    ('query: \'f={"id":"{value}"}\'', {"f": '{"id":"V"}'}, ".+"),
+    (
+        'query: "a=1&i=({value})&b={value}"',
+        {"a": "1", "i": "(V)", "b": "V"},
+        r"[\w:./-]+",
+    ),
+    ("query: \"f=id in ('{values}')\"", {"f": "id in ('V')"}, ".+"),
+    ('query: "f=eq.{value:any}"', {"f": "eq.V"}, ".+"),
+    ('query: "f=in.({values})"', {"f": "in.(V)"}, r"[\w:./-]+"),
+    ('query: "f=id eq {value}"', {"f": "id eq V"}, r"-?\d+(\.\d+)?"),
+    ('query: "f=id=={value};a==1"', {"f": "id==V;a==1"}, r"-?\d+(\.\d+)?"),
+    ('query: "f={value:int32}"', {"f": "V"}, "0|-?[1-9][0-9]*"),
 )
-"""Templates of an id, and what they send for V."""
+"""Templates of an id, what they send for V, and what V can be."""
 
 
 @pytest.mark.parametrize("quote", ["double", "backslash", "none"])
@@ -189,7 +199,7 @@ def test_a_value_is_sent_in_its_place_or_not_at_all(
         ),
         "none": lambda text, _: text,
     }
-    for template, sent in PLACES:
+    for template, sent, form in PLACES:
         changes = (
             ('_id: {query: "ids={values}", separator: ","}', f"_id: {{{template}}}"),
         )
@@ -201,6 +211,8 @@ def test_a_value_is_sent_in_its_place_or_not_at_all(
             adapter.search(ask(TokenCriterion("_id", (Token(None, value),))))
             for call in source.calls:
                 assert "~" not in value
+                assert value.isprintable()
+                assert re.fullmatch(form, value)
                 assert call.request.params.keys() == {
                     *sent,
                     *("sansEtats", "tri", "nb", "debut"),
@@ -213,7 +225,7 @@ def test_a_value_is_sent_in_its_place_or_not_at_all(
                     assert held == before + (inside if place else "") + after
                     if mark and quote == "none":
                         assert mark not in value
-            if value == "V1":
+            if value == ("V1" if re.fullmatch(form, "V1") else "-1"):
                 assert len(source.calls) == 1
 
 
