@@ -460,6 +460,9 @@ class Section:
         id = row[self.indexes[self.id.name]]
         if id is None:
             raise SourceDataError("a row without an id, where the database has none")
+        if isinstance(id, bytes) and self.id.kind is Kind.OTHER:
+            # A BIT of MySQL, say: the bytes that are sent back are another number.
+            raise SourceDataError("the id cannot be compared: CAST it in the SELECT")
         time = self.times.get(query.sort.key)
         if time is None or group is Group.UNKEYED:
             return Position(group or Group.KEYED, None, id)

@@ -8,7 +8,14 @@ from uuid import UUID
 import pytest
 from sqlalchemy.engine import make_url
 
-from adapters.contract import Adapter, NotFoundError, SearchQuery, Sort, SortKey
+from adapters.contract import (
+    Adapter,
+    NotFoundError,
+    SearchQuery,
+    Sort,
+    SortKey,
+    SourceDataError,
+)
 from adapters.mapping.binary import Form, text_of
 from adapters.mapping.load import load_mapping
 from adapters.sql.adapter import SqlAdapter, UnfitError
@@ -263,6 +270,16 @@ def test_a_key_that_no_value_equals_is_refused(
     for question in (adapter.search, adapter.count):
         with pytest.raises(UnfitError):
             question(ask())
+
+
+def test_bytes_that_stand_for_a_number_are_refused(url: str, opened: Opened) -> None:
+    if not url.startswith("mysql"):
+        pytest.skip("has no such type")
+    create = "CREATE TABLE stays (id BIT(16), person INTEGER)"
+    adapter = opened(FLOATS, (create, "INSERT INTO stays VALUES (1, 1), (2, 1)"))
+    for size in (1, 9):
+        with pytest.raises(SourceDataError):
+            adapter.search(ask(count=size))
 
 
 def test_a_fraction_is_no_id(opened: Opened) -> None:
