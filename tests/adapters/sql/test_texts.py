@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from math import inf
 from pathlib import Path
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -110,7 +111,7 @@ def errors(url: str, tmp_path: Path) -> Errors:
         mapping = load_mapping(tmp_path / "hospital.yaml", {"PAS_URL": url})
         with closing(open_source(mapping)) as adapter:
             assert isinstance(adapter, SqlAdapter)
-            subjects = list(checks(adapter, tuple(mapping.resources)))
+            subjects = list(checks(adapter, tuple(mapping.resources), inf))
             results = [result for each in subjects for result in each.run()]
         found = [each for each in results if isinstance(each, Finding)]
         return [each for each in found if each.severity is Severity.ERROR]
