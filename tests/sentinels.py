@@ -80,10 +80,15 @@ class Watched:
             return bool(master.wait(1, 1000))
 
     def require_replica(self, port: int) -> None:
-        """Have the Redis at a port refuse writes that no replica gets."""
+        """Have the Redis at a port refuse writes that no replica gets, once it has one."""
         with redis.Redis(port=port, password=self._password) as master:
+            until(lambda: self._is_followed(master.info("replication")))
             master.config_set("min-replicas-to-write", 1)
             master.config_set("min-replicas-max-lag", 1)
+
+    @staticmethod
+    def _is_followed(replication: dict[str, Any]) -> bool:
+        return bool(replication.get("slave0", {}).get("state") == "online")
 
     def return_of_the_master(self) -> None:
         """Start what was the master again; the sentinels make a replica of it."""

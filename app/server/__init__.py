@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from threading import Event
 from typing import Any, Self
 
 EXPLORER = "explorer.explorer"
@@ -56,35 +56,20 @@ _LATER = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
 """What gunicorn acts on once it runs; until then each would end the process."""
 
 
-class Reloads:
-    """Whether a reload was requested since the start began to read the mapping."""
-
-    def __init__(self) -> None:
-        self.is_requested = False
-
-    def request(self, _number: int, _frame: FrameType | None) -> None:
-        """Remember SIGHUP."""
-        self.is_requested = True
-
-
 def ignore_signals() -> None:
     """Ignore what only a running service acts on; programs that are executed inherit it."""
     for number in _LATER:
         signal.signal(number, signal.SIG_IGN)
 
 
-def begin_start() -> Reloads:
-    """Define each signal until gunicorn does: a stop ends the start, SIGHUP is remembered."""
+def begin_start() -> Event:
+    """Define each signal until gunicorn does: a stop ends the start, SIGHUP sets the event."""
     ignore_signals()
-    reloads = Reloads()
-    signal.signal(signal.SIGHUP, reloads.request)
+    reload = Event()
+    signal.signal(signal.SIGHUP, lambda *_: reload.set())
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, _end_start)
-    return reloads
-
-
-def _end_start(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(0)
+        signal.signal(number, lambda *_: sys.exit(0))
+    return reload
 
 
 def accepts(address: Any) -> bool:

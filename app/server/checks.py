@@ -184,23 +184,12 @@ def check_limits(peak: Peak, cgroups: Path = Path("/sys/fs/cgroup")) -> Results:
         ("pids.max", peak.tasks, "processes and threads"),
         ("memory.max", peak.memory_bytes, "bytes of memory"),
     ):
-        limit = _least(cgroups, group, file)
-        if limit is not None and limit < needed:
-            text = f"{limit} {unit} are allowed, a reload needs up to {needed}"
-            yield error(
-                text, "raise the limit, or lower ENCOUNTERS_WORKERS or _THREADS"
-            )
-            return
-    yield fine("container and unit allow what workers and threads need")
-
-
-def _least(root: Path, group: Path, file: str) -> int | None:
-    """Return the narrowest limit of a group and those around it, None without one."""
-    limits = []
-    for folder in (group, *group.parents):
-        if not folder.is_relative_to(root):
-            break
         with suppress(OSError, ValueError):
             # "max" is no number.
-            limits.append(int((folder / file).read_text("ascii")))
-    return min(limits, default=None)
+            limit = int((group / file).read_text("ascii"))
+            if limit < needed:
+                text = f"{limit} {unit} are allowed, a reload needs up to {needed}"
+                remedy = "raise the limit, or lower ENCOUNTERS_WORKERS or _THREADS"
+                yield error(text, remedy)
+                return
+    yield fine("container and unit allow what workers and threads need")

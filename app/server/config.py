@@ -25,7 +25,7 @@ from app.server import (
 )
 
 try:
-    _reloads = begin_start()
+    _reload = begin_start()
     occupy_closed_streams()
     share_directory()
 except OSError as error:
@@ -117,7 +117,7 @@ def when_ready(_arbiter: object) -> None:
     """Keep the collector from the memory that workers share; reload if that was requested."""
     gc.collect()
     gc.freeze()
-    if _reloads.is_requested:
+    if _reload.is_set():
         os.kill(os.getpid(), signal.SIGHUP)
 
 
