@@ -325,6 +325,7 @@ def without_a_row(body: dict[str, object], _: Request) -> None:
 def left_out(body: dict[str, object], _: Request) -> None:
     if not _rows(body):
         del body["resultats"], body["nombre"]
+        body["message"] = "Canari"
 
 
 def on_another_host(body: dict[str, object], _: Request) -> None:
