@@ -37,7 +37,7 @@ TEXTS = {
     EXTENDING + "encounter: {fields: {end: {from: left}}}": True,
     EXTENDING + "source: {url: {env: URL}}": True,
     EXTENDING + "encounter: {sources: [{prefix: a-, rows: SELECT 1}]}": True,
-    EXTENDING + "encounter: {list: {fixed: {a: b}}}": True,
+    EXTENDING + "encounter: {list: {fixed: a=b}}": True,
     EXTENDING + "encounter: {sources: [{rows: SELECT 1}]}": False,
     EXTENDING + "encounter: {search: [nobody]}": False,
     EXTENDING + "encounter: {fields: {end: {}}}": False,
