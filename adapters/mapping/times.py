@@ -87,8 +87,15 @@ def read_day(value: object, rule: TimeRule) -> date:
         return (value.astimezone(rule.zone) if value.tzinfo else value).date()
     if isinstance(value, date):
         return value
-    read = read_value(value, replace(rule, at=time()))
+    if rule.format is None and isinstance(value, str) and _ISO_DAY.fullmatch(value):
+        return date.fromisoformat(value)
+    read = read_value(value, _at_midnight(rule))
     return (read.astimezone(rule.zone) if rule.format in EPOCHS else read).date()
+
+
+@lru_cache
+def _at_midnight(rule: TimeRule) -> TimeRule:
+    return replace(rule, at=time())
 
 
 def join_parts(day: object, clock: object, rule: TimeRule) -> object:
@@ -324,6 +331,7 @@ def zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
+@lru_cache
 def directives(form: str) -> frozenset[str]:
     """Return the letters that follow a percent sign in a strptime format; z for %:z."""
     return frozenset(re.findall(r"%(.?)", _readable(form), re.DOTALL))
