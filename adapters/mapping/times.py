@@ -88,7 +88,9 @@ def read_day(value: object, rule: TimeRule) -> date:
     if isinstance(value, date):
         return value
     if rule.format is None and isinstance(value, str) and _ISO_DAY.fullmatch(value):
-        return date.fromisoformat(value)
+        # What is none is named below.
+        with suppress(ValueError):
+            return date.fromisoformat(value)
     read = read_value(value, _at_midnight(rule))
     return (read.astimezone(rule.zone) if rule.format in EPOCHS else read).date()
 
