@@ -37,7 +37,7 @@ _SYSTEMS = path_of("entry[].resource.identifier[].system || `[]`")
 _HEAD = """\
 # A first mapping of a FHIR R4 server: what its CapabilityStatement and some of its stays say.
 # "# ?" marks what is open: answer it, and remove the mark. The rest is mappings/fhir-r4.
-# mappings/fhir-r4/README.md says what may be different; `mapping check --live` finds it.
+# docs/bring/fhir-r4.md says what may be different; `mapping check --live` finds it.
 mapping: 1
 name: {name}  # ? the name that clients see
 profile: full
@@ -141,7 +141,7 @@ def _statement(client: Client) -> Statement:
 def _no_server(reason: str) -> CannotRunError:
     return CannotRunError(
         f"the address is no FHIR R4 server ({reason}), and another HTTP system has no"
-        " catalogue: mappings/guide.md shows how to write its file, under 'A hospital"
+        " catalogue: docs/bring/guide.md shows how to write its file, under 'A hospital"
         " behind an HTTP API'"
     )
 
@@ -169,7 +169,7 @@ def _questions(stays: str, patients: str) -> Iterator[str]:
     """Yield what is open about identifiers, of which the systems are counted."""
     if not stays:
         question = "which system do visit numbers have? No stay could be read:"
-        yield f"{MARK}{question} mappings/fhir-r4/README.md"
+        yield f"{MARK}{question} docs/bring/fhir-r4.md"
     if patients:
         question = "clients see the identifiers of patients of all systems: may they?"
         yield f"{MARK}{question} {patients}"

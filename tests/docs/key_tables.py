@@ -1,4 +1,4 @@
-"""The tables of keys in mappings/README.md, written from the schema."""
+"""The tables of keys in docs/bring/reference.md, written from the schema."""
 
 import re
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ KEYS: Mapping[str, KeyTable] = {
     "profile-keys": KeyTable("key | holds", {"ProfileFile": ""}),
     "test-keys": KeyTable("key of a test | holds", {"Test": ""}),
 }
-"""The tables of keys in mappings/README.md, by the names of their marks."""
+"""The tables of keys in docs/bring/reference.md, by the names of their marks."""
 
 
 def keys(name: str) -> str:

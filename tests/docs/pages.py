@@ -8,11 +8,12 @@ from typing import NamedTuple
 from tests.live import ROOT
 
 DOCS = ROOT / "docs"
+BRING = DOCS / "bring"
 README = ROOT / "README.md"
 CLIENTS = DOCS / "clients.md"
 OPERATORS = DOCS / "operators.md"
-GUIDE = ROOT / "mappings" / "guide.md"
-MAPPINGS = ROOT / "mappings" / "README.md"
+GUIDE = BRING / "guide.md"
+MAPPINGS = BRING / "reference.md"
 DECISIONS = DOCS / "decisions.md"
 
 _BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

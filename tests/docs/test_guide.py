@@ -1,4 +1,4 @@
-"""mappings/guide.md, followed to the letter."""
+"""docs/bring/guide.md, followed to the letter."""
 
 import pytest
 

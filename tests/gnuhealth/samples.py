@@ -28,7 +28,7 @@ from tests.databases import NewDatabase, writing
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "gnuhealth" / "gnuhealth-5.0.yaml"
-README = MAPPING.with_name("README.md")
+README = HERE.parents[1] / "docs" / "bring" / "gnuhealth.md"
 EVERY = 2000
 """More than there are rows of any kind."""
 

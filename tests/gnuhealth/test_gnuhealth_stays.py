@@ -1,6 +1,6 @@
 """Stays of GNU Health: three tables that each lay traps, on both databases.
 
-Which trap each test is about, and which have none: mappings/gnuhealth/README.md.
+Which trap each test is about, and which have none: docs/bring/gnuhealth.md.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The reference in mappings/README.md: its examples load."""
+"""The reference in docs/bring/reference.md: its examples load."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from adapters.mapping.row_mapper import RowMapper
 from adapters.mapping.slots import LISTS, SLOTS
 from tests.docs.pages import table
 
-GUIDE = Path(__file__).parents[3] / "mappings" / "README.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "bring" / "reference.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 
