@@ -7,7 +7,6 @@ what a client would get, to the byte.
 from contextvars import copy_context
 from dataclasses import dataclass
 from http import HTTPStatus
-from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 from wsgiref.types import WSGIApplication
@@ -34,10 +33,9 @@ _PASSED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the service answered, and how long it took."""
+    """What the service answered."""
 
     body: bytes
-    milliseconds: float
 
     @property
     def resource(self) -> dict[str, Any]:
@@ -66,7 +64,6 @@ def call(
     if form is not None:
         content_type = "application/x-www-form-urlencoded"
         sent = {"method": "POST", "data": urlencode(form), "content_type": content_type}
-    started = perf_counter()
     # In a context of its own: the service has a request of its own.
     response = copy_context().run(
         Client(service).open,
@@ -79,8 +76,7 @@ def call(
         buffered=True,
         **sent,
     )
-    took = (perf_counter() - started) * 1000
-    reply = Reply(response.get_data(), took)
+    reply = Reply(response.get_data())
     if response.status_code != HTTPStatus.OK:
         issue = reply.resource["issue"][0]
         id = response.headers.get(REQUEST_ID_HEADER, "")

@@ -132,16 +132,15 @@ class Explorer:
         sized = [*plain, ("_count", str(min(most, int(size))))] if size else plain
         reply, sent = self.search(kind, sized)
         bundle = reply.resource
-        took, entries = reply.milliseconds, bundle.get("entry", [])
+        entries = bundle.get("entry", [])
         link, matches = step_of(bundle, "next"), _matches(entries)
         while link and matches < most:
             reply = self.call("Bundle", query=link)
-            took += reply.milliseconds
             page = reply.resource.get("entry", [])
             entries, matches = [*entries, *page], matches + _matches(page)
             link = step_of(reply.resource, "next")
         whole = {**bundle, "link": bundle["link"][:1], "entry": entries}
-        return Result(kind, [], sent, orjson.dumps(whole).decode(), took)
+        return Result(kind, [], sent, orjson.dumps(whole).decode())
 
     # ----------------------------------------------------------------------- results
 

@@ -254,9 +254,9 @@ def _collected(reference: str) -> Result:
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
-        result = Result("Encounter", [], criteria, '{"entry": [], "link": []}', 0)
+        result = Result("Encounter", [], criteria, '{"entry": [], "link": []}')
     bundle = orjson.loads(result.body)
     entry = {"resource": patient, "search": {"mode": "include"}}
     bundle["entry"] = [*bundle.get("entry", []), entry]
     body = orjson.dumps(bundle).decode()
-    return Result("Encounter", [], criteria, body, result.milliseconds)
+    return Result("Encounter", [], criteria, body)

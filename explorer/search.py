@@ -166,7 +166,10 @@ def search(kind: str) -> BaseResponse | str | tuple[str, int]:
 @blueprint.post("/preset/<any(now, today, week):name>")
 def run_preset(name: str) -> BaseResponse | tuple[str, int]:
     """Run a search that needs no typing."""
-    today = explorer.read_offer().now().date()
+    offer = explorer.read_offer()
+    if name not in presets_of(offer):
+        raise NotFound
+    today = offer.now().date()
     return _run("Encounter", preset(name, today, request.form.get("ward", "")))
 
 
@@ -232,7 +235,7 @@ def _search(
 
     `patients` are their ids where they are known. Raises RefusedError.
     """
-    kind, own, took = conditions.kind, [*conditions.own], 0.0
+    kind, own = conditions.kind, [*conditions.own]
     if conditions.patients and not own and "Patient" in explorer.read_offer().searches:
         kind, own = "Patient", conditions.patients
     elif conditions.patients:
@@ -242,16 +245,15 @@ def _search(
             if step_of(reply.resource, "next"):
                 raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "", "")
             ids = [patient["id"] for patient in Results(reply.resource).matches]
-            took, patients = reply.milliseconds, ",".join(ids) or NOBODY
+            patients = ",".join(ids) or NOBODY
         own.append(("patient", patients))
     if sort in explorer.search_offer(kind).sorts:
         own.append(("_sort", sort))
     reply, sent = explorer.search(kind, own)
-    took += reply.milliseconds
     if kind == "Encounter":
         explorer.remember_wards(Results(reply.resource))
     form = [*conditions.form.items(multi=True)]
-    return Result(kind, form, sent, reply.body.decode(), took, read_as=read_as)
+    return Result(kind, form, sent, reply.body.decode(), read_as=read_as)
 
 
 def _remember(conditions: Conditions, result: Result) -> None:
@@ -356,10 +358,8 @@ def step(id: str, relation: str) -> BaseResponse:
     first = result.first + before
     if relation == "previous":
         first = max(1, result.first - len(page.matches))
-    took, body = reply.milliseconds, reply.body.decode()
-    new = _save(
-        replace(result, body=body, milliseconds=took, first=first, at=time.time())
-    )
+    body = reply.body.decode()
+    new = _save(replace(result, body=body, first=first, at=time.time()))
     if result.kind == "Encounter":
         explorer.remember_wards(page)
     if "open" in request.args and page.matches:

@@ -98,7 +98,6 @@ class Result:
     form: Pairs
     criteria: Pairs
     body: str
-    milliseconds: float
     first: int = 1
     at: float = field(default_factory=time.time)
     read_as: str = ""

@@ -396,8 +396,11 @@ def test_the_form_has_what_is_offered(
         assert (f'name="{name}"' in page) is is_full, name
     assert ('name="patient"' in page) is not is_full
     assert ("/preset/now" in browser.get("/").text) is is_full
-    form = STAYS if is_full else {"patient": "1"}
-    assert "/see/" in browser.search(**form)
+    assert browser.post("/preset/today").status_code == (303 if is_full else 404)
+    page = browser.search(**STAYS if is_full else {"patient": "1"})
+    for kind in ("who", "visit"):
+        shown = browser.get(html.unescape(sealed(page, kind)[0])).text
+        assert "Martin Jean Paul" in shown
 
 
 def test_lists_say_who_it_is(camille: Browser) -> None:
