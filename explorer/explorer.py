@@ -51,7 +51,7 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
     pages.extensions["explorer"] = of_app
     pages.jinja_env.add_extension("jinja2.ext.i18n")
     pages.jinja_env.install_gettext_callables(  # type: ignore[attr-defined] # the extension's
-        gettext, _plural, newstyle=False
+        gettext, count_in_words, newstyle=False
     )
     pages.jinja_env.globals.update(
         N=number,
@@ -92,10 +92,6 @@ def _around() -> dict[str, Any]:
     return shown
 
 
-def _plural(one: str, several: str, count: int) -> str:
-    return count_in_words(one, several, count)
-
-
 def _count(kind: str, total: int) -> str:
     """Return how many there are of a resource type, in words."""
     return count_in_words(*COUNTS[kind], total)
@@ -112,10 +108,10 @@ def _show_error(error: Exception) -> Response | HTTPException:
     failure = failure_of(error)
     if failure.status == HTTPStatus.UNAUTHORIZED and g.get("session"):
         # The token has ended, or was withdrawn: so has the session.
-        was_logged_in, response = bool(g.session.token), entry.expired()
-        explorer.sessions.end(g.session, response)
-        g.session = None
-        if was_logged_in:
+        session, g.session = g.session, None
+        response = entry.expired()
+        explorer.sessions.end(session, response)
+        if session.token:
             return response
     page = render_template("error.html", failure=failure)
     return Response(page, failure.status)

@@ -70,7 +70,6 @@ def form_page(
     form: Form,
     faults: dict[str, Fault] | None = None,
     *,
-    read_as: str = "",
     fault: str = "",
 ) -> str:
     """Return the page of a form, "" for the home page, filled in, with its faults."""
@@ -86,9 +85,7 @@ def form_page(
         presets={name: PRESETS[name] for name in presets_of(offer)},
         wards=explorer.trail.wards,
         recent=explorer.trail.recent,
-        read_as=read_as,
         fault=fault,
-        today=offer.now().date(),
     )
 
 
