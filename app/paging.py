@@ -14,7 +14,7 @@ is over.
 
 Everything stored is a JSON array that begins with the version of its format. While a
 deployment is upgraded, workers of two releases share one Redis, so a release writes only
-what the release before it can read (docs/decisions/rolling-upgrades.md).
+what the release before it can read (docs/change/paging.md).
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""The names that docs/compatibility.md promises to keep: what there is, and what was promised.
+"""The names that docs/change/compatibility.md promises to keep: those of now and those promised.
 
     python -m tests.compatibility
 

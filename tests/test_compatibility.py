@@ -1,13 +1,13 @@
-"""What docs/compatibility.md promises is still there: names may be added, none may go."""
+"""What docs/change/compatibility.md promises is still there: names may be added, none may go."""
 
 import re
 
 import pytest
 
 from tests.compatibility import LISTS, NAMES, promised
-from tests.docs.pages import DOCS
+from tests.docs.pages import CHANGE
 
-PAGE = (DOCS / "compatibility.md").read_text("utf-8")
+PAGE = (CHANGE / "compatibility.md").read_text("utf-8")
 
 
 DEPTHS = {
@@ -26,7 +26,9 @@ def test_what_was_promised_is_still_there(name: str) -> None:
     names = promised(name)
     assert names
     gone = names - set(NAMES[name]())
-    assert not gone, "a name that was promised is gone: see docs/compatibility.md"
+    assert not gone, (
+        "a name that was promised is gone: see docs/change/compatibility.md"
+    )
     for key in DEPTHS.get(name, ()):
         assert any(each == key or each.startswith(f"{key}.") for each in names), key
 

@@ -4,6 +4,7 @@ import re
 
 import yaml
 
+from tests.docs.pages import DECISIONS
 from tests.mutate import ROOT, TABLE, Mutation
 
 PARTS = {"sql", "mapping", "http", "sources"}
@@ -18,6 +19,6 @@ def test_every_decision_is_broken_by_mutations_that_fit_the_code() -> None:
         assert all(file.is_file() for file in files), row
         assert (ROOT / row.file).read_text("utf-8").count(row.old) == 1, row
         assert row.new != row.old, row
-    text = (ROOT / "docs" / "decisions.md").read_text("utf-8")
+    text = DECISIONS.read_text("utf-8")
     numbers = set(re.findall(r"^(\d+)\. ", text, re.MULTILINE))
     assert numbers | PARTS == {row.decision for row in rows}

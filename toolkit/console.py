@@ -40,7 +40,7 @@ def show_progress(text: str) -> None:
 
 _CUSTOM = (
     "a custom adapter makes the resources: the file names no fields, and no row can be"
-    " tried here; its author tests it (docs/own-adapter.md)"
+    " tried here; its author tests it (docs/change/own-adapter.md)"
 )
 
 

@@ -20,7 +20,7 @@ from app.auth import Scope
 from app.config import BASE_PATH
 from tests.app.answers import HOST, body, refused
 from tests.app.conftest import Mapped
-from tests.docs.pages import DOCS, section, table
+from tests.docs.pages import CHANGE, section, table
 from tests.serving import Served, ids, link
 from toolkit.contract.harness import FOUND
 from toolkit.contract.hospital import UNIT_URL
@@ -155,7 +155,7 @@ def test_groups_offer_what_the_table_of_the_spec_says(
     served: Served, groups: Mapping[str, Served]
 ) -> None:
     """Decision 2; spec 4.1, the columns "Available on group A" and "B"."""
-    spec = section((DOCS / "spec.md").read_text("utf-8"), "4.1 Search encounters")
+    spec = section((CHANGE / "spec.md").read_text("utf-8"), "4.1 Search encounters")
     values = {name: value for (_, name), (value, _) in SAMPLES.items()}
     values |= {"_sort": "date", "_count": "5", "patient": "4", "_id": "60"}
     values["identifier"] = "V1"

@@ -1,4 +1,4 @@
-"""docs/decisions/keyset-paging.md shows what is really sent, from the WHERE on."""
+"""docs/change/paging.md shows what is really sent, from the WHERE on."""
 
 import re
 from contextlib import closing
@@ -8,7 +8,7 @@ from adapters import open_adapter
 from adapters.contract import Group, Position, ResourceType, SearchQuery, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from demo.hospital import LEAST_STAYS, fill
-from tests.docs.pages import DOCS, blocks
+from tests.docs.pages import CHANGE, blocks
 from tests.live import ROOT
 
 
@@ -22,7 +22,7 @@ def test_the_statements_are_those_of_the_adapter(tmp_path: Path) -> None:
         query = SearchQuery(ResourceType.ENCOUNTER, (), sort, 10, after=after)
         sent = adapter.explain(query)
     tails = re.findall(r"\bWHERE [^\n]*(?:\n(?!SELECT\b)[^\n]+)*", sent)
-    page = (DOCS / "decisions" / "keyset-paging.md").read_text("utf-8")
+    page = (CHANGE / "paging.md").read_text("utf-8")
     (shown,) = blocks(page, "sql")
     assert [part.split() for part in shown.text.split("\n\n")] == [
         tail.split() for tail in tails

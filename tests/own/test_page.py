@@ -1,13 +1,13 @@
-"""docs/own-adapter.md: its code is that of the package that the tests install."""
+"""docs/change/own-adapter.md: its code is that of the package that the tests install."""
 
 import inspect
 
 from adapters.contract import Adapter
-from tests.docs.pages import DOCS, blocks, section, table
+from tests.docs.pages import CHANGE, blocks, section, table
 from tests.own.kestrel.tests.filled import MAPPING
 from tests.own.package import SOURCE
 
-PAGE = (DOCS / "own-adapter.md").read_text("utf-8")
+PAGE = (CHANGE / "own-adapter.md").read_text("utf-8")
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

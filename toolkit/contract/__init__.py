@@ -1,4 +1,4 @@
-"""The contract suite of adapters, for whoever writes one (docs/own-adapter.md).
+"""The contract suite of adapters, for whoever writes one (docs/change/own-adapter.md).
 
 It needs pytest, which the service itself does without.
 """

@@ -13,11 +13,11 @@ from adapters.mapping.profile import (
     load_profile,
 )
 from adapters.parameters import profile_parameters
-from tests.docs.pages import DOCS, section, table
+from tests.docs.pages import CHANGE, section, table
 
 ENCOUNTER, PATIENT, ORGANIZATION = ResourceType
 
-SPEC = section((DOCS / "spec.md").read_text("utf-8"), "4.1 Search encounters")
+SPEC = section((CHANGE / "spec.md").read_text("utf-8"), "4.1 Search encounters")
 # Spec 4.1, the columns "Available on group A" and "on group B".
 CELLS = [
     (f"group-{group}", row[0], row[1], says)
