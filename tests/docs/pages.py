@@ -12,16 +12,10 @@ BRING = DOCS / "bring"
 README = ROOT / "README.md"
 CLIENTS = DOCS / "clients.md"
 OPERATORS = DOCS / "operators.md"
-<<<<<<< HEAD
 GUIDE = BRING / "guide.md"
 MAPPINGS = BRING / "reference.md"
-DECISIONS = DOCS / "decisions.md"
-=======
-GUIDE = ROOT / "mappings" / "guide.md"
-MAPPINGS = ROOT / "mappings" / "README.md"
 CHANGE = DOCS / "change"
 DECISIONS = CHANGE / "decisions.md"
->>>>>>> 75c40c62 (Pages for maintainers move to docs/change; the design records become two pages)
 
 _BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"(?<!\\)\|")
