@@ -1,4 +1,4 @@
-"""FHIR libraries with the settings of docs/clients.md, against the demo."""
+"""FHIR libraries with the settings of docs/call/libraries.md, against the demo."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from tests.clients import programs
 from tests.clients.running import install_npm, install_pip, java, maven, output
-from tests.docs.pages import CLIENTS, blocks
+from tests.docs.pages import CALL, blocks
 from tests.docs.running import Demo
 
 JAVA = Path(__file__).parent / "java"
@@ -58,7 +58,10 @@ def test_javascript(
 def test_java(demo: Demo, tmp_path: Path) -> None:
     project = tmp_path / "hapi"
     shutil.copytree(JAVA / "hapi", project)
-    maven(project, *(b.text for b in blocks(CLIENTS.read_text("utf-8"), "java")))
+    maven(
+        project,
+        *(b.text for b in blocks((CALL / "java.md").read_text("utf-8"), "java")),
+    )
     first, *lines = java(project, "Stays", demo.client()).splitlines()
     assert first == "10 stays"
     assert [line.split()[0] for line in lines] == IDS

@@ -34,9 +34,9 @@ from tests.clients.cases import (
 )
 from tests.clients.fault_server import Answer, FaultServer, Gone, Page, serving
 from tests.clients.hospital import State, filled
-from tests.clients.running import CLIENTS, copied
+from tests.clients.running import copied
 from tests.clients.sql_service import SqlService
-from tests.docs.pages import table
+from tests.docs.pages import CALL, table
 
 QUICK = Retry(first_wait_seconds=0.01)
 NAME = "Martin"
@@ -56,9 +56,8 @@ def error_of(error: EncountersError) -> str:
 
 
 def test_the_table_of_the_page_has_the_rules_of_the_cases() -> None:
-    rules = [
-        row[0] for row in table((CLIENTS / "README.md").read_text("utf-8"), "Rule")
-    ]
+    page = (CALL / "packages.md").read_text("utf-8")
+    rules = [row[0] for row in table(page, "Rule")]
     assert sorted(rules) == sorted({case.rule for case in CASES})
 
 

@@ -1,17 +1,17 @@
-"""The commands of a page, run; a comment says what each should answer.
+"""The commands of pages, run; a comment says what each should answer.
 
     ask "$BASE/Encounter/8"                    # 200
     ask "$BASE/Encounter?class=EMER"           # 200, total 233
     ask "$BASE/Encounter?date=2024-13-01"      # 412 value
 
-All shell blocks of a page are one script, so that a variable stays what it was.
+All shell blocks of the pages are one script, so that a variable stays what it was.
 """
 
 import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,8 +37,9 @@ claim() {
 
 
 class Answered(NamedTuple):
-    """A command with a claim: its line in the page, what it says, what was answered."""
+    """A command with a claim: its place, what it says, what was answered."""
 
+    page: str
     line: int
     command: str
     says: str
@@ -46,20 +47,21 @@ class Answered(NamedTuple):
     body: str
 
 
-def run_page(page: Path, demo: Demo, directory: Path) -> list[Answered]:
-    """Run the shell blocks of a page; return the commands that claim an answer."""
-    claims: list[tuple[int, str, str]] = []
+def run_pages(pages: Iterable[Path], demo: Demo, directory: Path) -> list[Answered]:
+    """Run the shell blocks of the pages in order; return the commands that claim an answer."""
+    claims: list[tuple[str, int, str, str]] = []
     script = [_PRELUDE]
-    for block in blocks(page.read_text("utf-8"), "sh"):
-        for offset, line in enumerate(block.text.splitlines()):
-            script.append(line)
-            if found := _CLAIM.search(line):
-                script.append(f"claim {len(claims)}")
-                claims.append((block.line + offset, line, found.group("says")))
+    for page in pages:
+        for block in blocks(page.read_text("utf-8"), "sh"):
+            for number, line in enumerate(block.text.splitlines(), block.line):
+                script.append(line)
+                if found := _CLAIM.search(line):
+                    script.append(f"claim {len(claims)}")
+                    claims.append((page.name, number, line, found.group("says")))
     done = _run("\n".join(script), demo, directory)
     assert done.returncode == 0, done.stderr
     return [
-        Answered(*claim, *_answer(directory / str(number), claim[2]))
+        Answered(*claim, *_answer(directory / str(number), claim[3]))
         for number, claim in enumerate(claims)
     ]
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import orjson
@@ -107,21 +107,23 @@ def patients() -> str:
 def groups() -> str:
     """Return the table of what each profile offers."""
     profiles = [load_profile(name, ROOT) for name in PROFILES]
-    lines = ["| Parameter | full | group A | group B |\n|---|---|---|---|\n"]
-    for kind, offered in profiles[0].resources.items():
-        for name in offered.parameters:
-            numbers = [p.resources[kind].parameters.get(name) for p in profiles]
-            cells = [f"{kind} `{name}`", *(_values(name, each) for each in numbers)]
-            lines.append(f"| {' | '.join(cells)} |\n")
+    lines = ["| Type | full | group A | group B |\n|---|---|---|---|\n"]
+    for kind in profiles[0].resources:
+        offered = [profile.resources[kind].parameters for profile in profiles]
+        cells = ["all", *map(_with_numbers, offered[1:])]
+        lines.append(f"| {kind} | {' | '.join(cells)} |\n")
     return "".join(lines)
 
 
-def _values(name: str, number: int | None) -> str:
-    if number is None:
-        return "no"
-    if name in RESULT_PARAMETERS or number == MAX_VALUES:
-        return "yes"
-    return "1 value" if number == 1 else f"{number} values"
+def _with_numbers(parameters: Mapping[str, int]) -> str:
+    """Return the names of parameters, with the number of values where it is limited."""
+    texts = []
+    for name, number in parameters.items():
+        if name in RESULT_PARAMETERS or number == MAX_VALUES:
+            texts.append(f"`{name}`")
+        else:
+            texts.append(f"`{name}` ({number} value{'s' if number > 1 else ''})")
+    return ", ".join(texts) or "none"
 
 
 def refused_settings() -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 
 from tests.live import ROOT
@@ -10,14 +11,14 @@ from tests.live import ROOT
 DOCS = ROOT / "docs"
 BRING = DOCS / "bring"
 README = ROOT / "README.md"
-CLIENTS = DOCS / "clients.md"
+CALL = DOCS / "call"
 OPERATORS = DOCS / "operators.md"
 GUIDE = BRING / "guide.md"
 MAPPINGS = BRING / "reference.md"
 CHANGE = DOCS / "change"
 DECISIONS = CHANGE / "decisions.md"
 
-_BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^( *)```([a-z]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"(?<!\\)\|")
 
 
@@ -30,9 +31,14 @@ class Block(NamedTuple):
     above: str
 
 
+def door(folder: Path) -> list[Path]:
+    """Return the pages of a door, its first page first."""
+    return sorted(folder.glob("*.md"), key=lambda page: (page.name != "index.md", page))
+
+
 def pages() -> list[Path]:
     """Return every page for people."""
-    clients = (ROOT / "clients", ROOT / "clients/python", ROOT / "clients/typescript")
+    clients = (ROOT / "clients/python", ROOT / "clients/typescript")
     folders = (ROOT, *clients, ROOT / "mappings", ROOT / "deploy")
     beside = [page for folder in folders for page in sorted(folder.glob("*.md"))]
     return [*beside, *sorted(DOCS.rglob("*.md"))]
@@ -46,9 +52,9 @@ def blocks(text: str, language: str) -> Iterator[Block]:
 def every_block(text: str) -> Iterator[Block]:
     """Yield the fenced blocks of a page."""
     for found in _BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start(2)) + 1
+        line = text.count("\n", 0, found.start(3)) + 1
         above = text[: found.start()].rstrip().rpartition("\n")[2]
-        yield Block(found.group(1), found.group(2), line, above)
+        yield Block(found.group(2), dedent(found.group(3)), line, above)
 
 
 def section(text: str, title: str) -> str:

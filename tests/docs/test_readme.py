@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.docs.commands import run_page
+from tests.docs.commands import run_pages
 from tests.docs.pages import README, blocks, section
 from tests.docs.running import Demo
 from tests.live import ROOT
@@ -14,7 +14,7 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 
 
 def test_the_first_search_is_answered(demo: Demo, tmp_path: Path) -> None:
-    (search,) = run_page(README, demo, tmp_path)
+    (search,) = run_pages([README], demo, tmp_path)
     assert search.was == search.says
 
 

@@ -1,4 +1,4 @@
-"""The programs of docs/clients.md, and the packages for clients, run against the demo."""
+"""The programs of docs/call/packages.md, and the packages for clients, run against the demo."""
 
 import sqlite3
 import sys
@@ -9,15 +9,16 @@ from encounters_client import Encounters
 
 from tests.clients.cases import COMPLETE
 from tests.clients.running import COMMAND, javascript_program, output, run
-from tests.docs.pages import CLIENTS, blocks
+from tests.docs.pages import CALL, blocks
 from tests.docs.running import Demo
+
+PAGE = (CALL / "packages.md").read_text("utf-8")
 
 
 def test_the_program_in_python(demo: Demo, tmp_path: Path) -> None:
-    """Its blocks are one program: first search, error."""
-    page = CLIENTS.read_text("utf-8")
+    (block,) = blocks(PAGE, "python")
     program = tmp_path / "program.py"
-    program.write_text("".join(b.text for b in blocks(page, "python")), "utf-8")
+    program.write_text(block.text, "utf-8")
     done = run((sys.executable, str(program)), demo.client())
     assert done.returncode == 0, done.stderr
     assert_is_shown(done.stdout)
@@ -25,9 +26,8 @@ def test_the_program_in_python(demo: Demo, tmp_path: Path) -> None:
 
 def test_the_program_in_javascript(demo: Demo, tmp_path: Path) -> None:
     folder = javascript_program(tmp_path)
-    page = CLIENTS.read_text("utf-8")
-    text = "".join(block.text for block in blocks(page, "javascript"))
-    (folder / "program.mjs").write_text(text, "utf-8")
+    (block,) = blocks(PAGE, "javascript")
+    (folder / "program.mjs").write_text(block.text, "utf-8")
     assert_is_shown(output(["node", "program.mjs"], folder, **demo.client()))
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from bench import report
 from tests.docs import generated, key_tables
 from tests.docs.following import Typed, follow
-from tests.docs.pages import CLIENTS, GUIDE, MAPPINGS, OPERATORS, rewritten
+from tests.docs.pages import CALL, GUIDE, MAPPINGS, OPERATORS, rewritten
 
 TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (MAPPINGS, "parameters", generated.compared),
-    (CLIENTS, "patients", generated.patients),
-    (CLIENTS, "groups", generated.groups),
+    (CALL / "search.md", "patients", generated.patients),
+    (CALL / "groups.md", "groups", generated.groups),
     *((MAPPINGS, name, partial(key_tables.keys, name)) for name in key_tables.KEYS),
 )
 """The tables of search parameters and of keys, with the page of each."""
