@@ -1,6 +1,6 @@
 """A service in front of a `Hospital` that fails when a test says so.
 
-It pages, renews tokens and answers reads as docs/clients.md describes. A fault belongs to the
+It pages, renews tokens and answers reads as docs/call describes. A fault belongs to the
 number of a request (from 1; those for tokens do not count).
 """
 

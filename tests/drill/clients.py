@@ -1,4 +1,4 @@
-"""The clients of a drill: they walk as docs/clients.md says, and repeat as it says."""
+"""The clients of a drill: they follow pages and repeat by docs/call/packages.md."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Part by part a deployment is broken, while clients walk through it as docs/clients.md says."""
+"""Part by part a deployment is broken, while clients follow its pages by docs/call/packages.md."""
 
 import argparse
 import time
