@@ -147,7 +147,7 @@ FOUND: tuple[tuple[Criterion, set[str]], ...] = (
     (patient("2"), {"inp-1", "inp-2", "out-1", "exp-2", "exp-3"}),
     (dates("2024-03-13"), {"out-2", "!state"}),
     (dates("lt2024-03-14T01:00:00+01:00"), {"out-2", "!state"}),
-    (dates("ge2024-03-14T01:00:00+01:00"), {"inp-1", "out-1", "!began"}),
+    (dates("ge2024-03-14T01:00:00+01:00"), {"inp-1", "inp-2", "out-1", "!began"}),
 )
 
 
