@@ -23,7 +23,7 @@ _HEAD = """\
 # After a column stand its type, its key, and counts: rows with NULL or an empty text (''), codes,
 # days before 1800 or after 2199; "3 more" are values that are not named, also those of few rows.
 # "# ?" marks what is open: answer it, and remove the mark. `encounters mapping check` counts the
-# marks; with --live it checks the columns and rows. docs/bring/reference.md explains each key.
+# marks; with --live it checks the columns and rows. docs/bring/keys.md explains each key.
 mapping: 1
 name: My hospital  # ? the name that clients see
 profile: full  # ? full, group-a or group-b

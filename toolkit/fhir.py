@@ -141,8 +141,8 @@ def _statement(client: Client) -> Statement:
 def _no_server(reason: str) -> CannotRunError:
     return CannotRunError(
         f"the address is no FHIR R4 server ({reason}), and another HTTP system has no"
-        " catalogue: docs/bring/guide.md shows how to write its file, under 'A hospital"
-        " behind an HTTP API'"
+        " catalogue: docs/bring/guide-http.md shows how to"
+        " write its file"
     )
 
 

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -34,25 +34,28 @@ _SECONDS = 90
 class Typed(NamedTuple):
     """A console block as the page has it and as it was; ids that are drawn are the page's."""
 
+    page: Path
     block: Block
     shown: str
     was: str
 
 
-def follow(page: Path, directory: Path) -> list[Typed]:
-    """Follow a page in a directory that looks like the project's; return what was typed."""
+def follow(pages: Iterable[Path], directory: Path) -> list[Typed]:
+    """Follow pages in a directory that looks like the project's; return what was typed."""
     typed, slips = [], list[tuple[Path, str]]()
     with _Terminal(directory).opened() as terminal:
-        for block in every_block(page.read_text("utf-8")):
+        page_blocks = [(p, b) for p in pages for b in every_block(p.read_text("utf-8"))]
+        for page, block in page_blocks:
             if block.language == "console":
                 was = "".join(map(terminal.type, _commands(block.text)))
-                typed.append(Typed(block, block.text, _as_shown(was, block.text)))
+                shown = block.text
+                typed.append(Typed(page, block, shown, _as_shown(was, shown)))
                 while slips:
                     file, text = slips.pop()
                     file.write_text(text, "utf-8")
             else:
                 found = MAKES.search(block.above)
-                assert found, f"line {block.line}: what is this?"
+                assert found, f"{page.name}:{block.line}: what is this?"
                 file = terminal.path(found.group(2))
                 if found.group(1) == "A slip in":
                     slips.append((file, file.read_text("utf-8")))

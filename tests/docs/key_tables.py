@@ -1,4 +1,4 @@
-"""The tables of keys in docs/bring/reference.md, written from the schema."""
+"""The tables of keys in docs/bring, written from the schema."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from adapters.mapping.slots import LISTS
 class KeyTable(NamedTuple):
     """A table of keys: of definitions of the schema, and of what is below single keys.
 
-    `labels` has a name for each definition, where a column tells which of them have a key.
+    `page` is the name of its page in docs/bring. `labels` has a name for each definition, where a column tells which of them have a key.
     """
 
     heading: str
@@ -22,6 +22,7 @@ class KeyTable(NamedTuple):
     below: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     only: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
+    page: str = "keys"
 
 
 _VALUES = {
@@ -65,7 +66,10 @@ KEYS: Mapping[str, KeyTable] = {
         "key | of | holds", _ITEMS, labels="of", last=("only_if", "rows", "key")
     ),
     "http-source-keys": KeyTable(
-        "key | holds", {"HttpSource": ""}, below={"auth.": ("Auth",)}
+        "key | holds",
+        {"HttpSource": ""},
+        below={"auth.": ("Auth",)},
+        page="http-keys",
     ),
     "http-section-keys": KeyTable(
         "key | holds",
@@ -74,12 +78,13 @@ KEYS: Mapping[str, KeyTable] = {
             "list.": ("List",),
             "search.NAME.": tuple(f"{name}Search" for name in _SEARCHES),
         },
+        page="http-keys",
     ),
-    "class-keys": KeyTable("key | holds", {"OwnSource": ""}),
-    "profile-keys": KeyTable("key | holds", {"ProfileFile": ""}),
-    "test-keys": KeyTable("key of a test | holds", {"Test": ""}),
+    "class-keys": KeyTable("key | holds", {"OwnSource": ""}, page="layers"),
+    "profile-keys": KeyTable("key | holds", {"ProfileFile": ""}, page="guide-profile"),
+    "test-keys": KeyTable("key of a test | holds", {"Test": ""}, page="test"),
 }
-"""The tables of keys in docs/bring/reference.md, by the names of their marks."""
+"""The tables of keys in docs/bring, by the names of their marks."""
 
 
 def keys(name: str) -> str:

@@ -13,8 +13,19 @@ BRING = DOCS / "bring"
 README = ROOT / "README.md"
 CALL = DOCS / "call"
 OPERATORS = DOCS / "operators.md"
-GUIDE = BRING / "guide.md"
-MAPPINGS = BRING / "reference.md"
+GUIDE = tuple(
+    BRING / f"{name}.md"
+    for name in (
+        "index",
+        "guide-stay",
+        "guide-patient",
+        "guide-http",
+        "guide-several",
+        "guide-profile",
+        "guide-test",
+    )
+)
+"""The pages of the guide, in the order in which a reader follows them."""
 CHANGE = DOCS / "change"
 DECISIONS = CHANGE / "decisions.md"
 

@@ -1,9 +1,9 @@
-"""docs/bring/guide.md, followed to the letter."""
+"""The guide of docs/bring, followed to the letter."""
 
 import pytest
 
 from tests.docs.following import Typed, follow
-from tests.docs.pages import GUIDE
+from tests.docs.pages import BRING, GUIDE, every_block
 
 
 @pytest.fixture(scope="module")
@@ -14,8 +14,16 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> list[Typed]:
 
 def test_each_command_prints_what_the_page_says(typed: list[Typed]) -> None:
     wrong = [
-        f"{GUIDE.name}:{each.block.line} printed\n{each.was}"
+        f"{each.page.name}:{each.block.line} printed\n{each.was}"
         for each in typed
         if each.shown != each.was
     ]
     assert not wrong, "\n".join([*wrong, "run: python -m tests.docs.update"])
+
+
+def test_the_page_in_french_has_the_blocks_of_the_page_in_english() -> None:
+    english, french = (
+        [block.text for block in every_block(page.read_text("utf-8"))]
+        for page in (GUIDE[0], BRING / "index.fr.md")
+    )
+    assert french == english

@@ -13,13 +13,16 @@ from pathlib import Path
 from bench import report
 from tests.docs import generated, key_tables
 from tests.docs.following import Typed, follow
-from tests.docs.pages import CALL, GUIDE, MAPPINGS, OPERATORS, rewritten
+from tests.docs.pages import BRING, CALL, GUIDE, OPERATORS, rewritten
 
 TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
-    (MAPPINGS, "parameters", generated.compared),
+    (BRING / "keys.md", "parameters", generated.compared),
     (CALL / "search.md", "patients", generated.patients),
     (CALL / "groups.md", "groups", generated.groups),
-    *((MAPPINGS, name, partial(key_tables.keys, name)) for name in key_tables.KEYS),
+    *(
+        (BRING / f"{table.page}.md", name, partial(key_tables.keys, name))
+        for name, table in key_tables.KEYS.items()
+    ),
 )
 """The tables of search parameters and of keys, with the page of each."""
 
@@ -44,18 +47,19 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as directory:
         typed = follow(GUIDE, Path(directory))
-    broken = [
-        t.block.line for t in typed if STOPPED in t.was and STOPPED not in t.shown
-    ]
+    broken = [t for t in typed if STOPPED in t.was and STOPPED not in t.shown]
     if broken:
-        sys.exit(f"{GUIDE}:{broken[0]}: the service did not start, nothing is written")
-    GUIDE.write_text(retyped(GUIDE.read_text("utf-8"), typed), "utf-8")
+        place = f"{broken[0].page}:{broken[0].block.line}"
+        sys.exit(f"{place}: the service did not start, nothing is written")
+    for page in GUIDE:
+        of_page = [t for t in typed if t.page == page]
+        page.write_text(retyped(page.read_text("utf-8"), of_page), "utf-8")
 
 
 def retyped(page: str, typed: list[Typed]) -> str:
     """Return a page whose console blocks hold what was really printed."""
     lines = page.splitlines(keepends=True)
-    for block, shown, was in reversed(typed):
+    for _, block, shown, was in reversed(typed):
         first = block.line - 1
         lines[first : first + shown.count("\n")] = [was]
     return "".join(lines)

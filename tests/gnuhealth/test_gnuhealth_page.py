@@ -1,4 +1,4 @@
-"""The page of the mapping: every trap has a test that is there, or a reason for none."""
+"""The page of the mapping and traps.md: every trap has a test that is there, or a reason for none."""
 
 import json
 import re
@@ -33,7 +33,8 @@ EVERY = {
 }
 """How many there are of each resource, and a search that finds them all."""
 
-TRAPS = section(README.read_text("utf-8"), "Traps")
+RECORD = (HERE / "traps.md").read_text("utf-8")
+TRAPS = section(RECORD, "Traps")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
     for line in TRAPS.splitlines()
@@ -54,7 +55,7 @@ def test_each_trap_has_a_test_or_a_reason() -> None:
 
 
 SERVED_AS = {f"served as {prefix}": prefix for prefix in ("inp-", "app-", "eva-")}
-FIGURES = section(README.read_text("utf-8"), "Figures")
+FIGURES = section(RECORD, "Figures")
 REGISTRATION = "FROM gnuhealth_inpatient_registration"
 APPOINTMENT = "FROM gnuhealth_appointment"
 EVALUATION = "FROM gnuhealth_patient_evaluation"
@@ -71,7 +72,7 @@ COUNTED = {
     "made during a stay, and so part of it": f"{EVALUATION}"
     " WHERE inpatient_registration_code IS NOT NULL",
 }
-"""What the README counts, and how."""
+"""What the record counts, and how."""
 LEFT = {
     "inp-": f"{REGISTRATION} WHERE state <> 'cancelled'",
     "eva-": f"{EVALUATION} WHERE inpatient_registration_code IS NULL",

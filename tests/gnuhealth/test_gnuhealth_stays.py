@@ -1,6 +1,6 @@
 """Stays of GNU Health: three tables that each lay traps, on both databases.
 
-Which trap each test is about, and which have none: docs/bring/gnuhealth.md.
+Which trap each test is about, and which have none: tests/gnuhealth/traps.md.
 """
 
 import re

@@ -19,7 +19,7 @@ SHIPPED = sorted(
     if file.parent.name != "profiles" and not file.name.endswith(".test.yaml")
 )
 
-PAGE = (MAPPINGS.parent / "docs/bring/reference.md").read_text("utf-8")
+PAGE = (MAPPINGS.parent / "docs/bring/test.md").read_text("utf-8")
 
 Capture = pytest.CaptureFixture[str]
 

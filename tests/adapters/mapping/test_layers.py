@@ -118,7 +118,7 @@ def test_a_base_that_is_a_link_to_itself_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_guide(tmp_path: Path) -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "bring" / "reference.md").read_text(
+    guide = (Path(__file__).parents[3] / "docs" / "bring" / "layers.md").read_text(
         encoding="utf-8"
     )
     examples = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
