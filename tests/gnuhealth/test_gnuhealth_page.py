@@ -1,4 +1,4 @@
-"""The page of the mapping and traps.md: every trap has a test that is there, or a reason for none."""
+"""The page of the mapping, and traps.md: every trap has a test, or a reason for none."""
 
 import json
 import re

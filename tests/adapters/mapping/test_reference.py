@@ -11,7 +11,6 @@ from adapters.mapping.slots import LISTS, SLOTS
 from tests.docs.pages import BRING, blocks, table
 
 
-
 def example(page: str, environ: dict[str, str], directory: Path, head: str) -> Any:
     """Return the mapping of the last example of a page, behind a head."""
     *_, block = blocks((BRING / f"{page}.md").read_text("utf-8"), "yaml")
