@@ -13,7 +13,8 @@ from adapters.mapping.slots import LISTS
 class KeyTable(NamedTuple):
     """A table of keys: of definitions of the schema, and of what is below single keys.
 
-    `page` is the name of its page in docs/bring. `labels` has a name for each definition, where a column tells which of them have a key.
+    `labels` has a name for each definition, where a column tells which of them have a key.
+    `page` is the name of its page in docs/bring.
     """
 
     heading: str

@@ -173,7 +173,7 @@ def test_another_address_is_no_fhir_server(
             assert drafted(f"{url}/fhir") == (2, "")
         error = capsys.readouterr().err
         assert reason in error
-        assert "'A hospital behind an HTTP API'" in error
+        assert "docs/bring/guide-http.md" in error
 
 
 def test_the_base_is_sound(
