@@ -132,7 +132,9 @@ def open_tracing() -> "TracerProvider":
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        fault = "ENCOUNTERS_TRACING needs the extra 'tracing': see docs/operators.md."
+        fault = (
+            "ENCOUNTERS_TRACING needs the extra 'tracing': see docs/run/operators.md."
+        )
         raise SettingsError((fault,)) from error
     os.environ.setdefault("OTEL_SERVICE_NAME", "encounters")
     try:

@@ -31,7 +31,7 @@ def settings() -> Iterator[str]:
 def metrics() -> Iterator[str]:
     """Yield the names of metrics, and of each with each of its labels.
 
-    They are read off the table in docs/operators.md, which tests compare with the code.
+    They are read off the table in docs/run/operators.md, which tests compare with the code.
     """
     page = OPERATORS.read_text("utf-8")
     for name, _, labels in table(section(page, "Probes"), "Metric"):

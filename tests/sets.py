@@ -46,7 +46,7 @@ SYSTEM = (
     "deploy/test_kubernetes.py::test_what_is_applied_is_whole",
     "deploy/test_monitoring.py::test_prometheus_takes_alerts_and_configuration",
     "deploy/test_proxy.py",
-    "deploy/test_readme.py",
+    "deploy/test_deploy_page.py",
     "deploy/test_systemd.py",
     "drill/test_drill.py::test_a_planned_stop_loses_no_response",
     "server/test_probes.py",

@@ -12,7 +12,8 @@ DOCS = ROOT / "docs"
 BRING = DOCS / "bring"
 README = ROOT / "README.md"
 CALL = DOCS / "call"
-OPERATORS = DOCS / "operators.md"
+RUN = DOCS / "run"
+OPERATORS = RUN / "operators.md"
 GUIDE = tuple(
     BRING / f"{name}.md"
     for name in (

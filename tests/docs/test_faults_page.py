@@ -1,13 +1,13 @@
-"""docs/faults.md: every promise names the tests that show it."""
+"""docs/run/faults.md: every promise names the tests that show it."""
 
 import re
 
-from tests.docs.pages import DOCS
+from tests.docs.pages import RUN
 from tests.live import ROOT
 
 
 def test_each_promise_names_its_tests() -> None:
-    page = (DOCS / "faults.md").read_text("utf-8")
+    page = (RUN / "faults.md").read_text("utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in page.splitlines()

@@ -1,4 +1,4 @@
-"""docs/operators.md says what the service does with its settings, its database and its log."""
+"""docs/run/operators.md says what the service does with its settings, its database and its log."""
 
 import ast
 import json

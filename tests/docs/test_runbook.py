@@ -1,4 +1,4 @@
-"""docs/runbook.md: whatever it tells an operator to look for or to type is there."""
+"""docs/run/runbook.md: whatever it tells an operator to look for or to type is there."""
 
 import re
 import shlex
@@ -8,10 +8,10 @@ import yaml
 
 from app.cli import cli
 from app.config import PREFIX, SETTINGS
-from tests.docs.pages import DOCS, OPERATORS, blocks, section, table
+from tests.docs.pages import OPERATORS, RUN, blocks, section, table
 from tests.live import ROOT
 
-RUNBOOK = (DOCS / "runbook.md").read_text("utf-8")
+RUNBOOK = (RUN / "runbook.md").read_text("utf-8")
 PAGE = OPERATORS.read_text("utf-8")
 ENTRIES = re.findall(r"^## (\d+\. .+)$", RUNBOOK, re.MULTILINE)
 ALERTS = ROOT / "deploy" / "monitoring" / "alerts.yaml"

@@ -1,4 +1,4 @@
-"""docs/security: tests and secrets that it names are there, its commands find a breach."""
+"""docs/run/security: tests and secrets that it names are there, its commands find a breach."""
 
 import gzip
 import os
@@ -12,13 +12,13 @@ import pytest
 import responses
 
 from app.config import SETTINGS
-from tests.docs.pages import DOCS, blocks, section, table
+from tests.docs.pages import RUN, blocks, section, table
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve
 from toolkit.contract.hospital import EDGES
 
-FOLDER = DOCS / "security"
+FOLDER = RUN / "security"
 PAGES = sorted(FOLDER.glob("*.md"))
 THREATS = FOLDER / "threat-model.md"
 KINDS = (

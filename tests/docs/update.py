@@ -33,7 +33,7 @@ PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
     ("capacity", report.served),
     ("audit-sizes", generated.audit_sizes),
 )
-"""The parts of docs/operators.md."""
+"""The parts of docs/run/operators.md."""
 
 STOPPED = "The service stopped by itself"
 

@@ -21,7 +21,7 @@ REFUSED = frozenset({401})
 
 
 def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
-    """Break it; yield what went against a promise of docs/faults.md."""
+    """Break it; yield what went against a promise of docs/run/faults.md."""
     hospital, ledger = made_up(), Ledger()
     asked = searches(hospital)
     with ExitStack() as stack:

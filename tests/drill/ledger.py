@@ -9,7 +9,7 @@ LOST = 0
 """The status that stands for an answer that never came, or was cut off."""
 
 BUSY, BUSY_SHARE = 503, 0.02
-"""A machine that has more to do than it can may answer so, now and then (docs/faults.md)."""
+"""A machine that has more to do than it can may answer so, now and then (docs/run/faults.md)."""
 
 
 @dataclass

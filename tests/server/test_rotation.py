@@ -1,4 +1,4 @@
-"""Every secret is replaced by the steps of docs/security/keys.md, beside a service that runs.
+"""Every secret is replaced by the steps of docs/run/security/keys.md, beside a service that runs.
 
 Of each: clients go on, the old secret is no longer needed, and what it protected can be read.
 """
@@ -26,7 +26,7 @@ from tests.redis_server import RedisServer
 from tests.server.running import Running, edges, running
 from toolkit.contract.hospital import EDGES
 
-PAGE = (ROOT / "docs/security/keys.md").read_text("utf-8")
+PAGE = (ROOT / "docs/run/security/keys.md").read_text("utf-8")
 REPLACE = next(blocks(PAGE, "sh")).text
 OPAQUE = "an-opaque-token"
 RIGHTS = ("~*", "+@read", "+@write", "+@scripting", "+@connection", "+select")
