@@ -568,8 +568,8 @@ def _kind_of(hint: Any) -> Kind:
 
 _TYPES = get_type_hints(Settings, include_extras=True)
 SETTINGS: tuple[Setting, ...] = tuple(
-    Setting(each.name, _kind_of(_TYPES[each.name]), *each.metadata["setting"])
-    for each in fields(Settings)
+    Setting(item.name, _kind_of(_TYPES[item.name]), *item.metadata["setting"])
+    for item in fields(Settings)
 )
 
 

@@ -332,11 +332,11 @@ def openapi(
         "responses": _responses("CapabilityStatement", (400, 406, 412)),
     }
     paths: Node = {"/metadata": {"get": metadata}}
-    for each in offer.resources.values():
-        paths[f"/{each.resource_type}/{{id}}"] = {"get": _read(each)}
-        if each.searchable:
-            paths |= _searches(each)
-    if any(each.searchable for each in offer.resources.values()):
+    for resource in offer.resources.values():
+        paths[f"/{resource.resource_type}/{{id}}"] = {"get": _read(resource)}
+        if resource.searchable:
+            paths |= _searches(resource)
+    if any(resource.searchable for resource in offer.resources.values()):
         paths["/Bundle"] = {"get": _bundle(paging=offer.paging)}
     operations = (operation for path in paths.values() for operation in path.values())
     names = {tag for operation in operations for tag in operation["tags"]}
@@ -373,10 +373,12 @@ def _searches(offer: ResourceOffer) -> Node:
     """Return a search as GET and as a form, which has its parameters as properties."""
     kind = offer.resource_type
     parameters = [*search_parameters(offer), *_presentation(kind)]
-    properties = {each["name"]: dict(each["schema"]) for each in parameters}
-    for each in parameters:
-        if "description" in each:
-            properties[each["name"]]["description"] = each["description"]
+    properties = {}
+    for parameter in parameters:
+        schema = dict(parameter["schema"])
+        if "description" in parameter:
+            schema["description"] = parameter["description"]
+        properties[parameter["name"]] = schema
     form = {"type": "object", "properties": properties, "additionalProperties": False}
     handling = _text("handling=strict", "handling=lenient")
     prefer = _parameter("Prefer", handling, "header")

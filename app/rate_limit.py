@@ -43,7 +43,7 @@ class _Count:
     """Requests of a minute: those that Redis told of last, and ours that it does not know."""
 
     known: int = 0
-    untold: int = 0
+    unreported: int = 0
 
 
 class Throttle:
@@ -117,15 +117,15 @@ class Throttle:
     def _hit_shared(self, item: RateLimitItemPerMinute, key: str) -> bool:
         with self._lock:
             count = self._counts.setdefault(key, _Count())
-            count.untold += 1
-            is_within = count.known + count.untold <= item.amount
-            is_small = count.untold * SHARE < item.amount
+            count.unreported += 1
+            is_within = count.known + count.unreported <= item.amount
+            is_small = count.unreported * SHARE < item.amount
             # After a failure only Redis can say that it is back.
             if is_within and is_small and self._retry_at is None:
                 return True
-            told, count.untold = count.untold, 0
+            added, count.unreported = count.unreported, 0
         with observe(Kind.STORE, "redis", "throttle"):
-            total = self._shared.incr(key, item.get_expiry(), told)
+            total = self._shared.incr(key, item.get_expiry(), added)
         # Answers may come in another order than they were counted.
         with self._lock:
             count.known = max(count.known, total)

@@ -459,7 +459,7 @@ def _is_lenient(call: Call) -> bool:
     if header is None:
         return False
     preferences = re.split("[,;]", re.sub('[ "]', "", header).lower())
-    handling = [each for each in preferences if each.startswith("handling=")]
+    handling = [text for text in preferences if text.startswith("handling=")]
     # The first one counts (RFC 7240, 2).
     return handling[:1] == ["handling=lenient"]
 

@@ -172,7 +172,7 @@ def houses() -> Iterator[Row]:
 
 def _units(stays: int) -> Mapping[int, Sequence[dict[str, Any]]]:
     """Return the units of each hospital; the first of each is its emergency unit."""
-    each = max(20, stays // 2500)
+    count = max(20, stays // 2500)
     return {
         house: [
             {
@@ -181,9 +181,9 @@ def _units(stays: int) -> Mapping[int, Sequence[dict[str, Any]]]:
                 "code": _unit_code(house, place) if place else "0123",
                 "libelle": _UNITS[place % len(_UNITS)] if place else "Urgences",
             }
-            for place in range(each)
+            for place in range(count)
         ]
-        for house, first_id in ((CHU, 1), (CHB, each + 1))
+        for house, first_id in ((CHU, 1), (CHB, count + 1))
     }
 
 
@@ -191,7 +191,8 @@ def _unit_code(house: int, place: int) -> str:
     """Return 0203, 0206 … for one hospital, 0204, 0207 … and A010 for the other."""
     if house == CHB and place % 10 == 0:
         return f"A{place:03d}"
-    return f"{200 + 3 * place + (house == CHB):04d}"
+    first = 201 if house == CHB else 200
+    return f"{first + 3 * place:04d}"
 
 
 def _owners(stays: int, rng: Random) -> tuple[list[int], int]:

@@ -270,10 +270,10 @@ def _when(name: str, compare: Callable[[datetime, datetime], bool]) -> Filter:
 
 def _numbered(row: Json, texts: list[str], args: Args) -> bool:
     domain = args.get("domaine")
-    own = {"domaine": IPP, "valeur": str(row["id"])}
+    internal = {"domaine": IPP, "valeur": str(row["id"])}
     return any(
         number["valeur"] in texts and domain in (None, number["domaine"])
-        for number in (own, *(row.get("numeros") or ()))
+        for number in (internal, *(row.get("numeros") or ()))
     )
 
 
@@ -284,16 +284,16 @@ def _named(names: Names, compare: Callable[[str, str], bool]) -> Filter:
     return matches
 
 
-def _by_name(parameter: str, names: Names, each: Names) -> Mapping[str, Filter]:
-    """Return the three filters of a name; `each` yields given names one by one."""
+def _by_name(parameter: str, names: Names, single: Names) -> Mapping[str, Filter]:
+    """Return the three filters of a name; `single` yields given names one by one."""
 
-    def joined(row: Json) -> tuple[str, ...]:
+    def all_names(row: Json) -> tuple[str, ...]:
         return (" ".join(name for name in names(row) if name),)
 
     return {
-        parameter: _named(joined, lambda a, b: starts_words(fold(a), fold(b))),
+        parameter: _named(all_names, lambda a, b: starts_words(fold(a), fold(b))),
         f"{parameter}Contient": _named(names, lambda a, b: contains(fold(a), fold(b))),
-        f"{parameter}Exact": _named(each, eq),
+        f"{parameter}Exact": _named(single, eq),
     }
 
 
@@ -305,7 +305,7 @@ def _given(row: Json) -> tuple[str | None, ...]:
     return _at(row, "noms", "prenoms"), _at(row, "noms", "prenomUtilise")
 
 
-def _each_given(row: Json) -> tuple[str | None, ...]:
+def _single_given(row: Json) -> tuple[str | None, ...]:
     """`prenoms` are several names, `prenomUtilise` is one even with blanks."""
     names, used = _given(row)
     return *(names or "").split(), used
@@ -337,10 +337,10 @@ _FILTERS: Mapping[str, Mapping[str, Filter]] = {
         **_by_name(
             "nom",
             lambda row: (*_family(row), *_given(row)),
-            lambda row: (*_family(row), *_each_given(row)),
+            lambda row: (*_family(row), *_single_given(row)),
         ),
         **_by_name("famille", _family, _family),
-        **_by_name("prenom", _given, _each_given),
+        **_by_name("prenom", _given, _single_given),
     },
     "etablissements": {
         "ids": _among("id"),

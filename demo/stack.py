@@ -69,7 +69,7 @@ def _run(deployment: Deployment, addresses: Addresses, stays: int, root: Path) -
         stack.enter_context(_locked(directory))
         _check_ports(deployment, addresses)
         variables: Mapping[str, str] = {}
-        if not (deployment.over_http or deployment.own):
+        if not (deployment.over_http or deployment.real_mapping):
             variables = _database(directory, stays)
             if not deployment.group:
                 _enliven(variables["PAS_URL"], stays)
@@ -164,7 +164,7 @@ The service is up{as_group}.
 
 """
     end = "Ctrl-C stops all of it."
-    if deployment.own:
+    if deployment.real_mapping:
         return addresses_text + end
     python, base_url = _near(Path(sys.executable)), addresses.base_url
     bearer = 'curl -sS -H "Authorization: Bearer $TOKEN"'

@@ -126,11 +126,11 @@ def _write_private(path: Path, text: str) -> None:
 class Deployment:
     """What the demo serves: the whole service, or as group A or B is offered it.
 
-    `own` is the mapping of a hospital that is not invented; the environment says where.
+    `real_mapping` is the mapping of a hospital that is not invented; the environment says where.
     """
 
     group: str = ""
-    own: Path | None = None
+    real_mapping: Path | None = None
 
     @property
     def over_http(self) -> bool:
@@ -145,7 +145,9 @@ class Deployment:
     @property
     def mapping(self) -> Path:
         """Its mapping file."""
-        return self.own or PROJECT / "mappings" / self.name / f"{self.name}.yaml"
+        return (
+            self.real_mapping or PROJECT / "mappings" / self.name / f"{self.name}.yaml"
+        )
 
     @property
     def command(self) -> str:
@@ -157,13 +159,13 @@ class Deployment:
         return DemoDirectory(root / self.name if self.group else root, self.command)
 
 
-def deployment(group: str, own: Path | None = None) -> Deployment:
+def deployment(group: str, real_mapping: Path | None = None) -> Deployment:
     """Return the deployment of a group. Raises DemoError for an unknown group."""
     name = group.strip().lower()
     if name not in {"", "a", "b"}:
         text = "choose a or b, or none for the whole service"
         raise DemoError(f"There is no group {group!r}: {text}.")
-    return Deployment(name, own)
+    return Deployment(name, real_mapping)
 
 
 def serve(app: "WSGIApplication", port: int, name: str) -> None:

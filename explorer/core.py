@@ -1,31 +1,45 @@
 """What every view of the explorer needs: the service, the person's session, the searches."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import copy_context
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 from wsgiref.types import WSGIApplication
 
 import orjson
 from flask import Blueprint, current_app, g, redirect, request, url_for
 from werkzeug.exceptions import NotFound
 from werkzeug.local import LocalProxy
+from werkzeug.test import Client
 from werkzeug.wrappers import Response as BaseResponse
 
-from app.config import Settings
-from app.middleware import requester
+from app.call import request_id
+from app.config import BASE_PATH, Settings
+from app.in_process import PERSON, REASON
+from app.middleware import REQUEST_ID_HEADER, requester
 from app.redis_client import connect
-from explorer.calls import Reply, call
 from explorer.failures import RefusedError
 from explorer.login import Login
 from explorer.offer import Offer, SearchOffer
-from explorer.results import REFERENCE, Results
+from explorer.results import REFERENCE, Column, Results, chosen_columns
 from explorer.sessions import Pairs, Result, Session, Sessions, Trail
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
 """What comes with stays, so that they have names."""
 
 MOST_WARDS = 200
+
+COLUMN_COOKIE = "columns-"
+
+_PASSED_ON = (
+    "REMOTE_ADDR",
+    "wsgi.url_scheme",
+    "HTTP_X_FORWARDED_FOR",
+    "HTTP_X_FORWARDED_PROTO",
+)
+"""The address of the person, and that they came over HTTPS."""
 
 
 class Explorer:
@@ -52,38 +66,79 @@ class Explorer:
         address = requester(request.environ, self.settings.trusted_proxies)
         self.sessions.count_login(address)
 
-    def begin(self, place: str, **values: Any) -> BaseResponse:
+    def begin(self, parked: str, **values: Any) -> BaseResponse:
         """Begin the session of somebody whose access token the service accepts.
 
-        `place` is the page that follows. Raises RefusedError, AwayError.
+        A form that waited for the login, `parked`, is shown next. Raises RefusedError,
+        AwayError.
         """
-        response = redirect(place, HTTPStatus.SEE_OTHER)
+        response = go("/resume" if parked else "/")
         self.sessions.end(g.session, response)
         g.session = None
-        self._check_token(Session(id="", **values))
-        g.session = self.sessions.begin(response, **values)
-        return response
-
-    def _check_token(self, session: Session) -> None:
-        """Raise RefusedError where the service does not accept the token of a session.
-
-        Pages need a token, the CapabilityStatement may not. Here no page is named, or the
-        token has no scope for pages: it is accepted all the same.
-        """
         try:
-            call(self.service, session, "Bundle")
+            # Pages need a token, the CapabilityStatement may not.
+            self._call(Session(id="", **values), "Bundle")
         except RefusedError as error:
+            # The token is accepted: no page is named, or it has no scope for pages.
             if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
                 raise
+        g.session = self.sessions.begin(response, parked=parked, **values)
+        return response
 
-    def call(self, path: str, *, query: Pairs = (), form: Pairs | None = None) -> Reply:
-        """Call the service as the person who is logged in. Raises RefusedError."""
-        return call(self.service, g.session, path, query=query, form=form)
+    def call(self, path: str, *, query: Pairs = (), form: Pairs | None = None) -> Any:
+        """Return the resource at a path of the service, for the person who is logged in.
+
+        The call goes through all of the service without a network: token, scopes, rate
+        limit, audit. A form is posted. Raises RefusedError.
+        """
+        return self._call(g.session, path, query=query, form=form)
+
+    def _call(
+        self,
+        session: Session,
+        path: str,
+        *,
+        query: Pairs = (),
+        form: Pairs | None = None,
+    ) -> Any:
+        environ: dict[str, Any] = {
+            PERSON: session.person,
+            REASON: session.reason or None,
+        }
+        for name in _PASSED_ON:
+            if name in request.environ:
+                environ[name] = request.environ[name]
+        content: dict[str, Any] = {"query_string": urlencode(query)}
+        if form is not None:
+            content_type = "application/x-www-form-urlencoded"
+            content = {"method": "POST", "data": urlencode(form)}
+            content["content_type"] = content_type
+        # In another context: the service has a request of its own.
+        response = copy_context().run(
+            Client(self.service).open,
+            f"{BASE_PATH}/{path}",
+            headers=[
+                ("Authorization", f"Bearer {session.token}"),
+                (REQUEST_ID_HEADER, request_id() or ""),
+            ],
+            environ_overrides=environ,
+            buffered=True,
+            **content,
+        )
+        resource = orjson.loads(response.get_data())
+        if response.status_code != HTTPStatus.OK:
+            location = resource["issue"][0].get("location") or [""]
+            raise RefusedError(
+                response.status_code,
+                parameter=location[0].removeprefix("http."),
+                request_id=response.headers.get(REQUEST_ID_HEADER, ""),
+            )
+        return resource
 
     def read_offer(self) -> Offer:
         """Return what the service offers. Raises RefusedError."""
         if self.offer is None:
-            self.offer = Offer.of(self.call("metadata").resource)
+            self.offer = Offer.of(self.call("metadata"))
         return self.offer
 
     def search_offer(self, kind: str) -> SearchOffer:
@@ -95,8 +150,8 @@ class Explorer:
 
     # ---------------------------------------------------------------------- searches
 
-    def search(self, kind: str, criteria: Pairs) -> tuple[Reply, Pairs]:
-        """Search; return the answer and all parameters that were sent.
+    def search(self, kind: str, criteria: Pairs) -> tuple[Any, Pairs]:
+        """Search; return the Bundle and all parameters that were sent.
 
         Patients and hospitals come with stays as far as the person may see them: the first
         search finds out. Raises RefusedError.
@@ -111,7 +166,7 @@ class Explorer:
         for includes in attempts:
             sent = [*plain, *(("_include", include) for include in includes)]
             try:
-                reply = self.call(f"{kind}/_search", form=sent)
+                bundle = self.call(f"{kind}/_search", form=sent)
             except RefusedError as error:
                 if error.status != HTTPStatus.FORBIDDEN or not includes:
                     raise
@@ -119,28 +174,25 @@ class Explorer:
             if usual and trail.includes is None:
                 trail.includes = includes
                 self.save_trail()
-            return reply, sent
+            return bundle, sent
         raise AssertionError("the last attempt includes nothing")
 
-    def collect(self, kind: str, criteria: Pairs, most: int) -> Result:
-        """Search and follow pages; return the first `most` matches as one Bundle.
+    def collect(self, kind: str, criteria: Pairs, most: int) -> tuple[Any, Pairs]:
+        """Search and follow pages to `most` matches; return one Bundle and what was sent.
 
         Raises RefusedError.
         """
         size = self.search_offer(kind).most_count
         plain = [pair for pair in criteria if pair[0] != "_count"]
         sized = [*plain, ("_count", str(min(most, int(size))))] if size else plain
-        reply, sent = self.search(kind, sized)
-        bundle = reply.resource
-        entries = bundle.get("entry", [])
-        link, matches = step_of(bundle, "next"), _matches(entries)
-        while link and matches < most:
-            reply = self.call("Bundle", query=link)
-            page = reply.resource.get("entry", [])
-            entries, matches = [*entries, *page], matches + _matches(page)
-            link = step_of(reply.resource, "next")
-        whole = {**bundle, "link": bundle["link"][:1], "entry": entries}
-        return Result(kind, [], sent, orjson.dumps(whole).decode())
+        bundle, sent = self.search(kind, sized)
+        entries = [*bundle.get("entry", [])]
+        link = step_of(bundle, "next")
+        while link and _matches(entries) < most:
+            page = self.call("Bundle", query=link)
+            entries += page.get("entry", [])
+            link = step_of(page, "next")
+        return {**bundle, "link": bundle["link"][:1], "entry": entries}, sent
 
     # ----------------------------------------------------------------------- results
 
@@ -195,6 +247,28 @@ def see(reference: str, **place: Any) -> str:
 def go(address: str) -> BaseResponse:
     """Lead to another page."""
     return redirect(address, HTTPStatus.SEE_OTHER)
+
+
+def clock(seconds: float) -> datetime:
+    """Return a time, in seconds since 1970, at the hospital."""
+    return datetime.fromtimestamp(seconds, explorer.read_offer().zone)
+
+
+def set_choice(response: BaseResponse, cookie: str, text: str) -> None:
+    """Store a choice of the person in their browser for a year."""
+    response.set_cookie(
+        cookie,
+        text,
+        max_age=365 * 86400,
+        secure=explorer.url.startswith("https:"),
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def columns_of(kind: str) -> Sequence[Column]:
+    """Return the columns that the person has chosen for a table, else the usual ones."""
+    return chosen_columns(kind, request.cookies.get(f"{COLUMN_COOKIE}{kind}", ""))
 
 
 def step_of(bundle: Mapping[str, Any], relation: str) -> Pairs:

@@ -11,12 +11,11 @@ import orjson
 from flask import g, render_template, request, url_for
 from werkzeug.exceptions import NotFound
 
-from explorer.core import blueprint, explorer, see
+from explorer.core import blueprint, columns_of, explorer, see
 from explorer.failures import RefusedError
 from explorer.language import gettext, mark
 from explorer.people import House, Person
-from explorer.results import COLUMNS, Results, chosen_columns, elements
-from explorer.search import COLUMN_COOKIE
+from explorer.results import Results, elements
 from explorer.sessions import Pairs, Result
 from explorer.stays import Stay
 from explorer.timeline import Band, timelines, wall
@@ -45,7 +44,7 @@ def show(sealed: str) -> str:
         return _patient(sealed, reference)
     if kind == "Encounter":
         return _stay(reference)
-    resource = explorer.call(reference).resource
+    resource = explorer.call(reference)
     house = House.of(resource)
     return render_template("house.html", house=house, **_technical(resource), **_list())
 
@@ -69,14 +68,13 @@ def _list(reference: str = "") -> dict[str, Any]:
     shown: dict[str, Any] = {"origin": None, "now": now, "kind": "Encounter"}
     if result is None:
         return shown
-    bundle = orjson.loads(result.body)
-    results = Results(bundle)
+    results = Results(result.bundle)
     shown |= {"origin": origin, "origin_kind": result.kind, "total": results.total}
     references = [f"{r['resourceType']}/{r['id']}" for r in results.matches]
     if reference not in references:
         return shown
     place = references.index(reference)
-    links = {link["relation"] for link in bundle["link"]}
+    links = {link["relation"] for link in result.bundle["link"]}
     neighbours = {"previous": place - 1, "next": place + 1}
     shown["place"] = result.first + place
     for relation, index in neighbours.items():
@@ -118,17 +116,17 @@ def _read_stay(reference: str) -> Stay:
     offer = explorer.search_offer("Encounter")
     if offer.includes and "_id" in offer.parameters:
         try:
-            reply, _ = explorer.search("Encounter", [("_id", id)])
+            bundle, _ = explorer.search("Encounter", [("_id", id)])
         except RefusedError as error:
             if error.status != HTTPStatus.FORBIDDEN:
                 raise
         else:
-            results = Results(reply.resource)
+            results = Results(bundle)
             explorer.remember_wards(results)
             if results.stays:
                 return results.stays[0]
     # A read tells a removed stay from one that never was.
-    stay = Stay.of(explorer.call(reference).resource)
+    stay = Stay.of(explorer.call(reference))
     patient, house = _read(stay.subject), _read(stay.site)
     return replace(
         stay,
@@ -142,7 +140,7 @@ def _read(reference: str) -> Any:
     if not reference:
         return None
     try:
-        return explorer.call(reference).resource
+        return explorer.call(reference)
     except RefusedError as error:
         if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE}:
             raise
@@ -160,12 +158,12 @@ def _near(stay: Stay) -> tuple[Sequence[Stay], dict[str, Stay]]:
     if offer.most_count:
         criteria.append(("_count", offer.most_count))
     try:
-        reply = explorer.call("Encounter/_search", form=criteria)
+        bundle = explorer.call("Encounter/_search", form=criteria)
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
         return [stay], {}
-    dated = [s for s in Results(reply.resource).stays if s.start]
+    dated = [s for s in Results(bundle).stays if s.start]
     dated.sort(key=lambda s: (s.start, s.id))
     ids = [s.id for s in dated]
     if stay.id not in ids:
@@ -204,8 +202,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         explorer.sessions.save_result(g.session, result, digest)
     elif is_whole:
         explorer.call(reference)
-    bundle = orjson.loads(result.body)
-    results = Results(bundle)
+    results = Results(result.bundle)
     patient, stays = Person.of(results.included[reference]), results.stays
     now = explorer.read_offer().now()
     if period is None:
@@ -218,7 +215,6 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         period, drawn = "", timelines(_bands(stays), now, gutter=_GUTTER)
     here = next((s for s in stays if s.status == "in-progress" and s.took(now)), None)
     places = {stay.id: 1 + index // PAGE for index, stay in enumerate(stays)}
-    cookie = request.cookies.get(f"{COLUMN_COOKIE}Encounter", "")
     return render_template(
         "patient.html",
         patient=patient,
@@ -238,8 +234,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         periods=PERIODS,
         frise=drawn,
         is_whole=is_whole,
-        columns=chosen_columns("Encounter", cookie),
-        every_column=COLUMNS["Encounter"],
+        columns=columns_of("Encounter"),
         **_technical(patient.resource),
         **{**_list(reference), "kind": "Patient"},
     )
@@ -247,16 +242,13 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
 
 def _collected(reference: str) -> Result:
     """Return a patient and all stays, as one Bundle."""
-    patient = explorer.call(reference).resource
+    patient = explorer.call(reference)
     criteria: Pairs = [("patient", reference)]
+    bundle: dict[str, Any] = {"entry": [], "link": []}
     try:
-        result = explorer.collect("Encounter", criteria, MOST_STAYS)
+        bundle, _ = explorer.collect("Encounter", criteria, MOST_STAYS)
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
-        result = Result("Encounter", [], criteria, '{"entry": [], "link": []}')
-    bundle = orjson.loads(result.body)
-    entry = {"resource": patient, "search": {"mode": "include"}}
-    bundle["entry"] = [*bundle.get("entry", []), entry]
-    body = orjson.dumps(bundle).decode()
-    return Result("Encounter", [], criteria, body)
+    bundle["entry"].append({"resource": patient, "search": {"mode": "include"}})
+    return Result("Encounter", form=[], criteria=criteria, bundle=bundle)

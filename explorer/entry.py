@@ -15,7 +15,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from app.call import CALL
-from explorer.core import blueprint, explorer, go
+from explorer.core import blueprint, explorer, go, set_choice
 from explorer.failures import LoginError
 from explorer.language import LANGUAGES
 from explorer.language import mark as _
@@ -27,7 +27,6 @@ MOST_REASON = 200
 PASTED_SECONDS = 3600
 """How long a pasted access token is used at most: one that expires earlier ends earlier."""
 
-LANGUAGE_SECONDS = 365 * 86400
 LANGUAGE_COOKIE = "language"
 
 _WAITING = ("/search/", "/find")
@@ -45,14 +44,7 @@ def choose_language() -> BaseResponse | None:
         place = {**request.args.to_dict(), **(request.view_args or {})}
         del place["lang"]
         response = go(url_for(request.endpoint, **place))
-        response.set_cookie(
-            LANGUAGE_COOKIE,
-            chosen,
-            max_age=LANGUAGE_SECONDS,
-            secure=explorer.url.startswith("https:"),
-            httponly=True,
-            samesite="Lax",
-        )
+        set_choice(response, LANGUAGE_COOKIE, chosen)
         return response
     cookie = request.cookies.get(LANGUAGE_COOKIE, "")
     best = request.accept_languages.best_match(LANGUAGES) or "en"
@@ -122,13 +114,9 @@ def login() -> Response:
 def login_start() -> BaseResponse:
     """Send the browser to the identity provider; a form waits for it to come back."""
     explorer.count_login()
-    parked = request.form.get("parked", "")
-    if explorer.login is None:
-        response = go("/login")
-        explorer.sessions.begin(response, parked=parked)
-        return response
-    url, values = explorer.login.start()
+    url, values = explorer.login.start() if explorer.login else ("/login", {})
     response = go(url)
+    parked = request.form.get("parked", "")
     explorer.sessions.begin(response, parked=parked, **values)
     return response
 
@@ -142,7 +130,7 @@ def login_done() -> BaseResponse:
     if request.args.get("state", "") != session.state:
         raise LoginError(_("This login was not begun in this browser."))
     values = explorer.login.finish(request.args, session)
-    return _begin(session.parked, **values)
+    return explorer.begin(session.parked, **values)
 
 
 @blueprint.post("/login/token")
@@ -153,12 +141,7 @@ def login_token() -> BaseResponse:
     explorer.count_login()
     token = request.form.get("token", "").strip()
     expires = datetime.now(UTC).timestamp() + PASTED_SECONDS
-    return _begin(g.session.parked, token=token, name="", expires=expires)
-
-
-def _begin(parked: str, **values: object) -> BaseResponse:
-    place = "/resume" if parked else "/"
-    return explorer.begin(place, parked=parked, **values)
+    return explorer.begin(g.session.parked, token=token, expires=expires)
 
 
 @blueprint.get("/resume")

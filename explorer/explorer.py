@@ -1,10 +1,10 @@
 """The explorer: pages on which people search stays, with the token of their own login.
 
-It listens on an address of its own and calls the service as any client does (`explorer.calls`).
+It listens on another address than the service, which it calls as any client does
+(`explorer.core`).
 """
 
 import re
-from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from app.config import Settings
 from app.middleware import Requests, Transport
 from app.pages import POLICY, create_pages
 from explorer import details, entry, exports, search
-from explorer.core import Explorer, blueprint, explorer, see
+from explorer.core import Explorer, blueprint, clock, explorer, see
 from explorer.failures import failure_of
 from explorer.language import LANGUAGES, day, gettext, language, moment, number
 from explorer.language import ngettext as count_in_words
@@ -64,7 +64,7 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
         see=see,
         formats=exports.FORMATS,
         describe=search.described,
-        clock=_clock,
+        clock=clock,
         codes=CODES,
     )
     pages.jinja_env.tests["iso"] = lambda text: _ISO.fullmatch(text) is not None
@@ -95,11 +95,6 @@ def _around() -> dict[str, Any]:
 def _count(kind: str, total: int) -> str:
     """Return how many there are of a resource type, in words."""
     return count_in_words(*COUNTS[kind], total)
-
-
-def _clock(seconds: float) -> datetime:
-    """Return a time at the hospital."""
-    return datetime.fromtimestamp(seconds, explorer.read_offer().zone)
 
 
 def _show_error(error: Exception) -> Response | HTTPException:

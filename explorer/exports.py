@@ -17,12 +17,11 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
-from explorer.core import blueprint, explorer, go, step_of
+from explorer.core import blueprint, columns_of, explorer, go, step_of
 from explorer.failures import RefusedError, failure_of
 from explorer.language import gettext, read_day
 from explorer.language import mark as _
-from explorer.results import Results, chosen_columns, csv_lines
-from explorer.search import COLUMN_COOKIE
+from explorer.results import Results, csv_lines
 from explorer.sessions import Export, Result
 
 FORMATS: Mapping[str, tuple[str, str]] = {
@@ -168,9 +167,9 @@ def _read_page(file: Export) -> None:
         form = [pair for pair in file.criteria if pair[0] not in unwanted]
         if size := explorer.search_offer(file.kind).most_count:
             form.append(("_count", size))
-        bundle = explorer.call(f"{file.kind}/_search", form=form).resource
+        bundle = explorer.call(f"{file.kind}/_search", form=form)
     else:
-        bundle = explorer.call("Bundle", query=file.next).resource
+        bundle = explorer.call("Bundle", query=file.next)
     file.next, results = step_of(bundle, "next"), Results(bundle)
     left = explorer.settings.explorer_export_rows - file.rows
     if len(results.matches) >= left:
@@ -184,8 +183,8 @@ def _read_page(file: Export) -> None:
 
 def _part(file: Export, results: Results, *, is_first: bool) -> bytes:
     if file.format == "csv":
-        cookie = request.cookies.get(f"{COLUMN_COOKIE}{file.kind}", "")
-        columns, now = chosen_columns(file.kind, cookie), explorer.read_offer().now()
+        now = explorer.read_offer().now()
+        columns = columns_of(file.kind)
         text = csv_lines(file.kind, columns, results, now, head=is_first)
         return text.encode("utf-8-sig" if is_first else "utf-8")
     resources = [orjson.dumps(resource) for resource in results.matches]

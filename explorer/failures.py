@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 class RefusedError(Exception):
     """The service has refused a call, perhaps for a parameter, which it names."""
 
-    def __init__(self, status: int, parameter: str, request_id: str) -> None:
+    def __init__(self, status: int, parameter: str = "", request_id: str = "") -> None:
         super().__init__(status, parameter)
         self.status, self.parameter, self.request_id = status, parameter, request_id
 

@@ -139,14 +139,18 @@ class Chip:
 
 @dataclass
 class Conditions:
-    """A form as it was sent, read: `patients` and `own` are parameters of searches."""
+    """A form as it was sent, read.
+
+    `criteria` are the parameters of its search, `patients` those of a search for patients
+    that comes before it.
+    """
 
     kind: str
     form: Form
     faults: dict[str, Fault] = field(default_factory=dict)
     chips: list[Chip] = field(default_factory=list)
     patients: list[tuple[str, str]] = field(default_factory=list)
-    own: list[tuple[str, str]] = field(default_factory=list)
+    criteria: list[tuple[str, str]] = field(default_factory=list)
 
     def describe(self) -> str:
         """Return the search in words that identify no patient."""
@@ -178,8 +182,10 @@ def read_form(
         if parameter.extension:
             pairs = [(name, f"{parameter.extension}|{text}") for name, text in pairs]
         conditions.chips.append(Chip(condition, words))
-        of_patient = condition.of == "Patient" and kind != "Patient"
-        (conditions.patients if of_patient else conditions.own).extend(pairs)
+        if condition.of == "Patient" and kind != "Patient":
+            conditions.patients += pairs
+        else:
+            conditions.criteria += pairs
     return conditions
 
 

@@ -114,8 +114,18 @@ def _changed(row: Person | House) -> str:
     return moment(datetime.fromisoformat(text)) if text else ""
 
 
-_NAME = Column("name", _("Patient"), lambda s, _: s.patient.name if s.patient else "")
-_BORN = Column("born", _("Born"), lambda s, _: s.patient.born if s.patient else "")
+_FIRST: Mapping[str, Sequence[Column]] = {
+    "Encounter": (
+        Column("name", _("Patient"), lambda s, _: s.patient.name if s.patient else ""),
+        Column("born", _("Born"), lambda s, _: s.patient.born if s.patient else ""),
+    ),
+    "Patient": (
+        Column("name", _("Patient"), lambda person, _: person.name),
+        Column("born", _("Born"), lambda person, _: person.born),
+    ),
+    "Organization": (Column("name", _("Hospital"), lambda house, _: house.name),),
+}
+"""The first columns of a CSV file, which name who or what a row is."""
 
 COLUMNS: Mapping[str, Sequence[Column]] = {
     "Encounter": (
@@ -165,17 +175,11 @@ def csv_lines(
     """
     file = io.StringIO()
     writer = csv.writer(file, delimiter=";" if language() == "fr" else ",")
-    first: Sequence[Column] = [_NAME, _BORN]
-    if kind != "Encounter":
-        title = _("Patient") if kind == "Patient" else _("Hospital")
-        first = [Column("name", title, lambda row, _: row.name)]
-        if kind == "Patient":
-            first = [*first, Column("born", _("Born"), lambda row, _: row.born)]
-    every = [*first, *columns]
+    columns = [*_FIRST[kind], *columns]
     if head:
-        writer.writerow([gettext(column.title) for column in every])
+        writer.writerow([gettext(column.title) for column in columns])
     for row in results.rows(kind):
-        texts = (column.text(row, now) for column in every)
+        texts = (column.text(row, now) for column in columns)
         writer.writerow(f"'{t}" if t.startswith(_FORMULA) else t for t in texts)
     return file.getvalue()
 

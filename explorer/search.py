@@ -7,7 +7,6 @@ the stored result; sorting, a next page and another condition are searches.
 
 import time
 from dataclasses import replace
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -17,7 +16,17 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
-from explorer.core import blueprint, explorer, go, see, step_of
+from explorer.core import (
+    COLUMN_COOKIE,
+    blueprint,
+    clock,
+    columns_of,
+    explorer,
+    go,
+    see,
+    set_choice,
+    step_of,
+)
 from explorer.failures import RefusedError, failure_of
 from explorer.forms import (
     PATIENTS_OF_A_SEARCH,
@@ -33,18 +42,12 @@ from explorer.forms import (
     without,
 )
 from explorer.language import gettext
-from explorer.language import mark as _
 from explorer.results import COLUMNS, Results, as_curl, chosen_columns
 from explorer.sessions import Result
 from explorer.timeline import Band, timelines
 from explorer.words import PRESETS, SORTED
 
-TABS = {
-    "table": _("Table"),
-    "timeline": _("Timeline"),
-    "json": _("JSON"),
-    "request": _("Request"),
-}
+TABS = ("table", "timeline", "json", "request")
 
 STEPS = ("previous", "next")
 """The links of a page of results that lead to another page."""
@@ -52,9 +55,6 @@ STEPS = ("previous", "next")
 MOST_PRINTED = 500
 MOST_RECENT = 10
 MOST_COUNTS = 3
-
-COLUMN_COOKIE = "columns-"
-COOKIE_SECONDS = 365 * 86400
 
 NOBODY = "-"
 """An id that no patient has: a search for the stays of nobody finds none."""
@@ -122,7 +122,7 @@ def find() -> BaseResponse | str | tuple[str, int]:
             (fault,) = _faults("", error).values()
             page = form_page("", request.form, fault=f"{fault.title} {fault.text}")
             return page, error.status
-    filled = [pair for pair in answers if orjson.loads(pair[1].body).get("entry")]
+    filled = [pair for pair in answers if pair[1].bundle.get("entry")]
     shown = filled or answers[-1:]
     for conditions, result in shown:
         _remember(conditions, result)
@@ -136,12 +136,9 @@ def find() -> BaseResponse | str | tuple[str, int]:
 def choose(first: str, second: str) -> str:
     """Show what a number names, each under its heading."""
     stored = {id: explorer.stored(id) for id in (first, second)}
-    parts = [
-        (id, result, Results(orjson.loads(result.body)))
-        for id, result in stored.items()
-    ]
+    parts = [(id, result, Results(result.bundle)) for id, result in stored.items()]
     return render_template(
-        "found.html", parts=parts, columns=chosen_columns, now=_at(stored[first])
+        "found.html", parts=parts, columns=chosen_columns, now=clock(stored[first].at)
     )
 
 
@@ -232,25 +229,26 @@ def _search(
 
     `patients` are their ids where they are known. Raises RefusedError.
     """
-    kind, own = conditions.kind, [*conditions.own]
-    if conditions.patients and not own and "Patient" in explorer.read_offer().searches:
-        kind, own = "Patient", conditions.patients
+    kind, criteria = conditions.kind, [*conditions.criteria]
+    has_patients = "Patient" in explorer.read_offer().searches
+    if conditions.patients and not criteria and has_patients:
+        kind, criteria = "Patient", [*conditions.patients]
     elif conditions.patients:
         if not patients:
             sized = [*conditions.patients, ("_count", str(PATIENTS_OF_A_SEARCH))]
-            reply = explorer.call("Patient/_search", form=sized)
-            if step_of(reply.resource, "next"):
-                raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "", "")
-            ids = [patient["id"] for patient in Results(reply.resource).matches]
+            bundle = explorer.call("Patient/_search", form=sized)
+            if step_of(bundle, "next"):
+                raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY)
+            ids = [patient["id"] for patient in Results(bundle).matches]
             patients = ",".join(ids) or NOBODY
-        own.append(("patient", patients))
+        criteria.append(("patient", patients))
     if sort in explorer.search_offer(kind).sorts:
-        own.append(("_sort", sort))
-    reply, sent = explorer.search(kind, own)
+        criteria.append(("_sort", sort))
+    bundle, sent = explorer.search(kind, criteria)
     if kind == "Encounter":
-        explorer.remember_wards(Results(reply.resource))
+        explorer.remember_wards(Results(bundle))
     form = [*conditions.form.items(multi=True)]
-    return Result(kind, form, sent, reply.body.decode(), read_as=read_as)
+    return Result(kind, form=form, criteria=sent, bundle=bundle, read_as=read_as)
 
 
 def _remember(conditions: Conditions, result: Result) -> None:
@@ -261,7 +259,7 @@ def _remember(conditions: Conditions, result: Result) -> None:
         "at": result.at,
         "kind": result.kind,
         "form": form,
-        "total": orjson.loads(result.body).get("total"),
+        "total": result.bundle.get("total"),
     }
     trail = explorer.trail
     others = [e for e in trail.recent if [*map(tuple, e["form"])] != form]
@@ -271,10 +269,6 @@ def _remember(conditions: Conditions, result: Result) -> None:
 
 def _save(result: Result) -> str:
     return explorer.sessions.save_result(g.session, result)
-
-
-def _at(result: Result) -> datetime:
-    return datetime.fromtimestamp(result.at, explorer.read_offer().zone)
 
 
 # ------------------------------------------------------------------------------ results
@@ -291,16 +285,15 @@ def results(id: str) -> str:
 
 
 def _page(id: str, result: Result, **more: Any) -> str:
-    kind, bundle = result.kind, orjson.loads(result.body)
+    kind, bundle = result.kind, result.bundle
     shown, search = Results(bundle), explorer.search_offer(kind)
     conditions = _read(kind, MultiDict(result.form))
-    at, tab = _at(result), more.get("tab", "table")
+    at, tab = clock(result.at), more.get("tab", "table")
     sort = dict(result.criteria).get("_sort") or search.usual_sort
     count = len(shown.matches)
     frise = []
     if tab == "timeline":
         frise = timelines(_bands(shown, id), at, gutter=_GUTTER)
-    cookie = request.cookies.get(f"{COLUMN_COOKIE}{kind}", "")
     return render_template(
         "results.html" if count else "none.html",
         id=id,
@@ -314,7 +307,7 @@ def _page(id: str, result: Result, **more: Any) -> str:
         steps=[relation for relation in STEPS if step_of(bundle, relation)],
         sort=sort,
         sorts={key: SORTED[key] for key in search.sorts if key in SORTED},
-        columns=chosen_columns(kind, cookie),
+        columns=columns_of(kind),
         every_column=COLUMNS[kind],
         frise=frise,
         body=orjson.dumps(bundle, option=orjson.OPT_INDENT_2).decode(),
@@ -345,18 +338,15 @@ def _bands(shown: Results, id: str) -> list[Band]:
 def step(id: str, relation: str) -> BaseResponse:
     """Read the next or the previous page of a result and lead to it, or to its stay."""
     result = explorer.stored(id)
-    bundle = orjson.loads(result.body)
-    query = step_of(bundle, relation)
+    query = step_of(result.bundle, relation)
     if not query:
         raise NotFound
-    reply = explorer.call("Bundle", query=query)
-    page = Results(reply.resource)
-    before = len(Results(bundle).matches)
-    first = result.first + before
+    bundle = explorer.call("Bundle", query=query)
+    page = Results(bundle)
+    first = result.first + len(Results(result.bundle).matches)
     if relation == "previous":
         first = max(1, result.first - len(page.matches))
-    body = reply.body.decode()
-    new = _save(replace(result, body=body, first=first, at=time.time()))
+    new = _save(replace(result, bundle=bundle, first=first, at=time.time()))
     if result.kind == "Encounter":
         explorer.remember_wards(page)
     if "open" in request.args and page.matches:
@@ -401,10 +391,11 @@ def widen(id: str) -> str:
     counts: list[tuple[Chip, int | None]] = []
     for chip in conditions.chips[:MOST_COUNTS]:
         wider = _read(result.kind, without(conditions.form, chip.field))
-        is_same = wider.patients == conditions.patients
-        known = dict(result.criteria).get("patient", "") if is_same else ""
+        patients = ""
+        if wider.patients == conditions.patients:
+            patients = dict(result.criteria).get("patient", "")
         try:
-            bundle = orjson.loads(_search(wider, patients=known).body)
+            bundle = _search(wider, patients=patients).bundle
         except RefusedError:
             continue
         counts.append((chip, bundle.get("total")))
@@ -416,9 +407,9 @@ def widen(id: str) -> str:
 def whole(id: str) -> BaseResponse:
     """Show a result on one page, to print it."""
     result = explorer.stored(id)
-    listed = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
-    listed = replace(listed, form=result.form)
-    return go(url_for(".results", id=_save(listed)))
+    bundle, sent = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
+    new = _save(Result(result.kind, form=result.form, criteria=sent, bundle=bundle))
+    return go(url_for(".results", id=new))
 
 
 @blueprint.post("/results/<id>/columns")
@@ -427,12 +418,5 @@ def columns(id: str) -> Response | BaseResponse:
     kind = explorer.stored(id).kind
     names = [c.name for c in COLUMNS[kind] if c.name in request.form.getlist("column")]
     response = go(url_for(".results", id=id))
-    response.set_cookie(
-        f"{COLUMN_COOKIE}{kind}",
-        ".".join(names),
-        max_age=COOKIE_SECONDS,
-        secure=explorer.url.startswith("https:"),
-        httponly=True,
-        samesite="Lax",
-    )
+    set_choice(response, f"{COLUMN_COOKIE}{kind}", ".".join(names))
     return response

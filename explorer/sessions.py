@@ -87,17 +87,17 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a search found: its form, its criteria, and the service's answer at a time.
+    """What a search found: its form, its criteria, and the service's Bundle at a time.
 
-    `form` is the search form as it was sent, `criteria` the parameters that it became,
-    `body` the Bundle to the byte. `first` is the place of its first row in the whole, `at`
-    in seconds since 1970, `read_as` how the search box was read.
+    `form` is the search form as it was sent, `criteria` the parameters that it became.
+    `first` is the place of its first row in the whole, `at` in seconds since 1970,
+    `read_as` how the search box was read.
     """
 
     kind: str
     form: Pairs
     criteria: Pairs
-    body: str
+    bundle: Any
     first: int = 1
     at: float = field(default_factory=time.time)
     read_as: str = ""
@@ -226,12 +226,12 @@ class Sessions:
     def save_result(self, session: Session, result: Result, id: str = "") -> str:
         """Store a result; return its id, which is of use to this session alone."""
         id = id or secrets.token_urlsafe(16)
-        self._put(session, id, b"result:", orjson.dumps(result))
+        self._put(session, id, b"bundle:", orjson.dumps(result))
         return id
 
     def result(self, session: Session, id: str) -> Result | None:
         """Return a result of the session, None where none of that id is stored."""
-        raw = self._get(session, id, b"result:")
+        raw = self._get(session, id, b"bundle:")
         if raw is None:
             return None
         stored = orjson.loads(raw)

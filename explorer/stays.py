@@ -17,8 +17,6 @@ class Stay:
     """
 
     resource: Resource
-    patient: Person | None
-    house: House | None
     id: str
     reference: str
     subject: str
@@ -31,27 +29,20 @@ class Stay:
     ward: str
     site: str
     visit: str
+    patient: Person | None = None
+    house: House | None = None
 
     @classmethod
-    def of(
-        cls,
-        resource: Resource,
-        patient: Person | None = None,
-        house: House | None = None,
-    ) -> "Stay":
+    def of(cls, resource: Resource) -> "Stay":
         """Read a stay as the service returns one."""
-        provider, period = (
-            resource.get("serviceProvider", {}),
-            resource.get("period", {}),
-        )
+        provider = resource.get("serviceProvider", {})
+        period = resource.get("period", {})
         code = resource.get("class", {}).get("code", "")
         units = [e.get("valueString", "") for e in provider.get("extension", ())]
         wards = [p["location"].get("display", "") for p in resource.get("location", ())]
         visits = [number.get("value", "") for number in resource.get("identifier", ())]
         return cls(
             resource=resource,
-            patient=patient,
-            house=house,
             id=resource["id"],
             reference=f"Encounter/{resource['id']}",
             subject=resource.get("subject", {}).get("reference", ""),

@@ -89,7 +89,7 @@ def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
         "role": _QUERY,
         "name": response.key,
         "description": deployment.mapping,
-        "detail": [_detail(*each) for each in response.parameters],
+        "detail": [_detail(name, text) for name, text in response.parameters],
     }
     return filled(
         {
@@ -164,8 +164,8 @@ def _content(response: AuditedResponse) -> Iterator[Element]:
         yield _referenced(f"Bundle/{response.bundle}")
     yield from _patients(response.returned, response.patients)
     yield from _patients("Patient", dict.fromkeys(response.included, ""))
-    for each in response.others:
-        yield _referenced(each)
+    for reference in response.others:
+        yield _referenced(reference)
 
 
 def _patients(returned: str | None, patients: Mapping[str, str]) -> Iterator[Element]:

@@ -51,10 +51,10 @@ def capability_statement(
     Clients get tokens at `token_url`. Resource types that are not served are not in it.
     """
     resources = [
-        _resource(each, offer.paging, unit_extension)
-        for each in offer.resources.values()
+        _resource(resource, offer.paging, unit_extension)
+        for resource in offer.resources.values()
     ]
-    if any(each.searchable for each in offer.resources.values()):
+    if any(resource.searchable for resource in offer.resources.values()):
         text = "An earlier search again: follow the self link of its result."
         if offer.paging:
             text = (

@@ -143,10 +143,12 @@ def parse_search(
         )
     presentation = read_presentation(single, offer.resource_type)
     size = _page_size(single.get("_count"), offer, lenient)
-    found = [*_criteria(filters, offer, context)]
+    criteria = [*_criteria(filters, offer, context)]
     query = SearchQuery(
         offer.resource_type,
-        tuple(criterion for offered, criterion in found if not offered.is_linked),
+        tuple(
+            criterion for parameter, criterion in criteria if not parameter.is_linked
+        ),
         _sort(single.get("_sort"), offer),
         min(size, offer.count_max),
     )
@@ -155,7 +157,9 @@ def parse_search(
     return Search(
         query,
         presentation,
-        patients=tuple(c for offered, c in found if offered.is_linked),
+        patients=tuple(
+            criterion for parameter, criterion in criteria if parameter.is_linked
+        ),
         includes=tuple(includes.values()),
         total=_total(single.get("_total"), presentation),
         ignored=ignored,
