@@ -76,7 +76,7 @@ def run(
         lines = [*(map(str, findings) if verbose else brief(findings))]
         lines += cost_lines(results)
         if not (is_wrong or unavailable):
-            lines.append(f"{names}: nothing to mend")
+            lines.append(f"{names}: no findings")
         elif is_wrong and live:
             lines.append(f"{names}: {summary(findings)}")
         for line in lines:

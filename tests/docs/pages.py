@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
 from typing import NamedTuple
 
 from tests.live import ROOT
@@ -66,7 +65,9 @@ def every_block(text: str) -> Iterator[Block]:
     for found in _BLOCK.finditer(text):
         line = text.count("\n", 0, found.start(3)) + 1
         above = text[: found.start()].rstrip().rpartition("\n")[2]
-        yield Block(found.group(2), dedent(found.group(3)), line, above)
+        # Of a fence that is indented, its indentation alone: lines may have more.
+        body = re.sub(f"^{found.group(1)}", "", found.group(3), flags=re.MULTILINE)
+        yield Block(found.group(2), body, line, above)
 
 
 def section(text: str, title: str) -> str:

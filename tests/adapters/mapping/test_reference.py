@@ -3,34 +3,20 @@
 import re
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.slots import LISTS, SLOTS
 from tests.docs.pages import BRING, blocks, table
 
-
-def example(page: str, environ: dict[str, str], directory: Path, head: str) -> Any:
-    """Return the mapping of the last example of a page, behind a head."""
-    *_, block = blocks((BRING / f"{page}.md").read_text("utf-8"), "yaml")
-    file = directory / "mapping.yaml"
-    file.write_text(head + block.text, encoding="utf-8")
-    return load_mapping(file, environ)
-
-
-HEAD = "mapping: 1\nname: Example\nprofile: {}\ntime_zone: Europe/Paris\n"
-
-
-def test_the_http_example_loads(tmp_path: Path) -> None:
-    environ = {"PAS_URL": "https://pas/api", "PAS_KEY": "k"}
-    mapping = example("http", environ, tmp_path, HEAD.format("group-a"))
-    assert mapping.resources[ResourceType.ENCOUNTER].http is not None
+HEAD = "mapping: 1\nname: Example\nprofile: full\ntime_zone: Europe/Paris\n"
 
 
 def test_the_example_of_a_class_loads(tmp_path: Path) -> None:
-    environ = {"KESTREL_FILE": "visits.db"}
-    mapping = example("layers", environ, tmp_path, HEAD.format("full"))
+    *_, block = blocks((BRING / "layers.md").read_text("utf-8"), "yaml")
+    file = tmp_path / "mapping.yaml"
+    file.write_text(HEAD + block.text, encoding="utf-8")
+    mapping = load_mapping(file, {"KESTREL_FILE": "visits.db"})
     assert mapping.source.options == {"file": "visits.db"}
     assert mapping.source.timeout_seconds == 5
 
