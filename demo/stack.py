@@ -161,6 +161,7 @@ The service is up{as_group}.
   base URL      {addresses.base_url}
   token server  {addresses.issuer}
 {pas}  logs          {_near(directory.root)}/*.log
+  read on       docs/call/index.md to call it, docs/bring/index.md to connect your hospital
 
 """
     end = "Ctrl-C stops all of it."

@@ -62,7 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(status or 0)
 
 
-@click.group(cls=Commands, context_settings=_SETTINGS)
+DOORS = (
+    "Documentation, in docs/ and in the folder docs of a release: call/index.md for clients of "
+    "the API, bring/index.md to connect a hospital, run/index.md to run the service, "
+    "change/index.md to change it."
+)
+
+
+@click.group(cls=Commands, context_settings=_SETTINGS, epilog=DOORS)
 @click.version_option(
     package_name="encounters", prog_name="encounters", message="%(prog)s %(version)s"
 )
