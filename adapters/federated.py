@@ -224,7 +224,7 @@ class FederatedAdapter:
             by_source.setdefault(part.name, []).append((index, part, call))
         first, *others = by_source.values() or [[]]
         futures = [
-            self._threads.submit(copy_context().run, _answers, each) for each in others
+            self._threads.submit(copy_context().run, _answers, call) for call in others
         ]
         try:
             answers = _answers(first)
@@ -248,12 +248,12 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
     A part that lacks a parameter's field matches nothing and withdraws nothing; one that
     has the field and cannot filter by it withdraws the parameter. Sort keys likewise.
     """
-    each = [part.capabilities for part in parts]
-    if len(each) == 1:
-        return each[0]
-    names = dict.fromkeys(name for able in each for name in able.parameters)
-    keys = dict.fromkeys(key for able in each for key in able.sorts)
-    assert all(able.keyset for able in each), "other pages cannot be merged"
+    capabilities = [part.capabilities for part in parts]
+    if len(capabilities) == 1:
+        return capabilities[0]
+    names = dict.fromkeys(name for able in capabilities for name in able.parameters)
+    keys = dict.fromkeys(key for able in capabilities for key in able.sorts)
+    assert all(able.keyset for able in capabilities), "other pages cannot be merged"
     sorts = tuple(
         key
         for key in keys
@@ -267,7 +267,7 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
         },
         sorts=sorts,
         keyset=True,
-        dated=all(able.dated for able in each),
+        dated=all(able.dated for able in capabilities),
         order="" if sorts else _ONE_BY_ONE,
     )
 

@@ -235,10 +235,10 @@ def _holders(record: Record, slot: str) -> Iterator[tuple[Any, str]]:
     kind = resource_type_of(record)
     list_name, _, name = slot.rpartition(".")
     if not list_name:
-        yield record, next(each.record for each in SLOTS[kind] if each.name == name)
+        yield record, next(slot.record for slot in SLOTS[kind] if slot.name == name)
         return
-    (listed,) = (each for each in LISTS[kind] if each.name == list_name)
-    attribute = next(each.record for each in listed.slots if each.name == name)
+    (listed,) = (slot for slot in LISTS[kind] if slot.name == list_name)
+    attribute = next(slot.record for slot in listed.slots if slot.name == name)
     for item in getattr(record, listed.name):
         yield item, attribute
 

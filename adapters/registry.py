@@ -60,9 +60,9 @@ def read_in(mapping: SourceMapping) -> None:
 
     A custom adapter is not loaded: its code may be replaced. Raises AdapterError.
     """
-    modules = ["adapters.resilience"] + ["adapters.federated"] * bool(mapping.parts)
-    for module in modules:
-        import_module(module)
+    import_module("adapters.resilience")
+    if mapping.parts:
+        import_module("adapters.federated")
     for part in [part.mapping for part in mapping.parts] or [mapping]:
         if not is_own(part.source.kind):
             # It sends nothing yet.

@@ -223,8 +223,11 @@ _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
 
 def _foreign_key(key: Any) -> ForeignKey:
     schema, table = key["referred_schema"], key["referred_table"]
-    own, referred = tuple(key["constrained_columns"]), tuple(key["referred_columns"])
-    return ForeignKey(own, f"{schema}.{table}" if schema else table, referred)
+    columns, referred = (
+        tuple(key["constrained_columns"]),
+        tuple(key["referred_columns"]),
+    )
+    return ForeignKey(columns, f"{schema}.{table}" if schema else table, referred)
 
 
 def _unique(

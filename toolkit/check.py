@@ -350,7 +350,9 @@ def _fits(entry: KnownFinding, finding: Finding) -> bool:
 def _has_grown(entry: KnownFinding, finding: Finding) -> bool:
     """Tell whether a finding counts many times as many rows as when it was accepted."""
     counts = map(_COUNT.search, (entry.says.partition("…")[0], finding.text))
-    before, now = (int(each[0].replace(",", "")) if each else 0 for each in counts)
+    before, now = (
+        int(numbers[0].replace(",", "")) if numbers else 0 for numbers in counts
+    )
     return 0 < _GROWN * before <= now
 
 

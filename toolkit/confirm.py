@@ -593,10 +593,10 @@ class _Comparison:
 
 def _unasked(section: ResourceMapping) -> Iterator[str]:
     """Yield the fields of a section that no question is about."""
-    asked = {slot for kind, slot in QUESTIONS.values() if kind is section.resource_type}
+    slots = {slot for kind, slot in QUESTIONS.values() if kind is section.resource_type}
     for place in places_of(section):
         # References are asked for as what they lead to.
-        is_asked = place.slot in (asked | {"id", *REFERS})
+        is_asked = place.slot in (slots | {"id", *REFERS})
         if place.field.columns and not is_asked:
             yield place.slot
 

@@ -96,10 +96,10 @@ def count_contents(
     counted = _fetch(database, sa.select(*figures).select_from(rows))
     if not counted:
         return Contents()
-    every, filled, *more = counted[0]
+    total, filled, *more = counted[0]
     blanks, longest = more[:2] if column.holds is Holds.TEXT else (0, 0)
     different = more[-1] if more else 0
-    contents = Contents(every - filled, blanks or 0, different=different)
+    contents = Contents(total - filled, blanks or 0, different=different)
     if (longest or 0) > _LONGEST_CODE or not 0 < different <= most_codes:
         return contents
     number = sa.func.count()

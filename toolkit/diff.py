@@ -235,8 +235,8 @@ def run(*, old: Path, new: Path, ids: bool, as_json: bool) -> int:
         stays = []
         for id, changes in comparison.run():
             if ids and as_json:
-                told = [change._asdict() for change in changes]
-                stays.append({"id": id, "changes": told})
+                as_dicts = [change._asdict() for change in changes]
+                stays.append({"id": id, "changes": as_dicts})
             elif ids:
                 print(id, "; ".join(map(str, changes)), sep="\t")
     if as_json:

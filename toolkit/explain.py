@@ -133,16 +133,16 @@ def _show_resource(path: Path, search: str, *, redact: bool, as_json: bool) -> i
     kind, id = ResourceType(match[1]), match[2]
     file = MappingFile.open(path, os.environ)
     with SourceReader(file) as reader, searching(file.mapping) as searches:
-        found = whereabouts(reader, searches, kind, id, redacted=redact)
+        where = whereabouts(reader, searches, kind, id, redacted=redact)
     name = f"{kind}/{MASK if redact else id}"
     if as_json:
-        tried = found.tried.as_json() if found.tried else {}
-        print_json({"name": name, "state": found.state, "text": found.text, **tried})
+        tried = where.tried.as_json() if where.tried else {}
+        print_json({"name": name, "state": where.state, "text": where.text, **tried})
     else:
-        print(f"{name}: {found.state}: {found.text}")
-        if found.tried:
-            print("", *found.tried.as_text(), sep="\n")
-    return FINE if found.state == "served" else FINDINGS
+        print(f"{name}: {where.state}: {where.text}")
+        if where.tried:
+            print("", *where.tried.as_text(), sep="\n")
+    return FINE if where.state == "served" else FINDINGS
 
 
 def whereabouts(
@@ -201,13 +201,13 @@ def _not_selected(reader: SourceReader, kind: ResourceType, id: str) -> Whereabo
 
     adapter = reader.adapter(section)
     assert isinstance(adapter, SqlAdapter), "the section is one of a database"
-    found = absence(adapter, kind, id)
-    if found is None:
+    missing = absence(adapter, kind, id)
+    if missing is None:
         text = "the SELECT returns no such row. From which table its ids come cannot be"
         return Whereabouts("unknown", f"{text} read from it")
-    if not found.is_there:
-        return Whereabouts("absent", f"{found.table} has no row with this id")
-    text = f"{found.table} has the row, and the SELECT leaves it out"
-    if found.clause:
-        return Whereabouts("filtered", f"{text}: {found.clause}")
+    if not missing.is_there:
+        return Whereabouts("absent", f"{missing.table} has no row with this id")
+    text = f"{missing.table} has the row, and the SELECT leaves it out"
+    if missing.clause:
+        return Whereabouts("filtered", f"{text}: {missing.clause}")
     return Whereabouts("filtered", f"{text}; by which part of it is not known")

@@ -126,10 +126,10 @@ def _statement(client: Client) -> Statement:
     rest = at(answer, _TYPES) or {}
     common = rest.get("common") or ()
     types = {
-        each["type"]: frozenset((*common, *(each["names"] or ())))
-        if "search-type" in (each["can"] or ())
+        resource["type"]: frozenset((*common, *(resource["names"] or ())))
+        if "search-type" in (resource["can"] or ())
         else None
-        for each in rest.get("types") or ()
+        for resource in rest.get("types") or ()
     }
     for kind in (STAY, PATIENT):
         if types.get(kind) is None:
@@ -159,7 +159,9 @@ def _systems(client: Client, kind: ResourceType) -> list[tuple[str, int]]:
     """
     try:
         answer = _json(client, f"/{kind}", _count=str(_SAMPLE))
-        texts = [each for each in at(answer, _SYSTEMS) or () if isinstance(each, str)]
+        texts = [
+            system for system in at(answer, _SYSTEMS) or () if isinstance(system, str)
+        ]
     except AdapterError:
         return []
     return Counter(texts).most_common()
@@ -178,8 +180,8 @@ def _questions(stays: str, patients: str) -> Iterator[str]:
 def _visit_number(system: str, counts: str) -> Mapping[str, str]:
     """Return the lines of the visit number, which has the system, by their key."""
     # A raw string of JMESPath has no other way for its own quote.
-    own = system.replace("\\", "\\\\").replace("'", "\\'")
-    path = json.dumps(f"identifier[?system=='{own}'].value | [0]")
+    escaped = system.replace("\\", "\\\\").replace("'", "\\'")
+    path = json.dumps(f"identifier[?system=='{escaped}'].value | [0]")
     question = f"{MARK}the system of the visit numbers"
     return {
         "encounter.fields.visit_number": f"visit_number: {{from: {path}}}  {MARK}{counts}",

@@ -79,8 +79,11 @@ def _list(
 ) -> Iterator[TracedField]:
     number = 0
     for item in section.items.get(listed.name, ()):
-        own = item_positions(item, positions)
-        read, condition = item_reader(item, listed, positions), counting(item, own)
+        positions_here = item_positions(item, positions)
+        read, condition = (
+            item_reader(item, listed, positions),
+            counting(item, positions_here),
+        )
         places = [place for place in places_of(section) if place.item is item]
         for source in extras.get(item, ()) if item.rows else (row,):
             is_included, counts = _fills(read, source), _fills(condition, source)
@@ -91,7 +94,7 @@ def _list(
                 element = _relative(place.element).replace(listed.element, path, 1)
                 is_line = place.field in item.lines
                 element += f"[{lines}]" if is_line else ""
-                traced = _read(place, element, source, own)
+                traced = _read(place, element, source, positions_here)
                 lines += is_line and bool(traced.value)
                 yield replace(traced, is_included=is_included, item=item, counts=counts)
 
@@ -114,7 +117,7 @@ def _read(
     except CellError as error:
         return TracedField(name, element, kind, field, cells, fault=error.fault)
     is_time = kind is Kind.TIME and value is not None
-    has_offset = is_time and _has_offset(field, [each for _, each in cells])
+    has_offset = is_time and _has_offset(field, [cell for _, cell in cells])
     traced = TracedField(name, element, kind, field, cells, value)
     return replace(traced, has_offset=has_offset)
 

@@ -84,29 +84,29 @@ class Result:
     @property
     def failed(self) -> int:
         """How many cases did not pass."""
-        return sum(bool(findings) for _, findings in self.tests)
+        return sum(1 for _, findings in self.tests if findings)
 
     @property
     def verdict(self) -> str:
         """How many tests failed or passed."""
-        tests = f"{len(self.tests)} test{'s' * (len(self.tests) != 1)}"
+        tests = "1 test" if len(self.tests) == 1 else f"{len(self.tests)} tests"
         return f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
 
     @property
     def touched(self) -> str:
         """How many targets of each kind were touched, in words."""
         return ", ".join(
-            f"{touched} of {every} {kind}s"
-            for kind, (touched, every) in self.coverage.items()
-            if every
+            f"{touched} of {total} {kind}s"
+            for kind, (touched, total) in self.coverage.items()
+            if total
         )
 
     @property
     def coverage(self) -> Mapping[str, tuple[int, int]]:
         """How many targets of each kind were touched, and how many there are."""
-        every = Counter(target.kind for target in self.targets)
+        totals = Counter(target.kind for target in self.targets)
         left = Counter(gap.kind for gap in self.gaps)
-        return {kind: (every[kind] - left[kind], every[kind]) for kind in KINDS}
+        return {kind: (totals[kind] - left[kind], totals[kind]) for kind in KINDS}
 
     def as_text(self, severity: Severity) -> Iterator[str]:
         """Yield the lines for people; `severity` is that of the gaps."""
@@ -122,8 +122,8 @@ class Result:
             groups.setdefault((gap.kind, gap.group), []).append(gap)
         for (kind, _), gaps in groups.items():
             names = ", ".join(dict.fromkeys(gap.name for gap in gaps))
-            what = f"{kind}{'s' * (len(gaps) > 1)} {names}"
-            yield str(gaps[0].finding(severity, what))
+            named = f"{kind}s {names}" if len(gaps) > 1 else f"{kind} {names}"
+            yield str(gaps[0].finding(severity, named))
         yield f"{self.file}: {self.verdict}; touched {self.touched}"
 
     def as_json(self, severity: Severity) -> dict[str, object]:
@@ -141,8 +141,8 @@ class Result:
                 for case, findings in self.tests
             ],
             "coverage": {
-                kind.replace(" ", "_"): {"touched": touched, "of": every}
-                for kind, (touched, every) in self.coverage.items()
+                kind.replace(" ", "_"): {"touched": touched, "of": total}
+                for kind, (touched, total) in self.coverage.items()
             },
             "untouched": [
                 asdict(gap.finding(severity, f"{gap.kind} {gap.name}"))
@@ -252,16 +252,16 @@ def _cases(test: Table) -> Iterator[Case]:
     if "cases" not in test:
         yield Case(name, test.mark, test, test.key_marks)
         return
-    for number, own in enumerate(test.tables("cases"), 1):
-        parts = {**test, **own}
+    for number, case in enumerate(test.tables("cases"), 1):
+        parts = {**test, **case}
         for key in LAID_OVER:
-            below, above = test.get(key), own.get(key)
+            below, above = test.get(key), case.get(key)
             if isinstance(below, Table) and isinstance(above, Table):
                 marks = {**below.key_marks, **above.key_marks}
                 parts[key] = Table(above.mark, {**below, **above}, marks)
-        title = own.text("name", str(number))
-        marks = {**test.key_marks, **own.key_marks}
-        yield Case(f"{name}: {title}", own.mark, parts, marks)
+        title = case.text("name", str(number))
+        marks = {**test.key_marks, **case.key_marks}
+        yield Case(f"{name}: {title}", case.mark, parts, marks)
 
 
 def _differences(
@@ -281,10 +281,10 @@ def _differences(
 
 def _fault(case: Case) -> Finding | None:
     """Return what the keys of a case say wrongly about each other."""
-    tried, own = ("search", OF_SEARCHES) if case.is_search else ("given", OF_ROWS)
+    tried, fitting = ("search", OF_SEARCHES) if case.is_search else ("given", OF_ROWS)
     expected = [key for key in (*OF_ROWS, *OF_SEARCHES) if key in case.parts]
-    one_of = f"say what is expected by one of {', '.join(own)}"
-    if others := [key for key in expected if key not in own]:
+    one_of = f"say what is expected by one of {', '.join(fitting)}"
+    if others := [key for key in expected if key not in fitting]:
         return case.finding(others[0], f"not for this test: {one_of}")
     if not expected:
         return case.finding("name", one_of)
@@ -320,8 +320,12 @@ def compare(
     elif isinstance(expected, Table) and actual is None and expected:
         yield from compare(expected, {}, path)
     else:
-        wanted, found = _described(expected), _described(actual)
-        text = f"expected {wanted}, and there is {found}" if wanted != found else ""
+        wanted, actual_text = _described(expected), _described(actual)
+        text = (
+            f"expected {wanted}, and there is {actual_text}"
+            if wanted != actual_text
+            else ""
+        )
         yield path, expected.mark, text
 
 
@@ -341,25 +345,25 @@ def _described(value: Any) -> str:
 def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how a row differs from what is expected of it."""
     section = file.section(case.kind, case.text("source"))
-    given, items = case.parts["given"], case.parts.get("given_items")
-    assert isinstance(given, Table), "a faulty case is not tried"
-    tried = TriedRow.of(file, read_row(file, section, given, items))
+    cells, items = case.parts["given"], case.parts.get("given_items")
+    assert isinstance(cells, Table), "a faulty case is not tried"
+    tried = TriedRow.of(file, read_row(file, section, cells, items))
     outcome, fault = tried.outcome, case.text("expect_error")
     if isinstance(outcome, dict) and not (fault or case.text("expect")):
         yield from _resource(tried, case, coverage)
         return
     wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
-    name, found, text = "status", tried.unserved or "a resource", ""
+    name, actual, text = "status", tried.unserved or "a resource", ""
     if isinstance(outcome, RowFault):
         name, text = outcome.field, _fault_text(case.kind, outcome)
         places = (f"{traced.field.mark}: " for traced in tried.named(name))
-        found = f"a fault: {next(places, '')}{text}"
-    if fault in text if fault else wanted == found:
+        actual = f"a fault: {next(places, '')}{text}"
+    if fault in text if fault else wanted == actual:
         for traced in tried.named(name):
             coverage.touch_field(traced)
     else:
         mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
-        text = f"expected {wanted}, and the row is {found}"
+        text = f"expected {wanted}, and the row is {actual}"
         yield Finding.at(mark, text, case.kind)
 
 
@@ -411,12 +415,12 @@ def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Fin
     sections = file.sections(case.kind)
     if source or not sections:
         sections = (file.section(case.kind, source),)
-    answer, own, other = _found, "expect_found", "expect_request"
+    answer, expected, other = _found, "expect_found", "expect_request"
     if any(section.http for section in sections):
-        answer, own, other = _sent, other, own
+        answer, expected, other = _sent, other, expected
     if other in case.parts:
         # A database is sent no request, and an API searches its rows itself.
-        yield case.finding(other, f"not for this source: say {own}")
+        yield case.finding(other, f"not for this source: say {expected}")
         return
     try:
         findings = [*answer(file, case, coverage)]
@@ -481,15 +485,15 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
             yield case.finding("given", text)
     ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
     wanted = {str(scalar): scalar.mark for scalar in case.texts("expect_found")}
-    found = ", ".join(ids) or "none"
+    listed = ", ".join(ids) or "none"
     for id, mark in wanted.items():
         if id not in ids:
-            yield Finding.at(mark, f"'{id}' is not found; found are {found}")
+            yield Finding.at(mark, f"'{id}' is not found; found are {listed}")
     if extra := [id for id in ids if id not in wanted]:
         text = f"not expected, and found: {', '.join(extra)}"
         yield case.finding("expect_found", text)
     if "_sort" in names and sorted(ids) == sorted(wanted) and ids != [*wanted]:
-        yield case.finding("expect_found", f"the order is {found}")
+        yield case.finding("expect_found", f"the order is {listed}")
 
 
 def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
@@ -515,12 +519,12 @@ def _compare_request(
     """Compare what the search itself sends, all of it, and what else is expected."""
     call = question.call((), size)
     named = expected.table("parameters")
-    every: dict[str, list[str]] = {}
+    sent_values: dict[str, list[str]] = {}
     for name, value in call.values:
-        every.setdefault(name, []).append(value)
+        sent_values.setdefault(name, []).append(value)
     sent = {
         name: values if values[1:] or isinstance(named.get(name), Items) else values[0]
-        for name, values in every.items()
+        for name, values in sent_values.items()
     }
     request = {"path": call.path, "method": call.method.lower(), "parameters": sent}
     for path, mark, text in compare(expected, request):
@@ -528,7 +532,7 @@ def _compare_request(
             yield Finding.at(mark, text, path)
     for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
         if "parameters" in expected and name not in named:
-            text = f"the request has '{name}' too: {', '.join(every[name])}"
+            text = f"the request has '{name}' too: {', '.join(sent_values[name])}"
             yield Finding.at(expected["parameters"].mark, text)
 
 
@@ -609,8 +613,8 @@ class Coverage:
     """
 
     def __init__(self, file: MappingFile) -> None:
-        own = file.root.mark.file
-        by_key = {t.key: t for t in _targets(file) if t.mark.file == own}
+        main_file = file.root.mark.file
+        by_key = {t.key: t for t in _targets(file) if t.mark.file == main_file}
         self.targets = tuple(by_key.values())
         self._touched: set[object] = set()
 

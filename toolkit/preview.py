@@ -32,8 +32,10 @@ def run(
     """Preview one row and return the exit status: 1 for a row that is a fault."""
     mapping = MappingFile.open(file, None if row else os.environ)
     kind = SECTIONS[of]
-    found = _written(mapping, kind, row, source) if row else _live(mapping, kind, id)
-    tried = TriedRow.of(mapping, found, redacted=redact)
+    source_row = (
+        _written(mapping, kind, row, source) if row else _live(mapping, kind, id)
+    )
+    tried = TriedRow.of(mapping, source_row, redacted=redact)
     if as_json:
         print_json(tried.as_json())
     else:

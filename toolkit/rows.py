@@ -41,10 +41,10 @@ def read_row(
     opened = open_section(file.source_of(section), section.resource_type)
     try:
         # The functions of paths accept plain values only.
-        own, lists = opened.cells(orjson.loads(orjson.dumps(written)))
+        values, lists = opened.cells(orjson.loads(orjson.dumps(written)))
     except SourceDataError as error:
         raise _refusal(written.mark, str(error)) from error
-    cells = _with_flags(section, dict(zip(columns, own, strict=True)))
+    cells = _with_flags(section, dict(zip(columns, values, strict=True)))
     return SourceRow(section, columns, tuple(cells.values()), lists)
 
 

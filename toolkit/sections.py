@@ -126,17 +126,17 @@ class _SectionReader:
         alias = _letter(first)
         columns, tables, questions = list[SelectedColumn](), list[str](), list[str]()
         for number, table in enumerate(self._joined):
-            own = f"{_letter(table)}{number}" if number else alias
-            condition = self._join(table, alias, own) if number else ""
+            table_alias = f"{_letter(table)}{number}" if number else alias
+            condition = self._join(table, alias, table_alias) if number else ""
             if not number:
-                tables.append(f"FROM {table.written} {own}")
+                tables.append(f"FROM {table.written} {table_alias}")
             elif condition:
-                tables.append(f"LEFT JOIN {table.written} {own} ON {condition}")
+                tables.append(f"LEFT JOIN {table.written} {table_alias} ON {condition}")
             else:
                 names = f"{first.name} and {table.name}"
                 questions.append(f"not one declared key joins {names}: write the JOIN")
             is_joined = not number or bool(condition)
-            columns += self._columns(table, own, columns, is_joined=is_joined)
+            columns += self._columns(table, table_alias, columns, is_joined=is_joined)
         usable = [column for column in columns if column.is_joined]
         slots = [s for s in SLOTS[self._kind] if s.kind is not Kind.SYSTEM]
         fields = [field for slot in slots if (field := self._field(slot, usable))]
@@ -156,14 +156,14 @@ class _SectionReader:
         first, conditions = self._joined[0], list[str]()
         for key in (k for k in first.foreign_keys if len(k.columns) == 1):
             if key.table == table.name:
-                own = first.by_name[key.columns[0]].written
+                column = first.by_name[key.columns[0]].written
                 other = table.by_name[key.referred[0]].written
-                conditions.append(f"{alias}.{other} = {first_alias}.{own}")
+                conditions.append(f"{alias}.{other} = {first_alias}.{column}")
         for key in (k for k in table.foreign_keys if table.is_unique(k.columns[0])):
             if key.table == first.name:
-                own = table.by_name[key.columns[0]].written
+                column = table.by_name[key.columns[0]].written
                 other = first.by_name[key.referred[0]].written
-                conditions.append(f"{alias}.{own} = {first_alias}.{other}")
+                conditions.append(f"{alias}.{column} = {first_alias}.{other}")
         return conditions[0] if len(conditions) == 1 else ""
 
     def _columns(
@@ -239,15 +239,15 @@ class _SectionReader:
     ) -> tuple[SelectedColumn | None, str]:
         """Return the column of the id: what declared keys refer to, else the primary key."""
         table = self._joined[0]
-        own = [column for column in fitting if column.table == table]
+        of_table = [column for column in fitting if column.table == table]
         referred = _referred(self._tables, table)
         if self._kind is not STAY and len(referred) == 1:
-            return next((c for c in own if c.source.name in referred), None), ""
+            return next((c for c in of_table if c.source.name in referred), None), ""
         question = ""
         if self._kind is not STAY:
             question = "no declared key refers to it: is it what stays refer to?"
         if len(table.primary_key) == 1:
-            return next((c for c in own if c.is_primary_key), None), question
+            return next((c for c in of_table if c.is_primary_key), None), question
         if table.primary_key:
             names = ", ".join(table.primary_key)
             return None, f"the primary key is ({names}): make one text of it"

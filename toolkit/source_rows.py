@@ -153,11 +153,11 @@ class SourceReader:
 
         assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         opened, database = adapter.section(kind), adapter.database
-        found = [opened.read(database, text) for text in ids]
-        items = opened.extras(database, found)
+        rows = [opened.read(database, text) for text in ids]
+        items = opened.extras(database, rows)
         return [
             SourceRow(section, opened.selected, tuple(row), of_row)
-            for row, of_row in zip(found, items, strict=True)
+            for row, of_row in zip(rows, items, strict=True)
         ]
 
     def pages(self, section: ResourceMapping) -> Iterator[list[FoundRow]]:

@@ -178,13 +178,13 @@ class TriedRow:
             return ()
         # Nobody reads the other columns of an item that is left out.
         faults = [m.fault for m in self.traced if m.fault and m.is_included]
-        found = []
+        findings = []
         for fault in dict.fromkeys([*faults, self.outcome]):
             marks = [traced.field.mark for traced in self.named(fault.field)]
             mark = (marks or [self.row.section.mark])[0]
             element = element_of(self.kind, fault)
-            found.append(Finding.at(mark, fault.rule, element, fault.column))
-        return tuple(found)
+            findings.append(Finding.at(mark, fault.rule, element, fault.column))
+        return tuple(findings)
 
     def named(self, name: str) -> list[TracedField]:
         """Return the fields of a name."""
@@ -353,7 +353,7 @@ def cell_text(cell: object) -> str:
     """Return what a cell holds as people read it."""
     try:
         if isinstance(cell, list):
-            return ", ".join(as_text(each) for each in cell if each is not None)
+            return ", ".join(as_text(item) for item in cell if item is not None)
         return cell.hex() if type(cell) is bytes else as_text(cell)
     except ValueError:
         return f"a value of type {type(cell).__name__}"
@@ -388,9 +388,9 @@ def _time_rule(traced: TracedField) -> str:
     if rule.at is not None:
         parts.append(f"at {rule.at:%H:%M}")
     if traced.field.slot != "birth_date":
-        own = traced.has_offset
-        parts.append("by its own offset" if own else f"in {rule.zone.key}")
-        if own or rule.written.key != rule.zone.key:
+        has_offset = traced.has_offset
+        parts.append("by its own offset" if has_offset else f"in {rule.zone.key}")
+        if has_offset or rule.written.key != rule.zone.key:
             parts.append(f"written in {rule.written.key}")
     return ", ".join(parts)
 

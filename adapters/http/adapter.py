@@ -227,7 +227,9 @@ class HttpAdapter:
         """Return the rows of a page; one deadline holds for all of its requests."""
         section, listed = questions[0].section, questions[0].list
         paging, has_total = listed.paging, listed.total is not None
-        fetch, *others = (partial(self._fetch, each, deadline) for each in questions)
+        fetch, *others = (
+            partial(self._fetch, question, deadline) for question in questions
+        )
         if paging is None:
             return single_page(fetch, query, has_total=has_total)
         if not paging.is_numbered:
@@ -402,7 +404,7 @@ def _item_rows(row: Row, path: Path, columns: tuple[Path, ...]) -> Sequence[Any]
         return ()
     if not isinstance(rows, list):
         raise unreadable("there is no list where the items of a row should be")
-    return [[at(each, column) for column in columns] for each in rows]
+    return [[at(row, column) for column in columns] for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,11 +481,11 @@ def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> 
     Raises NotFoundError, GoneError, SourceUnavailableError, SourceDataError.
     """
     kind, read = section.mapping.resource_type, section.http.read
-    own = "".join(section.mapping.fields["id"].own([id]))
+    source_id = "".join(section.mapping.fields["id"].source_ids([id]))
     # Dots alone would lead to another address of the server.
-    if not FHIR_ID.fullmatch(id) or not own.strip("."):
+    if not FHIR_ID.fullmatch(id) or not source_id.strip("."):
         raise NotFoundError(kind)
-    path = _path(read.path, own, section.rule)
+    path = _path(read.path, source_id, section.rule)
     if path is None:
         raise NotFoundError(kind)
     call = Call("GET", path)
@@ -495,6 +497,6 @@ def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> 
     row_id = section.id_text(row)
     if not row_id:
         raise unreadable("the answer is not a row: it holds no id")
-    if row_id != own:
+    if row_id != source_id:
         raise NotFoundError(kind)
     return row

@@ -167,18 +167,18 @@ class Client:
 
         Raises SourceDataError for one that leads to another server.
         """
-        own = urlsplit(self._url)
+        base_url = urlsplit(self._url)
         try:
             target = urlsplit(urljoin(self.address(base), link))
-            is_own = _origin(target) == _origin(own)
+            is_own = _origin(target) == _origin(base_url)
         except ValueError as error:
             raise unreadable("a link is not an address") from error
         if is_own:
-            return target._replace(netloc=own.netloc).geturl()
+            return target._replace(netloc=base_url.netloc).geturl()
         # Never in clear where the source itself is not.
-        target = target._replace(scheme=own.scheme)
+        target = target._replace(scheme=base_url.scheme)
         for host in self._hosts:
-            if _origin(urlsplit(f"{own.scheme}://{host}")) == _origin(target):
+            if _origin(urlsplit(f"{base_url.scheme}://{host}")) == _origin(target):
                 return target._replace(netloc=host).geturl()
         raise unreadable("a link leads to another server: source.hosts names others")
 

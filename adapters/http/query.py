@@ -194,8 +194,12 @@ class _Filter(NamedTuple):
         elif isinstance(criterion, TokenCriterion):
             codes = [token.code for token in criterion.values if token.code]
         if self._row.is_id or isinstance(criterion, ReferenceCriterion):
-            codes = self._field.own(code for code in codes if len(code) <= LONGEST_ID)
-        return [own for code in codes for own in self._source_codes(code)]
+            codes = self._field.source_ids(
+                code for code in codes if len(code) <= LONGEST_ID
+            )
+        return [
+            source_code for code in codes for source_code in self._source_codes(code)
+        ]
 
     def _source_codes(self, code: str) -> tuple[str, ...]:
         field = self._field

@@ -89,11 +89,11 @@ class Builder:
                 prefix = mapping.fields["patient_id"].prefix
                 if patients := beside.get((ResourceType.PATIENT, prefix)):
                     resources[ResourceType.PATIENT] = patients
-            own = replace(whole, source=sources[source], resources=resources)
+            of_source = replace(whole, source=sources[source], resources=resources)
             yield model.PartMapping(
                 name=str(source[-1]) if len(source) > 1 else section.prefix,
                 kind=section.kind,
-                mapping=replace(own, beside=beside),
+                mapping=replace(of_source, beside=beside),
                 lacks=section.lacks,
                 systems=mapping.systems,
             )
@@ -185,7 +185,7 @@ class Builder:
             constants = self._root.table("constants")
             mark, system = constants[slot].mark, constants.text(slot)
             fields[slot] = model.FieldMapping(slot, mark, constant=system)
-        records = {each.name: each.record for each in SLOTS[kind]}
+        records = {slot.name: slot.record for slot in SLOTS[kind]}
         required = (*REQUIRED[kind], *data.texts("requires"))
         return model.ResourceMapping(
             resource_type=kind,

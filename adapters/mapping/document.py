@@ -57,14 +57,14 @@ def read_layers(
     files that extend each other.
     """
     path = Path(path)
-    own = parse_file(path, read)
-    version, extended = own.get("mapping"), own.get("extend")
+    layer = parse_file(path, read)
+    version, extended = layer.get("mapping"), layer.get("extend")
     # Before anything else: the keys of another version may mean other things.
     if isinstance(version, Scalar) and version != VERSION:
         text = f"version '{version}' of the format is not known: this service reads {VERSION}"
         raise MappingError([MappingProblem(version.mark, "mapping", text)])
     if not isinstance(extended, Scalar):
-        return own
+        return layer
     above = (*above, path)
     base = path.parent / extended
     shipped = Path(str(resources.files("mappings"))) / extended
@@ -72,45 +72,45 @@ def read_layers(
         base = shipped
     if not is_there(base, read):
         fault = f"there is no file {base}"
-    elif base.resolve() in {each.resolve() for each in above}:
+    elif base.resolve() in {extending.resolve() for extending in above}:
         fault = "these files extend each other"
     else:
-        return _over(read_layers(base, read, above), own, ())
+        return _over(read_layers(base, read, above), layer, ())
     raise MappingError([MappingProblem(extended.mark, "extend", fault)])
 
 
-def _over(base: Table, own: Table, path: KeyPath) -> Table:
-    """Return the keys of `own` laid over those of `base`."""
+def _over(base: Table, layer: Table, path: KeyPath) -> Table:
+    """Return the keys of `layer` laid over those of `base`."""
     entries: dict[str, Node] = dict(base)
     for one, other in (("source", "sources"), ("sources", "source")):
-        if not path and one in own:
+        if not path and one in layer:
             entries.pop(other, None)
-    for key, node in own.items():
+    for key, node in layer.items():
         entries[key] = _laid(entries.get(key), node, (*path, key))
-    return Table(own.mark, entries, {**base.key_marks, **own.key_marks})
+    return Table(layer.mark, entries, {**base.key_marks, **layer.key_marks})
 
 
-def _laid(base: Node | None, own: Node, path: KeyPath) -> Node:
-    if isinstance(base, Table) and isinstance(own, Table):
-        return own if _is_whole(base, own, path) else _over(base, own, path)
+def _laid(base: Node | None, layer: Node, path: KeyPath) -> Node:
+    if isinstance(base, Table) and isinstance(layer, Table):
+        return layer if _is_whole(base, layer, path) else _over(base, layer, path)
     is_entries = path[0] in SECTIONS and path[1:] == ("sources",)
-    if not (isinstance(base, Items) and isinstance(own, Items) and is_entries):
-        return own
+    if not (isinstance(base, Items) and isinstance(layer, Items) and is_entries):
+        return layer
     # Entries with the same prefix are one.
     entries = {_prefix(node) or n: node for n, node in enumerate(base)}
-    for n, node in enumerate(own, len(base)):
+    for n, node in enumerate(layer, len(base)):
         key = _prefix(node) or n
         entries[key] = _laid(entries.get(key), node, (*path, key))
-    return Items(own.mark, entries.values())
+    return Items(layer.mark, entries.values())
 
 
-def _is_whole(base: Table, own: Table, path: KeyPath) -> bool:
+def _is_whole(base: Table, layer: Table, path: KeyPath) -> bool:
     if "fields" in path:
         return path[-1] != "fields"
     if len(path) == 1 and path[0] in SECTIONS:
-        return "sources" in own and "sources" not in base
+        return "sources" in layer and "sources" not in base
     if path[0] in ("source", "sources"):
-        is_other = own.text("kind") not in (base.text("kind"), "")
+        is_other = layer.text("kind") not in (base.text("kind"), "")
         return path[-1] in _WAYS or is_other
     return path[-1] in _WAYS or path[-2:-1] == ("search",)
 
@@ -307,7 +307,7 @@ class Document:
             if "sources" in whole:
                 several = enumerate(whole.tables("sources"))
                 entries = [
-                    ((key, "sources", n), each.mark, each) for n, each in several
+                    ((key, "sources", n), entry.mark, entry) for n, entry in several
                 ]
             for path, mark, data in entries:
                 source = ("sources", data.text("source")) if "source" in data else first

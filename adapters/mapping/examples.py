@@ -38,7 +38,7 @@ def lines_of(numbers: Sequence[int]) -> str:
     """Return the numbers of lines in words, up to ten of them."""
     shown = ", ".join(map(str, numbers[:_SHOWN]))
     shown += ", …" if len(numbers) > _SHOWN else ""
-    return f"line{'s' * (len(numbers) > 1)} {shown}"
+    return f"lines {shown}" if len(numbers) > 1 else f"line {shown}"
 
 
 def _marks(node: Node) -> Iterator[Mark]:

@@ -405,11 +405,11 @@ class FieldMapping:
     follows_merges: bool = False
     form: Form | None = None
 
-    def own(self, ids: Iterable[str]) -> tuple[str, ...]:
+    def source_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return those of the ids that are of this source, as it has them; none is absent."""
         length = len(self.prefix)
-        own = [id[length:] for id in ids if id.startswith(self.prefix)]
-        return tuple([self.strip + id for id in own if id not in self.absent])
+        unprefixed = [id[length:] for id in ids if id.startswith(self.prefix)]
+        return tuple([self.strip + id for id in unprefixed if id not in self.absent])
 
     @property
     def filter_column(self) -> str | None:

@@ -40,7 +40,7 @@ class MappingError(Exception):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known word, "" when none is near."""
     words = tuple(known)
-    same = [each for each in words if each.casefold() == word.casefold()]
+    same = [other for other in words if other.casefold() == word.casefold()]
     near = same or get_close_matches(word, words, n=1, cutoff=0.6)
     return f"; did you mean '{near[0]}'?" if near else ""
 

@@ -65,10 +65,10 @@ def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
         for key, kind in SECTIONS.items()
         if key in root
     }
-    for kind, each in offered.items():
-        if each.count_default > each.count_max:
+    for kind, resource in offered.items():
+        if resource.count_default > resource.count_max:
             mark = place(root, (kind.lower(), "count"))
-            text = f"the default {each.count_default} is above the maximum {each.count_max}"
+            text = f"the default {resource.count_default} is above the maximum {resource.count_max}"
             raise MappingError([MappingProblem(mark, f"{kind.lower()}.count", text)])
     paging = root.text("paging") == "true"
     return Profile(root.text("profile"), paging, MappingProxyType(offered))

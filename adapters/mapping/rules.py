@@ -320,9 +320,9 @@ def _uses(doc: Document) -> Iterator[Use]:
         sections = doc.sections_of(kind)
         if sections:
             yield from _listed(doc, (kind.lower(),), sections[0].whole, sections)
-        for each in sections:
-            if each.is_entry:
-                yield from _listed(doc, each.path, each.data, [each])
+        for section in sections:
+            if section.is_entry:
+                yield from _listed(doc, section.path, section.data, [section])
 
 
 def _listed(
@@ -389,7 +389,7 @@ def paths_can_be_read(doc: Document) -> Iterator[Fault]:
     texts = {(use.into, path): use.text for use, path in uses}
     for use, path in uses:
         above = [(use.into, path[:length]) for length in range(len(path))]
-        if holder := next((texts[each] for each in above if each in texts), None):
+        if holder := next((texts[place] for place in above if place in texts), None):
             text = f"no answer has it: '{holder}' is read as a value or a list"
             yield Fault(use.path, text)
 
@@ -398,7 +398,7 @@ def _path_uses(doc: Document) -> Iterator[PathUse]:
     """Yield every path into the answers of an HTTP API."""
     tables = [(path, data, _PATHS_OF_SOURCE) for path, data in doc.sources.items()]
     sections = doc.http_sections
-    tables += [(each.path, each.data, _PATHS_OF_SECTION) for each in sections]
+    tables += [(section.path, section.data, _PATHS_OF_SECTION) for section in sections]
     for path, data, places in tables:
         for holder, key in places:
             into, keys = holder.split("."), key.split(".")
@@ -504,7 +504,7 @@ def merges_can_be_followed(doc: Document) -> Iterator[Fault]:
             text = "needs patients of the same source, with replaced_by from a column"
             if site.slot.name != "patient_id":
                 text = "is only for patient_id"
-            elif any(_says_merges(doc, site, each) for each in doc.targets(site)):
+            elif any(_says_merges(doc, site, target) for target in doc.targets(site)):
                 continue
             yield Fault((*site.path, "merges"), text, at_key=True)
 
@@ -513,7 +513,9 @@ def _says_merges(doc: Document, site: Site, target: Section) -> bool:
     """Tell whether a section of patients says into whom those of a site were merged."""
     named = [s for s in target.sites if s.slot.name == "replaced_by" and s.columns]
     is_same = target.source_path == site.section.source_path and bool(site.columns)
-    return is_same and any(doc.prefix_of(each) == target.prefix for each in named)
+    return is_same and any(
+        doc.prefix_of(patients) == target.prefix for patients in named
+    )
 
 
 def profile_is_there(doc: Document) -> Iterator[Fault]:
@@ -665,11 +667,11 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
             continue
         kind, named = REFERS[site.slot.name], site.options.text("source")
         there, targets = doc.sections_of(kind), doc.targets(site)
-        alike = {each.source_path for each in doc.sections_of(site.section.kind)}
+        alike = {section.source_path for section in doc.sections_of(site.section.kind)}
         whole = doc.prefix_of(site) + site.options.text("value")
         text = ""
         if named and not targets:
-            known = dict.fromkeys(str(each.source_path[-1]) for each in there)
+            known = dict.fromkeys(str(section.source_path[-1]) for section in there)
             text = one_of(named, known, f"a source of {kind.lower()}")
         elif not there and len(alike) > 1 and site.columns:
             text = f"two sources may hold the same id: the file needs a section {kind.lower()}"

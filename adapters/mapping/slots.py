@@ -285,16 +285,19 @@ def element(path: KeyPath) -> str:
         return ".".join(keys)
     kind, name, inner = SECTIONS[keys[0]], keys[2], keys[3:4]
     elements = [slot.element for slot in SLOTS[kind] if slot.name == name]
-    for listed in (each for each in LISTS[kind] if each.name == name):
-        slots = (slot for slot in (*listed.slots, LINES) if [slot.name] == inner)
-        elements.append(".".join([listed.element, *(slot.element for slot in slots)]))
+    for listed in LISTS[kind]:
+        if listed.name == name:
+            slots = (slot for slot in (*listed.slots, LINES) if [slot.name] == inner)
+            elements.append(
+                ".".join([listed.element, *(slot.element for slot in slots)])
+            )
     return f"{kind}.{elements[0]}" if elements else ".".join(keys)
 
 
 def field_of(kind: ResourceType, name: str) -> str:
     """Return the field of a section that a parameter compares, "" where it is of an item."""
     slot = SEARCH_PARAMETERS[kind][name].slots[0]
-    return next((each.record for each in SLOTS[kind] if each.name == slot), "")
+    return next((row.record for row in SLOTS[kind] if row.name == slot), "")
 
 
 # --------------------------------------------------- the values of a built section

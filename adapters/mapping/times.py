@@ -129,8 +129,8 @@ def in_format(moment: date, form: str) -> str:
     """Return a time in a strptime format, the year in the four digits that this reads."""
     # By itself, strftime writes 999 on some systems: as a text it comes after 2024.
     offset = moment.strftime("%z")
-    own = {"%Y": f"{moment.year:04}", "%:z": f"{offset[:3]}:{offset[3:]}"}
-    padded = _DIRECTIVE.sub(lambda at: own.get(at[0], at[0]), form)
+    portable = {"%Y": f"{moment.year:04}", "%:z": f"{offset[:3]}:{offset[3:]}"}
+    padded = _DIRECTIVE.sub(lambda at: portable.get(at[0], at[0]), form)
     return moment.strftime(padded)
 
 

@@ -199,7 +199,8 @@ class SqlAdapter:
     def explain(self, query: SearchQuery) -> str:
         """Return the statements of a page in the order in which they would be sent."""
         texts = (
-            label + self._pages.text(each) for label, each in self._statements(query)
+            label + self._pages.text(statement)
+            for label, statement in self._statements(query)
         )
         return "\n\n".join(texts)
 
@@ -396,8 +397,8 @@ class Section:
 
         They are read for all rows at once.
         """
-        every = chain.from_iterable(self.mapping.items.values())
-        items = [item for item in every if item.rows is not None]
+        all_items = chain.from_iterable(self.mapping.items.values())
+        items = [item for item in all_items if item.rows is not None]
         if not items or not rows:
             return [NO_EXTRAS] * len(rows)
         index = self.indexes[self.id.name]
@@ -517,11 +518,11 @@ def open_section(
     for item in chain.from_iterable(section.items.values()):
         if item.rows is not None:
             forms = {item.key or "": id.form or Form.HEX, **_forms(item.all_fields)}
-            own = _read_columns(
+            item_columns = _read_columns(
                 database, mapping, item, resource_type, forms, alias="items"
             )
-            of_items[item.rows] = own
-            _refuse(unknown_item_columns(section, item, own.names))
+            of_items[item.rows] = item_columns
+            _refuse(unknown_item_columns(section, item, item_columns.names))
     filters = Filters(section, columns, of_items, mapping.date_reading)
     _refuse([*_single_floats(section, filters)])
     times = {

@@ -427,7 +427,8 @@ def _reaches(kind: Kind, rule: TimeRule, value: Any, moment: datetime) -> bool:
     if kind in NUMBERS and bound.isdecimal():
         # 202403141000 is a number; SQLite puts every text in such a column behind all.
         return isinstance(value, str) or int(bound) <= value
-    if isinstance(value, str) is not isinstance(bound, str):
+    is_text, is_bound_text = isinstance(value, str), isinstance(bound, str)
+    if is_text != is_bound_text:
         return _reaches_otherwise(value, bound)
     compared: bool = bound <= value
     return compared

@@ -82,10 +82,10 @@ class Merges:
         shared = {} if query.shared is None else query.shared
         for criterion in query.criteria:
             if self._names_patients(criterion):
-                own = self._chains(database, criterion, shared)
-                chains.ids.update(own.ids)
-                chains.survivors.update(own.survivors)
-                ids = (self.patient.prefix + id for id in own.ids)
+                chains_here = self._chains(database, criterion, shared)
+                chains.ids.update(chains_here.ids)
+                chains.survivors.update(chains_here.survivors)
+                ids = (self.patient.prefix + id for id in chains_here.ids)
                 values = dict.fromkeys((*criterion.values, *ids))
                 criterion = replace(criterion, values=_padded(values))
             criteria.append(criterion)
@@ -104,17 +104,19 @@ class Merges:
         """
         if not self.patient.follows_merges:
             return tuple(records)
-        stays = (each for each in records if isinstance(each, EncounterRecord))
-        ids = self.patient.own(stay.patient_id for stay in stays if stay.patient_id)
+        stays = (record for record in records if isinstance(record, EncounterRecord))
+        ids = self.patient.source_ids(
+            stay.patient_id for stay in stays if stay.patient_id
+        )
         self._follow(database, ids, chains, back=False, most=inf)
-        return tuple(self._moved(each, chains.survivors) for each in records)
+        return tuple(self._moved(record, chains.survivors) for record in records)
 
     def first_steps(self, query: SearchQuery) -> Iterator[Statement]:
         """Yield the first statement with which a search follows merges, for each criterion."""
         for criterion in query.criteria:
             if self._names_patients(criterion):
-                own = self.patient.own(criterion.values)
-                if step := self._step(own, back=self.patient.follows_merges):
+                ids = self.patient.source_ids(criterion.values)
+                if step := self._step(ids, back=self.patient.follows_merges):
                     yield step
 
     def without_survivor(self, database: Database) -> int:
@@ -140,16 +142,16 @@ class Merges:
         the search that comes first reads their merges, the others wait for it.
         """
         back = self.patient.follows_merges
-        own: Future[Chains] = Future()
+        future: Future[Chains] = Future()
         key = (database, self.mark, back, criterion.values)
-        first = cast("Future[Chains]", shared.setdefault(key, own))
-        if first is own:
+        first = cast("Future[Chains]", shared.setdefault(key, future))
+        if first is future:
             try:
-                chains, ids = Chains({}, {}), self.patient.own(criterion.values)
+                chains, ids = Chains({}, {}), self.patient.source_ids(criterion.values)
                 self._follow(database, ids, chains, back=back)
-                own.set_result(chains)
+                future.set_result(chains)
             except BaseException as error:
-                own.set_exception(error)
+                future.set_exception(error)
                 raise
         return first.result()
 
@@ -179,8 +181,8 @@ class Merges:
         """Return the statement that reads the merges of ids, with `back` those into them."""
         columns = (self.id, self.survivor.column) if back else (self.id,)
         parts = (self.columns.among(column, _padded(ids)) for column in columns)
-        conditions = [all_of([each, self.survivor.present]) for each in parts]
-        conditions = [each for each in conditions if each is not NEVER]
+        conditions = [all_of([part, self.survivor.present]) for part in parts]
+        conditions = [condition for condition in conditions if condition is not NEVER]
         selected = [self.id.name, self.survivor.column.name]
         return self.columns.select_each(selected, conditions) if conditions else None
 
@@ -195,10 +197,10 @@ class Merges:
     ) -> Record | RowFault:
         if not isinstance(record, EncounterRecord):
             return record
-        own = record.patient_id.removeprefix(self.patient.prefix)
-        if own not in survivors:
+        patient = record.patient_id.removeprefix(self.patient.prefix)
+        if patient not in survivors:
             return record
-        moved = self.patient.prefix + _last(own, survivors)
+        moved = self.patient.prefix + _last(patient, survivors)
         if FHIR_ID.fullmatch(moved):
             return record._replace(patient_id=moved)
         column = self.survivor.column.name

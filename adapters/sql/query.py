@@ -525,10 +525,10 @@ class Columns:
 
     def equal(self, field: FieldMapping, texts: Iterable[str]) -> Condition:
         """Return where the field is one of the texts."""
-        own = field.own(texts)
+        values = field.source_ids(texts)
         if field.constant is not None:
-            return ALWAYS if field.constant in own else NEVER
-        among = self.among(self.column(field.filter_column), own)
+            return ALWAYS if field.constant in values else NEVER
+        among = self.among(self.column(field.filter_column), values)
         shown = self._shown(field)
         return all_of([among, shown.present]) if shown else among
 
@@ -654,8 +654,12 @@ class Filters:
         that is sent all the same costs PostgreSQL and SQLite the index.
         """
         sorted_by = SORTS[self.section.resource_type].get(query.sort.key, "")
-        parts = [self._of(each, sorted_by, implied) for each in query.criteria]
-        if not any("status" in self._row(each).slots for each in query.criteria):
+        parts = []
+        for criterion in query.criteria:
+            parts.append(self._of(criterion, sorted_by, implied))
+        if not any(
+            "status" in self._row(criterion).slots for criterion in query.criteria
+        ):
             parts.append(self.served)
         parts.append(self.with_id)
         return all_of(parts)
@@ -666,8 +670,9 @@ class Filters:
             query.sort.key is SortKey.DATE
             and self.date_reading is DateReading.START
             and any(
-                isinstance(each, DateCriterion) and self._row(each).slots == ("start",)
-                for each in query.criteria
+                isinstance(criterion, DateCriterion)
+                and self._row(criterion).slots == ("start",)
+                for criterion in query.criteria
             )
         )
 
@@ -745,7 +750,7 @@ class Filters:
     def times_of(self, query: SearchQuery) -> set[str]:
         """Return the slots of times and days that a search compares or is sorted by."""
         dated = (c for c in query.criteria if isinstance(c, DateCriterion))
-        slots = {slot for each in dated for slot in self._row(each).slots}
+        slots = {slot for criterion in dated for slot in self._row(criterion).slots}
         if "start" in slots and self.date_reading is DateReading.PERIOD:
             slots.add("end")
         return slots | {SORTS[self.section.resource_type].get(query.sort.key, "")}
@@ -807,7 +812,7 @@ class Filters:
         ]
         if number == 1:
             return any_of(conditions)
-        possible = [each for each in conditions if each is not NEVER]
+        possible = [condition for condition in conditions if condition is not NEVER]
         if len(possible) < number:
             return NEVER
         # A place with two such words meets the conditions for one and for two.

@@ -298,7 +298,7 @@ def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:
     """Return the rows that hold a field: those of a list in each, for some items."""
     if not place.rows:
         return list(rows)
-    return [each for row in rows for each in _value(row, path_of(place.rows)) or ()]
+    return [item for row in rows for item in _value(row, path_of(place.rows)) or ()]
 
 
 def _has(row: Any, path: Path) -> bool:
@@ -506,8 +506,8 @@ def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
     """
     name = criterion.parameter
     call = sample.section.http.search[name]
-    each = [*dict.fromkeys(sample.criteria(name))]
-    days = [c.values[0] for c in each if isinstance(c, DateCriterion)]
+    criteria = [*dict.fromkeys(sample.criteria(name))]
+    days = [c.values[0] for c in criteria if isinstance(c, DateCriterion)]
     if days:
         middle = sorted(day.low for day in days)[len(days) // 2]
         first, last = min(day.low for day in days), max(day.high for day in days)
@@ -520,7 +520,7 @@ def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
                 sent = bound.parameters[0][0] if bound else ""
                 yield Trial(f" by '{sent}' alone", alone)
     yield Trial("", criterion, [criterion])
-    coded = [c for c in each if isinstance(c, (TokenCriterion, ReferenceCriterion))]
+    coded = [c for c in criteria if isinstance(c, (TokenCriterion, ReferenceCriterion))]
     if len(coded) > 1 and call.query and call.query.takes_several(call.separator):
         values: Any = tuple(value for c in coded[:2] for value in c.values)
         both = type(coded[0])(name, values)

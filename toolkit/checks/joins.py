@@ -72,12 +72,14 @@ def comparisons(rows: str) -> Iterator[Comparison]:
     ]
     for match in _EQUAL.finditer(text):
         scope = _scope(text, match.start())
-        visible = [each for each in tables if scope[: len(each.scope)] == each.scope]
+        visible = [
+            table for table in tables if scope[: len(table.scope)] == table.scope
+        ]
         one, other = _owner(visible, match[1]), _owner(visible, match[3])
         if one is None or other is None or one == other:
             continue
         columns = {one: match[2], other: match[4]}
-        outer, inner = sorted(columns, key=lambda each: (len(each.scope), each.at))
+        outer, inner = sorted(columns, key=lambda table: (len(table.scope), table.at))
         yield Comparison(
             Compared(inner.alias, Origin(inner.name, columns[inner])),
             Compared(outer.alias, Origin(outer.name, columns[outer])),
@@ -99,17 +101,17 @@ def _scope(text: str, at: int) -> tuple[int, ...]:
 def _owner(visible: Sequence[_Table], alias: str | None) -> _Table | None:
     """Return the table of a column: that of the alias, or the only one of its SELECT."""
     if alias:
-        named = [each for each in visible if each.alias == alias]
-        return max(named, key=lambda each: len(each.scope), default=None)
-    depth = max((len(each.scope) for each in visible), default=0)
-    innermost = [each for each in visible if len(each.scope) == depth]
+        named = [table for table in visible if table.alias == alias]
+        return max(named, key=lambda table: len(table.scope), default=None)
+    depth = max((len(table.scope) for table in visible), default=0)
+    innermost = [table for table in visible if len(table.scope) == depth]
     return innermost[0] if len(innermost) == 1 else None
 
 
 def with_outer_joins(rows: str) -> str:
     """Return a SELECT with LEFT JOIN for each JOIN that compares columns alone."""
     text = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
-    ends = [each for each in _JOINS.finditer(text) if not _scope(text, each.start())]
+    ends = [join for join in _JOINS.finditer(text) if not _scope(text, join.start())]
     for match, after in reversed([*pairwise(ends)]):
         is_inner = match["join"] and (match["kind"] or "INNER").upper() == "INNER"
         if is_inner and not _CHOICE.search(rows, match.end(), after.start()):

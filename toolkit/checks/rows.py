@@ -304,7 +304,7 @@ def never_filled(
                         yield from _never_filled_field(place, at, of_item, known)
                 continue
             fields = [item.fields[n] for n in listed.content if n in item.fields]
-            read = [name for each in (*fields, *item.lines) for name in each.columns]
+            read = [name for field in (*fields, *item.lines) for name in field.columns]
             doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
             if item.only_if and (of_item or not item.rows):
                 doubt = f": is only_if '{item.only_if.column}' as it says?"
@@ -598,8 +598,8 @@ def far_days(
         verb, on = "have", ""
         if place.slot in ("start", "end"):
             verb, on = place.slot, "on "
-        each = (f"{rows_that(rows_of[day], verb)} {on}{day}" for day in days)
-        text = f"{' and '.join(each)}: no value? Then set absent"
+        groups = (f"{rows_that(rows_of[day], verb)} {on}{day}" for day in days)
+        text = f"{' and '.join(groups)}: no value? Then set absent"
         absent = json.dumps([*sorted(place.field.absent), *days], ensure_ascii=False)
         remedy = f"absent: {absent}"
         yield Finding.of_field(place, column, text, Severity.WARNING, remedy)

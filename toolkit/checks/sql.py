@@ -198,9 +198,11 @@ def rows_left_out(inspection: Inspection) -> Findings:
         try:
             zone = inspection.mapping.source.zone
             described = inspection.database.columns(outer)
-            kept = Columns(inspection.database.dialect, outer, described, zone=zone)
-            id = kept.column(inspection.section.id.name)
-            lost = inspection.count(kept, id.is_not_null) - selected
+            outer_columns = Columns(
+                inspection.database.dialect, outer, described, zone=zone
+            )
+            id = outer_columns.column(inspection.section.id.name)
+            lost = inspection.count(outer_columns, id.is_not_null) - selected
         except SourceDataError:
             inspection.skip("joins", "the SELECT fails with LEFT JOIN")
     if lost > 0:
@@ -465,8 +467,8 @@ def orders_of_uuids(inspection: Inspection) -> Findings:
         values = _values(inspection, place)
         keys = [value for value in values if type(value) is bytes and len(value) == 16]
         valid, valid_otherwise = (
-            sum(bool(_VERSIONED.fullmatch(text_of(key, each))) for key in keys)
-            for each in (form, other)
+            sum(1 for key in keys if _VERSIONED.fullmatch(text_of(key, tried)))
+            for tried in (form, other)
         )
         if valid < len(keys) == valid_otherwise and len(keys) >= ENOUGH:
             text = f"{len(keys) - valid:,} of {len(keys):,} are UUIDs without a version, but"
@@ -781,16 +783,16 @@ def shared_visit_numbers(inspection: Inspection) -> Findings:
     """
     if inspection.kind is not ResourceType.ENCOUNTER:
         return
-    own = inspection.section.mapping
+    here = inspection.section.mapping
     stays = [s for s in inspection.records if isinstance(s, EncounterRecord)]
     numbered = [stay for stay in stays if stay.visit_number]
     # No database refuses so many values.
     numbered = numbered[:: 1 + len(numbered) // SAMPLE]
     by_number = {stay.visit_number or "": stay for stay in numbered}
     for section in inspection.mapping.beside.values():
-        if section is own:
+        if section is here:
             return
-        system = _system_of_numbers(own)
+        system = _system_of_numbers(here)
         if not (by_number and system) or system != _system_of_numbers(section):
             continue
         other, fields = inspection.opened(section), section.fields

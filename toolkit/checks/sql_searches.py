@@ -162,11 +162,15 @@ class Searches:
             return
 
         slow = next(filter(_is_slow, costs), None)
-        lacks = [lack for each in places for lack in self._index_of_filter(each, query)]
+        lacks = [
+            lack for place in places for lack in self._index_of_filter(place, query)
+        ]
         lacks += self._indexes_of_merges(place, query)
         if slow or not costs:
-            joined = (each.inner.origin for each in comparisons(self._rows))
-            lacks += self._indexes_of_joins(place, joined)
+            compared = (
+                comparison.inner.origin for comparison in comparisons(self._rows)
+            )
+            lacks += self._indexes_of_joins(place, compared)
         of_all = [finding.remedy for finding in inside]
         for lack in lacks:
             if lack.remedy not in of_all:
@@ -231,7 +235,7 @@ class Searches:
         severity = Severity.NOTE if is_small else self._severity
         read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
-        if any(isinstance(each, StringCriterion) for each in query.criteria):
+        if any(isinstance(criterion, StringCriterion) for criterion in query.criteria):
             text += ". A column of folded texts, named by search:, makes it faster"
             severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
         elif not column:
@@ -323,9 +327,9 @@ class Searches:
             slots = ["id"] if "start" in row.slots else ["start", "id"]
         places = [p for p in self._inspection.places if p.slot in slots and not p.rows]
         origins = [self._indexable(p) for p in places if p.field.columns][::-1]
-        if any(each is None or each.table != origin.table for each in origins):
+        if any(other is None or other.table != origin.table for other in origins):
             return []
-        return [each for each in origins if each and each != origin]
+        return [other for other in origins if other and other != origin]
 
     def _indexes_of_merges(self, place: Place, query: SearchQuery) -> list[Finding]:
         """Return the indexes that are missed where merges are followed in both directions."""
@@ -366,18 +370,21 @@ class Searches:
             statement = self._section.page(segment, condition, PAGE)
             scanned.update(self._database.scanned(statement))
         inside: dict[tuple[str, str], list[Comparison]] = {}
-        for each in comparisons(self._rows):
-            alias, (table, _) = each.inner
-            if each.is_nested and {alias, table.rpartition(".")[2]} & scanned:
-                inside.setdefault((alias, table), []).append(each)
+        for comparison in comparisons(self._rows):
+            alias, (table, _) = comparison.inner
+            if comparison.is_nested and {alias, table.rpartition(".")[2]} & scanned:
+                inside.setdefault((alias, table), []).append(comparison)
         place, compared = self._inspection.place("id"), names_compared(self._rows)
         lacks = []
         for (_, table), group in inside.items():
             begins = self._begins(table, compared)
-            columns = [each.inner.origin for each in group if self._is_indexable(each)]
+            indexable = filter(self._is_indexable, group)
+            columns = [comparison.inner.origin for comparison in indexable]
             if begins is None or not columns:
                 continue
-            if not any(_plain(each.column) in begins for each in columns):
+            if not any(
+                _plain(columnarison.column) in begins for columnarison in columns
+            ):
                 text = f"{_NONE} a column that a subquery of rows compares: each search"
                 text += f" reads all of {table}, for each of its rows at worst"
                 details = self._severity, self._statement(columns[0]), str(columns[0])
@@ -387,8 +394,8 @@ class Searches:
     def _is_indexable(self, comparison: Comparison) -> bool:
         """Whether an index of the inner column finds values of the outer one."""
         one, other = (
-            self._inspection.kind_of(each.origin.column, each.origin.table)
-            for each in comparison[:2]
+            self._inspection.kind_of(side.origin.column, side.origin.table)
+            for side in comparison[:2]
         )
         return Kind.OTHER not in (one, other) and are_comparable(one, other)
 
@@ -466,10 +473,12 @@ def _begins(
         warnings.simplefilter("ignore", sa.exc.SAWarning)
         indexes = inspector.get_indexes(name, schema, include_auto_indexes=True)
         key = inspector.get_pk_constraint(name, schema)["constrained_columns"]
-    every = [index.get("expressions") or index["column_names"] for index in indexes]
+    index_columns = [
+        index.get("expressions") or index["column_names"] for index in indexes
+    ]
     firsts: set[str] = set()
-    for columns in (*every, key):
-        for column in (_plain(each or "") for each in columns):
+    for columns in (*index_columns, key):
+        for column in (_plain(name or "") for name in columns):
             firsts.add(column)
             if column not in passed:
                 break

@@ -149,7 +149,7 @@ class Hospital:
 
     def stay(self, row: StayRow) -> Row:
         """Return a stay as an adapter should see it."""
-        survivors = {each.id: each.replaced_by for each in self.patients}
+        survivors = {patient.id: patient.replaced_by for patient in self.patients}
         patient = survivors.get(row.patient) or row.patient if row.patient else None
         system = VISIT_SYSTEMS.get(row.hospital, "?") if row.hospital else None
         record = EncounterRecord(

@@ -266,9 +266,9 @@ def test_pages_from_the_end(edges: Opened, kind: ResourceType, sort: Sort) -> No
 @pytest.mark.parametrize(("kind", "sort"), ORDERS[:4])
 def test_pages_of_filtered_rows(edges: Opened, kind: ResourceType, sort: Sort) -> None:
     for criterion, size in product(SOME, (1, 4)):
-        own = with_ids(edges, criterion)
-        if edges.adapter.takes(ask(own, of=kind, sort=sort)):
-            _check_pages(edges, ask(own, of=kind, sort=sort, count=size))
+        edge = with_ids(edges, criterion)
+        if edges.adapter.takes(ask(edge, of=kind, sort=sort)):
+            _check_pages(edges, ask(edge, of=kind, sort=sort, count=size))
 
 
 def test_position_and_page_size_do_not_count(edges: Opened) -> None:
@@ -354,9 +354,9 @@ def test_ids_are_whole_and_exact(edges: Opened) -> None:
 
 def _cases_by_parameter() -> Iterator[Any]:
     """Yield the cases of each parameter, `:exact` and `:contains` apart."""
-    for kind, every in FOUND.items():
+    for kind, cases_of_kind in FOUND.items():
         groups: dict[str, list[Case]] = {}
-        for case in every:
+        for case in cases_of_kind:
             first = case[1][0]
             match = first.match if isinstance(first, StringCriterion) else ""
             groups.setdefault(f"{first.parameter}{match and f':{match}'}", []).append(
@@ -370,11 +370,11 @@ def _cases_by_parameter() -> Iterator[Any]:
 def test_rows_found(edges: Opened, kind: ResourceType, cases: list[Case]) -> None:
     """Search for each case; the test is skipped after that if some are refused."""
     refusals = set[str]()
-    for name, criteria, found in cases:
+    for name, criteria, rows in cases:
         if kind is not ORGANIZATION:
             criteria = tuple(with_ids(edges, criterion) for criterion in criteria)
         query = ask(*criteria, of=kind)
-        ids = {edges.id(row) if isinstance(row, int) else row for row in found}
+        ids = {edges.id(row) if isinstance(row, int) else row for row in rows}
         with noted(refusals):
             page = edges.adapter.search(query)
             assert set(ids_of(page)) == ids & edges.held(kind), name
@@ -401,10 +401,10 @@ def test_what_stays_refer_to_is_found_by_ids_at_once(
     included = included_in(stays, (include,), edges.adapter)
     records = included.rows[include.target]
     named = {f"{include.target}/{getattr(s, include.field, '')}" for s in stays}
-    found = {f"{include.target}/{record.id}" for record in records}
-    assert found
-    assert len(found) == len(records)
-    assert named - {f"{include.target}/", f"{include.target}/None"} == found | {
+    references = {f"{include.target}/{record.id}" for record in records}
+    assert references
+    assert len(references) == len(records)
+    assert named - {f"{include.target}/", f"{include.target}/None"} == references | {
         *included.missing
     }
     for record in records:

@@ -125,8 +125,8 @@ def translated_in(text: Sql, encoding: str, *flags: str) -> Sql:
 @cache
 def _letters_of(encoding: str) -> Mapping[str, str]:
     """Return what characters of an encoding are folded to, where that is another text."""
-    own = bytes(range(0x80, 0x100)).decode(encoding, "ignore")
-    characters = _UNICODE if encoding == "utf-8" else own + _UNICODE
+    upper_half = bytes(range(0x80, 0x100)).decode(encoding, "ignore")
+    characters = _UNICODE if encoding == "utf-8" else upper_half + _UNICODE
     folded = {char: fold(f"x{char}x")[1:-1] for char in characters}
     return {
         char: plain

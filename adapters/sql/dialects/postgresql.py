@@ -278,8 +278,8 @@ def _enumerations(connection: sa.Connection, types: Iterable[int]) -> Mapping[in
     if not unknown:
         return {}
     named = "SELECT oid, format_type(oid, NULL) FROM pg_type WHERE typtype = 'e'"
-    found = execute(connection, f"{named} AND oid = ANY(%s)", (unknown,))
-    return {row[0]: row[1] for row in found}
+    result = execute(connection, f"{named} AND oid = ANY(%s)", (unknown,))
+    return {row[0]: row[1] for row in result}
 
 
 _FOLDS = "SELECT NOT collisdeterministic FROM pg_collation WHERE oid ="
@@ -291,8 +291,10 @@ def _collations(
     """Return the collation of each column, and whether to it different texts may be equal."""
     # One row of NULLs, each with the collation of its column.
     names = ", ".join(f"c{n}" for n in range(size))
-    every = [f"pg_collation_for(c{n})" if n in texts else "NULL" for n in range(size)]
-    reports = ", ".join(f"{one}, ({_FOLDS} {one}::regcollation)" for one in every)
+    collations = [
+        f"pg_collation_for(c{n})" if n in texts else "NULL" for n in range(size)
+    ]
+    reports = ", ".join(f"{one}, ({_FOLDS} {one}::regcollation)" for one in collations)
     row = execute(
         connection,
         f"SELECT {reports} FROM (SELECT 1) AS one LEFT JOIN"
@@ -445,14 +447,16 @@ def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
         is_column = re.fullmatch(r'[\w".]+', bare)
         if len(aliases) == 1 and not is_column and _STABLE_OF_TIMES.fullmatch(bare):
             table = tables.get(aliases.pop(), ("", ""))
-            found = execute(connection, _REGCLASS, table).scalar()
-            own = _QUALIFIER.sub(lambda match: match[1] or "", expression)
-            is_stable = found and _STABLE.fullmatch(bare)
-            if found and not is_stable:
+            table_id = execute(connection, _REGCLASS, table).scalar()
+            unqualified = _QUALIFIER.sub(lambda match: match[1] or "", expression)
+            is_stable = table_id and _STABLE.fullmatch(bare)
+            if table_id and not is_stable:
                 named = re.findall(r'\w+\.(?:"([^"]+)"|(\w+))', bare)
                 columns = [quoted or plain for quoted, plain in named]
-                is_stable = not execute(connection, _OTHERS, (found, columns)).scalar()
-            computed |= {name: Origin(found, own)} if is_stable else {}
+                is_stable = not execute(
+                    connection, _OTHERS, (table_id, columns)
+                ).scalar()
+            computed |= {name: Origin(table_id, unqualified)} if is_stable else {}
     return computed
 
 
@@ -529,8 +533,8 @@ ORDER BY 1
 
 def _filtered(connection: sa.Connection, rows: str) -> Collection[str]:
     """Return the tables of a SELECT, those behind views too, with active row security."""
-    found = execute(connection, _FILTERED, (words_of(rows),))
-    return [str(row[0]) for row in found]
+    result = execute(connection, _FILTERED, (words_of(rows),))
+    return [str(row[0]) for row in result]
 
 
 _WRITE_GRANT = """
