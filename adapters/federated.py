@@ -44,7 +44,7 @@ from adapters.contract import (
 )
 from adapters.parameters import SEARCH_PARAMETERS
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 _FINEST_FIRST = (None, Limit.SECOND, Limit.MINUTE, Limit.DAY)
 _ONE_BY_ONE = "one source after the other, each in its own order"
@@ -87,7 +87,7 @@ class Part:
         """Whether no row of this part has the sort key of a search."""
         return query.sort.key is not SortKey.ID and query.sort.key in self.lacks
 
-    def named(self, call: Callable[[], Answer]) -> Answer:
+    def named(self, call: Callable[[], T]) -> T:
         """Return what a call returns; a failure names the source."""
         try:
             return call()
@@ -211,15 +211,13 @@ class FederatedAdapter:
                 if source_query := _query_of_source(query, index, keyless=keyless):
                     yield index, part, source_query
 
-    def _gather(
-        self, calls: Iterable[tuple[Part, Callable[[], Answer]]]
-    ) -> list[Answer]:
+    def _gather(self, calls: Iterable[tuple[Part, Callable[[], T]]]) -> list[T]:
         """Return the answers in the order of the calls; raises the first failure.
 
         Sources answer at the same time, the tables of one source one after the other: a
         search uses one connection of each source, and never waits for its own.
         """
-        by_source: dict[str, list[tuple[int, Part, Callable[[], Answer]]]] = {}
+        by_source: dict[str, list[tuple[int, Part, Callable[[], T]]]] = {}
         for index, (part, call) in enumerate(calls):
             by_source.setdefault(part.name, []).append((index, part, call))
         first, *others = by_source.values() or [[]]
@@ -237,8 +235,8 @@ class FederatedAdapter:
 
 
 def _answers(
-    calls: Iterable[tuple[int, Part, Callable[[], Answer]]],
-) -> dict[int, Answer]:
+    calls: Iterable[tuple[int, Part, Callable[[], T]]],
+) -> dict[int, T]:
     return {index: part.named(call) for index, part, call in calls}
 
 

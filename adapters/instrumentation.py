@@ -16,7 +16,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from adapters.contract import GoneError, NotFoundError, SourceUnavailableError
 
 
-class Kind(StrEnum):
+class CallKind(StrEnum):
     """What is called."""
 
     SOURCE = "source"
@@ -67,9 +67,9 @@ STORE_ERRORS = Counter(
 )
 
 _ATTRIBUTES = {
-    Kind.SOURCE: ("encounters.source", "encounters.call"),
-    Kind.STORE: ("db.system.name", "db.operation.name"),
-    Kind.HTTP: ("peer.service", "http.request.method"),
+    CallKind.SOURCE: ("encounters.source", "encounters.call"),
+    CallKind.STORE: ("db.system.name", "db.operation.name"),
+    CallKind.HTTP: ("peer.service", "http.request.method"),
 }
 """The span attributes that hold the name of what is called and the operation."""
 
@@ -103,13 +103,13 @@ class observe:  # noqa: N801 - used as a statement
     `span` is its span; it records nothing outside of a request that is traced.
     """
 
-    def __init__(self, kind: Kind, name: str, operation: str) -> None:
+    def __init__(self, kind: CallKind, name: str, operation: str) -> None:
         self._kind, self._name, self._operation = kind, name, operation
         self.span: trace.Span = trace.INVALID_SPAN
 
     def __enter__(self) -> trace.Span:
         self._began = time.perf_counter()
-        if self._kind is Kind.SOURCE:
+        if self._kind is CallKind.SOURCE:
             source_calls(self._name).inc()
         if trace.get_current_span().is_recording():
             names = _ATTRIBUTES[self._kind]
@@ -129,11 +129,11 @@ class observe:  # noqa: N801 - used as a statement
         seconds = time.perf_counter() - self._began
         if self.span.is_recording():
             _end_span(self.span, error)
-        if self._kind is Kind.SOURCE:
+        if self._kind is CallKind.SOURCE:
             source_calls(self._name).dec()
             answered = "no" if isinstance(error, SourceUnavailableError) else "yes"
             source_seconds(self._name, self._operation, answered).observe(seconds)
-        elif self._kind is Kind.STORE:
+        elif self._kind is CallKind.STORE:
             store_seconds(self._operation).observe(seconds)
             if error is not None:
                 STORE_ERRORS.labels(self._operation).inc()

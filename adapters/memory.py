@@ -52,7 +52,7 @@ class FaultyRow(NamedTuple):
     fault: RowFault
 
 
-Row: TypeAlias = Record | FaultyRow
+MemoryRow: TypeAlias = Record | FaultyRow
 Shown: TypeAlias = Record | RowFault
 Placed: TypeAlias = list[tuple[Position, Shown]]
 
@@ -82,7 +82,7 @@ class MemoryAdapter:
 
     def __init__(
         self,
-        rows: Iterable[Row],
+        rows: Iterable[MemoryRow],
         *,
         time_zone: ZoneInfo,
         date_reading: DateReading = DateReading.START,
@@ -94,7 +94,7 @@ class MemoryAdapter:
         for row in rows:
             self.put(row)
 
-    def put(self, row: Row) -> None:
+    def put(self, row: MemoryRow) -> None:
         """Add a row, or replace the one with its id."""
         record, shown = row if isinstance(row, FaultyRow) else (row, row)
         self._rows[resource_type_of(record), record.id] = (record, shown)

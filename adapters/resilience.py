@@ -27,7 +27,7 @@ from adapters.contract import (
     SourceBusyError,
     SourceUnavailableError,
 )
-from adapters.instrumentation import SOURCE_HELD_BACK, Kind, observe
+from adapters.instrumentation import SOURCE_HELD_BACK, CallKind, observe
 
 FAILURES = 5
 """After how many failures in a row the breaker of a source opens."""
@@ -39,7 +39,7 @@ Short, because a restart of a database needs no longer; a call that tries a sour
 waits for as long as the source's own timeout, and nobody else tries meanwhile.
 """
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Bulkhead:
         self._slots = BoundedSemaphore(max_concurrency)
         self._wait = wait
 
-    def run(self, call: Callable[[], Result]) -> Result:
+    def run(self, call: Callable[[], T]) -> T:
         """Return what a call returns; raises SourceBusyError if no slot becomes free."""
         if not self._slots.acquire(timeout=self._wait):
             raise SourceBusyError("every connection to the source is in use")
@@ -75,7 +75,7 @@ class Breaker:
             throw_new_error_on_trip=False,
         )
 
-    def run(self, operation: str, call: Callable[[], Result]) -> Result:
+    def run(self, operation: str, call: Callable[[], T]) -> T:
         """Return what a call returns; `operation` names it in metrics and spans.
 
         Raises SourceUnavailableError at once while the breaker is open.
@@ -86,20 +86,23 @@ class Breaker:
             raise _is_open()
         try:
             # As a context: the library's `call` would run one call at a time.
-            with self._breaker.calling(), observe(Kind.SOURCE, self._source, operation):
+            with (
+                self._breaker.calling(),
+                observe(CallKind.SOURCE, self._source, operation),
+            ):
                 return call()
         except pybreaker.CircuitBreakerError as error:
             raise _is_open() from error
         finally:
             self._trial.release()
 
-    def _run_closed(self, operation: str, call: Callable[[], Result]) -> Result:
+    def _run_closed(self, operation: str, call: Callable[[], T]) -> T:
         # pybreaker counts each error as a failure or as a success. A full queue is neither:
         # as a success it would keep the breaker of a source closed that hangs. So the call
         # is made first, and its outcome reported afterwards.
         failure: SourceUnavailableError | None = None
         try:
-            with observe(Kind.SOURCE, self._source, operation):
+            with observe(CallKind.SOURCE, self._source, operation):
                 return call()
         except SourceUnavailableError as error:
             failure = error
@@ -156,7 +159,7 @@ class GuardedAdapter:
         """Return one resource."""
         return self._run("read", partial(self._adapter.read, resource_type, id))
 
-    def _run(self, operation: str, call: Callable[[], Result]) -> Result:
+    def _run(self, operation: str, call: Callable[[], T]) -> T:
         guarded = partial(self._bulkhead.run, call) if self._bulkhead else call
         return self._breaker.run(operation, guarded)
 

@@ -23,7 +23,7 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
 from adapters.http.session import Sessions
-from adapters.instrumentation import Kind, observe
+from adapters.instrumentation import CallKind, observe
 from adapters.lifetime import LIFETIME_SECONDS
 from app.config import Settings
 from app.errors import UnavailableError
@@ -75,7 +75,7 @@ class Provider:
         deadline = time.monotonic() + self._timeout
         try:
             with (
-                observe(Kind.HTTP, "identity provider", method) as call,
+                observe(CallKind.HTTP, "identity provider", method) as call,
                 self._sessions.get().request(
                     method,
                     url,

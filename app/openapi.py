@@ -21,8 +21,8 @@ from adapters.mapping.slots import (
     TELECOMS,
     UNSERVED,
     Slot,
+    SlotKind,
 )
-from adapters.mapping.slots import Kind as SlotKind
 from app.error_responses import CONTENT_TYPE
 from app.errors import answer_for_status
 from app.fhir.capability import FHIR_VERSION, FORMATS, parameter_text

@@ -42,7 +42,7 @@ from adapters.contract import (
     SourceBusyError,
     TooCostlyError,
 )
-from adapters.instrumentation import Kind, observe
+from adapters.instrumentation import CallKind, observe
 from app.call import Call, Stage
 from app.crypto import (
     ID_LENGTH,
@@ -270,7 +270,7 @@ class PageStore:
     @contextmanager
     def _calling_redis(self, step: str) -> Iterator[None]:
         try:
-            with observe(Kind.STORE, "redis", step):
+            with observe(CallKind.STORE, "redis", step):
                 yield
         except REDIS_ERRORS as error:
             raise UnavailableError(

@@ -21,7 +21,7 @@ from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import FixedWindowRateLimiter
 from werkzeug.exceptions import TooManyRequests
 
-from adapters.instrumentation import Kind, observe
+from adapters.instrumentation import CallKind, observe
 from app.observability import THROTTLED
 from app.redis_client import REDIS_ERRORS
 
@@ -124,7 +124,7 @@ class Throttle:
             if is_within and is_small and self._retry_at is None:
                 return True
             added, count.unreported = count.unreported, 0
-        with observe(Kind.STORE, "redis", "throttle"):
+        with observe(CallKind.STORE, "redis", "throttle"):
             total = self._shared.incr(key, item.get_expiry(), added)
         # Answers may come in another order than they were counted.
         with self._lock:

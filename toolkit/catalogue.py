@@ -56,7 +56,7 @@ class ForeignKey:
 
 
 @dataclass(frozen=True)
-class Table:
+class DatabaseTable:
     """A table or view; `name` has its schema in front where that is not the default one.
 
     `unique` are the columns of its unique constraints and indexes.
@@ -85,11 +85,11 @@ class Table:
 class Catalogue:
     """The tables of a database by name; `schemas` are all that the account can see."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[DatabaseTable, ...]
     schemas: tuple[str, ...]
 
     @cached_property
-    def by_name(self) -> Mapping[str, Table]:
+    def by_name(self) -> Mapping[str, DatabaseTable]:
         """The tables by name."""
         return {table.name: table for table in self.tables}
 
@@ -102,7 +102,7 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue
     return database.run(lambda c: _Reader(c, database.dialect).catalogue(schemas))
 
 
-def read_table(database: Database, name: str) -> Table | None:
+def read_table(database: Database, name: str) -> DatabaseTable | None:
     """Return the table of a name with or without a schema, None where it cannot be read."""
     *schemas, bare = parts_of(name)
     schema, dialect = schemas[-1] if schemas else None, database.dialect
@@ -135,7 +135,7 @@ class _Reader:
 
     def tables(
         self, schema: str | None, names: Sequence[str] | None = None
-    ) -> list[Table]:
+    ) -> list[DatabaseTable]:
         """Return the tables of a schema, those of some names if any are given."""
         with warnings.catch_warnings():
             # A type that SQLAlchemy does not know is OTHER here.
@@ -144,7 +144,7 @@ class _Reader:
 
     def _tables(
         self, schema: str | None, names: Sequence[str] | None
-    ) -> Iterable[Table]:
+    ) -> Iterable[DatabaseTable]:
         inspector = self._inspector
         of: Any = {"schema": schema, "kind": ObjectKind.ANY, "filter_names": names}
         columns = inspector.get_multi_columns(**of)
@@ -161,7 +161,7 @@ class _Reader:
             primary = tuple(key["constrained_columns"] if key else ())
             leading = tuple(map(_foreign_key, foreign.get(place, ())))
             in_keys = {*primary, *(name for key in leading for name in key.columns)}
-            yield Table(
+            yield DatabaseTable(
                 name=f"{schema}.{name}" if schema else name,
                 written=self._written(name, schema),
                 bare=name,

@@ -188,7 +188,7 @@ def _zone(name: str) -> ZoneInfo | None:
 # What clients get
 
 
-class Part(NamedTuple):
+class AnswerPart(NamedTuple):
     """What an answer can confirm: a slot of a section in one case, or one of its codes.
 
     `of` distinguishes cases of one name.
@@ -247,7 +247,7 @@ class Stay:
         code = stay.code("class") if is_few else self.record.class_code
         self.case = f"of class {code}"
         self.shown: dict[str, list[str]] = {}
-        self.parts: dict[str, set[Part]] = {}
+        self.parts: dict[str, set[AnswerPart]] = {}
         for key, (kind, slot) in QUESTIONS.items():
             resource = resources.get(kind)
             values = resource.values(slot) if resource else []
@@ -259,26 +259,28 @@ class Stay:
             if kind is STAY and key != "class":
                 # It may come from elsewhere for stays of some classes.
                 case = self.case
-            self.parts[key] = {Part(resource.section.mark, slot, case)}
+            self.parts[key] = {AnswerPart(resource.section.mark, slot, case)}
             if code := resource.code(slot) if key in _CODED else "":
-                self.parts[key].add(Part(resource.section.mark, slot, code))
+                self.parts[key].add(AnswerPart(resource.section.mark, slot, code))
         if side := _side(self.record.start, clock):
-            self.parts["start"].add(Part(stay.section.mark, "start", side))
+            self.parts["start"].add(AnswerPart(stay.section.mark, "start", side))
         # No screen shows ids: a reference is right if who it leads to is.
         mark, organization = stay.section.mark, self.record.organization_id or ""
-        hospital = Part(mark, "organization_id", "of another hospital", organization)
-        patient = Part(mark, "patient_id", self.case)
+        hospital = AnswerPart(
+            mark, "organization_id", "of another hospital", organization
+        )
+        patient = AnswerPart(mark, "patient_id", self.case)
         for key in {"family", "name", "birth_date"} & self.shown.keys():
             if self.shown[key]:
                 self.parts[key].add(patient)
                 if self.is_merged:
                     self.parts[key].add(patient._replace(case="of a merged patient"))
         if self.shown.get("hospital"):
-            of_class = Part(mark, "organization_id", self.case)
+            of_class = AnswerPart(mark, "organization_id", self.case)
             self.parts["hospital"] |= {hospital, of_class}
 
     @property
-    def all_parts(self) -> set[Part]:
+    def all_parts(self) -> set[AnswerPart]:
         """What its screens can confirm."""
         return {part for parts in self.parts.values() for part in parts}
 
@@ -329,13 +331,13 @@ class Served(NamedTuple):
         for section in self.reader.file.sections(STAY):
             now = datetime.now(UTC)
             stays = sorted(self._newest(section), key=lambda stay: _rank(stay, now))
-            shown, varied, alike = set[Part](), list[Resource](), list[Resource]()
+            shown, varied, alike = set[AnswerPart](), list[Resource](), list[Resource]()
             for resource in stays:
                 stay = Stay({STAY: resource}, self.clock)
                 # These show as parts with who they lead to.
                 parts = stay.all_parts | {
-                    Part(section.mark, "", str(stay.is_merged)),
-                    Part(section.mark, "", stay.record.organization_id or ""),
+                    AnswerPart(section.mark, "", str(stay.is_merged)),
+                    AnswerPart(section.mark, "", stay.record.organization_id or ""),
                 }
                 (alike if shown.issuperset(parts) else varied).append(resource)
                 shown |= parts
@@ -480,7 +482,7 @@ class _Comparison:
 
     def __init__(self, served: Served, answers: Table) -> None:
         self._served, self._answers = served, answers
-        self._confirmed: set[Part] = set()
+        self._confirmed: set[AnswerPart] = set()
         self._unseen: set[tuple[Mark, str]] = set()
 
     def differences(self) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from adapters.contract import SourceDataError, SourceTimedOutError
 from adapters.mapping.values import as_text
 from adapters.sql.engine import Database
-from toolkit.catalogue import Holds, Table, TableColumn
+from toolkit.catalogue import DatabaseTable, Holds, TableColumn
 
 MOST_ROWS = 100_000
 """Rows are counted up to this number, and codes in so many, the newest by primary key."""
@@ -63,7 +63,7 @@ class Contents:
     rare: int = 0
 
 
-def count_rows(database: Database, table: Table) -> int | None:
+def count_rows(database: Database, table: DatabaseTable) -> int | None:
     """Return how many rows a table has, MOST_ROWS + 1 for more, None if it takes too long."""
     some = sa.select(sa.literal(1).label("one")).select_from(_clause(table))
     some = some.limit(MOST_ROWS + 1)
@@ -72,7 +72,7 @@ def count_rows(database: Database, table: Table) -> int | None:
 
 
 def count_contents(
-    database: Database, table: Table, column: TableColumn, most_codes: int
+    database: Database, table: DatabaseTable, column: TableColumn, most_codes: int
 ) -> Contents:
     """Return what counts say of a column, nothing where the database takes too long.
 
@@ -128,7 +128,7 @@ def _of_times(
 
 
 def _newest(
-    table: Table, column: TableColumn
+    table: DatabaseTable, column: TableColumn
 ) -> tuple[sa.Subquery, sa.ColumnElement[Any]]:
     """Return the newest rows of a table by primary key, and a column of theirs."""
     type_ = _TYPES.get(column.holds)
@@ -145,7 +145,7 @@ def _sorted(counts: Sequence[tuple[str, int]]) -> list[ValueCount]:
     return [ValueCount(text, rows) for text, rows in ordered]
 
 
-def _clause(table: Table) -> sa.TableClause:
+def _clause(table: DatabaseTable) -> sa.TableClause:
     return sa.table(table.bare, schema=table.schema)
 
 

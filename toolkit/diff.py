@@ -62,7 +62,7 @@ class Change(NamedTuple):
         return self.element if self.event is Event.CHANGES else str(self.event)
 
 
-class Group(NamedTuple):
+class ChangeGroup(NamedTuple):
     """What changes are counted by besides: a source code and its column, the year of start."""
 
     column: str
@@ -79,10 +79,10 @@ class Summary(NamedTuple):
     digests: bytes
     status: str
     class_code: str
-    group: Group
+    group: ChangeGroup
 
 
-def summary_of(row: FoundRow, group: Group) -> Summary:
+def summary_of(row: FoundRow, group: ChangeGroup) -> Summary:
     """Return the summary of a row; `group` is that of its status."""
     stay = row.stay
     if stay is None:
@@ -104,7 +104,7 @@ class Stays:
         self.valid = self.invalid = 0
         self._reader, self._named = reader, named
 
-    def __iter__(self) -> Iterator[tuple[FoundRow, Mapping[str, Group]]]:
+    def __iter__(self) -> Iterator[tuple[FoundRow, Mapping[str, ChangeGroup]]]:
         """Yield each row, and the groups that it counts in, by the element with the code.
 
         Raises AdapterError for a source that is away or does not fit the file.
@@ -120,10 +120,10 @@ class Stays:
                     self.valid += row.stay is not None
                     self.invalid += row.stay is None
                     year = f"{row.stay.start:%Y}" if row.stay and row.stay.start else ""
-                    groups = {"": Group("", "", year or _NONE)}
+                    groups = {"": ChangeGroup("", "", year or _NONE)}
                     for place in coded:
                         column, code = place.field.columns[0], self._code(place, row)
-                        group = Group(name + column, code, year or _NONE)
+                        group = ChangeGroup(name + column, code, year or _NONE)
                         groups[place.element.partition(".")[2]] = group
                     yield row, groups
 
@@ -148,12 +148,12 @@ def _named_codes(files: Iterable[MappingFile]) -> Mapping[str, Set[str]]:
     return named
 
 
-class Comparison:
+class FileComparison:
     """The changes between two files, counted by group."""
 
     def __init__(self, old: Stays, new: Stays) -> None:
         self.old, self.new = old, new
-        self.counts: Counter[tuple[Change, Group]] = Counter()
+        self.counts: Counter[tuple[Change, ChangeGroup]] = Counter()
         self.differing = 0
 
     @property
@@ -170,7 +170,7 @@ class Comparison:
     def run(self) -> Iterator[tuple[str, Sequence[Change]]]:
         """Count the changes of all stays; yield the id and the changes of each that differs."""
         before: dict[str, Summary] = {}
-        shared: dict[Group, Group] = {}
+        shared: dict[ChangeGroup, ChangeGroup] = {}
         for row, groups in self.old:
             group = groups.get("status", groups[""])
             # Stays have few groups: each is kept once.
@@ -191,7 +191,7 @@ class Comparison:
                 self._count([(change, summary.group)])
                 yield id, [change]
 
-    def _count(self, changes: Sequence[tuple[Change, Group]]) -> None:
+    def _count(self, changes: Sequence[tuple[Change, ChangeGroup]]) -> None:
         self.counts.update(changes)
         self.differing += bool(changes)
 
@@ -231,7 +231,7 @@ def run(*, old: Path, new: Path, ids: bool, as_json: bool) -> int:
         files = [MappingFile.open(path, os.environ) for path in (old, new)]
         readers = [stack.enter_context(SourceReader(file)) for file in files]
         named = _named_codes(files)
-        comparison = Comparison(*(Stays(reader, named) for reader in readers))
+        comparison = FileComparison(*(Stays(reader, named) for reader in readers))
         stays = []
         for id, changes in comparison.run():
             if ids and as_json:
@@ -247,7 +247,7 @@ def run(*, old: Path, new: Path, ids: bool, as_json: bool) -> int:
     return FINDINGS if comparison.differing or comparison.constants else FINE
 
 
-def _as_json(comparison: Comparison) -> dict[str, Any]:
+def _as_json(comparison: FileComparison) -> dict[str, Any]:
     old, new = (
         {"file": s.file.mapping.file, "stays": s.valid, "invalid_rows": s.invalid}
         for s in (comparison.old, comparison.new)
@@ -264,7 +264,7 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _as_text(comparison: Comparison) -> Iterator[str]:
+def _as_text(comparison: FileComparison) -> Iterator[str]:
     for side in (comparison.old, comparison.new):
         file = side.file.mapping.file
         yield f"{file}: {side.valid:,} stays, {side.invalid:,} invalid rows"

@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from adapters.contract import ResourceType
-from adapters.mapping.slots import LISTS, Kind
+from adapters.mapping.slots import LISTS, SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.catalogue import Holds
 from toolkit.console import MARK
 from toolkit.contents import MOST_ROWS
-from toolkit.sections import Field, Section, SelectedColumn
+from toolkit.sections import DraftSection, Field, SelectedColumn
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
 _WIDTH = 100
@@ -47,7 +47,7 @@ _ITEMS = {
 
 
 def text_of(
-    sections: Sequence[Section], rows: Mapping[str, int | None], variable: str
+    sections: Sequence[DraftSection], rows: Mapping[str, int | None], variable: str
 ) -> str:
     """Return the text of the file; `rows` are the numbers of rows by table."""
     lines = [_HEAD.format(mark=MARK, variable=variable)]
@@ -72,7 +72,7 @@ def text_of(
     return "\n".join(lines) + "\n"
 
 
-def _offered(kind: ResourceType, parts: Sequence[Section]) -> Iterator[str]:
+def _offered(kind: ResourceType, parts: Sequence[DraftSection]) -> Iterator[str]:
     """Yield the parameters and orders that every part can answer."""
     filled = [{f.slot.name for f in part.fields if f.column} for part in parts]
     can = set.intersection(*filled)
@@ -86,7 +86,7 @@ def _offered(kind: ResourceType, parts: Sequence[Section]) -> Iterator[str]:
         yield f"sort: [{', '.join(sort)}]"
 
 
-def _keys(section: Section, rows: Mapping[str, int | None]) -> Iterator[str]:
+def _keys(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str]:
     """Yield the keys of a section or source."""
     yield from (f"{MARK}{question}" for question in section.questions)
     yield "rows: |"
@@ -96,7 +96,7 @@ def _keys(section: Section, rows: Mapping[str, int | None]) -> Iterator[str]:
     yield from _indented(_comments(section, rows), 2)
 
 
-def _select(section: Section) -> Iterator[str]:
+def _select(section: DraftSection) -> Iterator[str]:
     """Yield the SELECT: all columns of the first table, and what is computed or joined."""
     listed = [f"NULL AS {_open(f)}" for f in section.fields if f.column is None]
     listed += [column.listed for column in section.columns if column.listed]
@@ -115,7 +115,7 @@ def _open(field: Field) -> str:
     return f"open_{field.slot.name}"
 
 
-def _comments(section: Section, rows: Mapping[str, int | None]) -> Iterator[str]:
+def _comments(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str]:
     """Yield what is open, and every column that fills no slot, as comments."""
     for listed in LISTS[section.kind]:
         yield f"# {listed.name}: {_ITEMS[listed.name]}"
@@ -132,13 +132,13 @@ def _comments(section: Section, rows: Mapping[str, int | None]) -> Iterator[str]
             yield f"{line:<40}  # {_facts(column)}"
 
 
-def _field(section: Section, field: Field) -> str:
+def _field(section: DraftSection, field: Field) -> str:
     """Return the line of a slot, with its questions and what is known of its column."""
     slot, column = field.slot, field.column
     options = {"from": _text(column.name) if column else _open(field)}
     if _has_codes(field):
         options["codes"] = _table_name(section, field)
-    if column and slot.kind is Kind.TIME and column.source.holds is Holds.DATE:
+    if column and slot.kind is SlotKind.TIME and column.source.holds is Holds.DATE:
         # A stay of one day does not end before it starts.
         options["at"] = '"23:59"' if slot.name == "end" else '"00:00"'
     value = ", ".join(f"{key}: {text}" for key, text in options.items())
@@ -155,11 +155,11 @@ def _has_codes(field: Field) -> bool:
     return bool(field.slot.takes) and not is_flag
 
 
-def _table_name(section: Section, field: Field) -> str:
+def _table_name(section: DraftSection, field: Field) -> str:
     return re.sub(r"\W", "_", f"{field.slot.name}_{section.table.bare}")
 
 
-def _code_tables(section: Section) -> Iterator[str]:
+def _code_tables(section: DraftSection) -> Iterator[str]:
     """Yield the code tables of filled slots; what each code means is a question."""
     for field in filter(_has_codes, section.fields):
         column = field.column

@@ -34,7 +34,7 @@ from toolkit.trial import (
 )
 
 
-class Row(NamedTuple):
+class ParameterRow(NamedTuple):
     """One search parameter: whether it is offered, and why not or how far."""
 
     resource_type: ResourceType
@@ -62,7 +62,7 @@ def run(
     return FINE
 
 
-def _rows(searches: Searches) -> Iterator[Row]:
+def _rows(searches: Searches) -> Iterator[ParameterRow]:
     """Yield each parameter of each section of the file."""
     mapping = searches.mapping
     profile = profile_of(mapping)
@@ -73,14 +73,22 @@ def _rows(searches: Searches) -> Iterator[Row]:
         wanted = profile.resources.get(kind)
         for name in SEARCH_PARAMETERS[kind]:
             if wanted is None or name not in wanted.parameters:
-                yield Row(kind, name, False, f"profile {profile.name} leaves it out")
+                yield ParameterRow(
+                    kind, name, False, f"profile {profile.name} leaves it out"
+                )
             elif name not in listed:
-                yield Row(kind, name, False, "the file does not list it under search")
+                yield ParameterRow(
+                    kind, name, False, "the file does not list it under search"
+                )
             elif name not in able:
-                yield Row(kind, name, False, "not every source can filter by it")
+                yield ParameterRow(
+                    kind, name, False, "not every source can filter by it"
+                )
             else:
                 values = wanted.parameters[name]
-                yield Row(kind, name, True, _extent(kind, name, values, able[name]))
+                yield ParameterRow(
+                    kind, name, True, _extent(kind, name, values, able[name])
+                )
 
 
 def _extent(

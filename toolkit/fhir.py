@@ -65,7 +65,7 @@ _READ_ONLY = {
 }
 
 
-class Statement(NamedTuple):
+class ServerStatement(NamedTuple):
     """A CapabilityStatement: its title, and each resource type with its search parameters.
 
     A type that cannot be searched has None.
@@ -115,7 +115,7 @@ def _replaced(lines: Sequence[str], key: str, line: str) -> list[str]:
     return [*lines[:start], indent + line, *lines[end:]]
 
 
-def _statement(client: Client) -> Statement:
+def _statement(client: Client) -> ServerStatement:
     """Return the CapabilityStatement; raises CannotRunError for anything else."""
     try:
         answer = _json(client, "/metadata")
@@ -135,7 +135,7 @@ def _statement(client: Client) -> Statement:
         if types.get(kind) is None:
             raise _no_server(f"the server does not search {kind}")
     title = at(answer, _TITLE)
-    return Statement(title if isinstance(title, str) else "", types)
+    return ServerStatement(title if isinstance(title, str) else "", types)
 
 
 def _no_server(reason: str) -> CannotRunError:
@@ -191,7 +191,9 @@ def _visit_number(system: str, counts: str) -> Mapping[str, str]:
     }
 
 
-def _lacking(statement: Statement, mapping: SourceMapping) -> Iterator[tuple[str, str]]:
+def _lacking(
+    statement: ServerStatement, mapping: SourceMapping
+) -> Iterator[tuple[str, str]]:
     """Yield what the base file has and the server has not, and why."""
     for kind, section in mapping.resources.items():
         names = statement.types.get(kind)

@@ -13,7 +13,7 @@ from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.slots import Place
 from app.console import aligned
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 WIDTH = 120
 """How many characters a printed line has at most."""
@@ -141,7 +141,7 @@ class Check:
     ends_in_time: bool = False
 
 
-def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
+def timed(call: Callable[[], T]) -> tuple[T, float]:
     """Return what a call returns, and how many milliseconds it took."""
     began = time.perf_counter()
     answer = call()

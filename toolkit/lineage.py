@@ -21,7 +21,7 @@ from adapters.mapping.row_mapper import (
     item_positions,
     item_reader,
 )
-from adapters.mapping.slots import LISTS, Kind, ListSlot, Place, places_of
+from adapters.mapping.slots import LISTS, ListSlot, Place, SlotKind, places_of
 from adapters.mapping.times import join_parts, presence, read_value
 
 
@@ -38,7 +38,7 @@ class TracedField:
 
     name: str
     element: str
-    kind: Kind
+    kind: SlotKind
     field: FieldMapping
     cells: tuple[tuple[str, object], ...]
     value: Any = None
@@ -116,7 +116,7 @@ def _read(
         value = compile_cell(Cell(field, name, positions), kind)(row)
     except CellError as error:
         return TracedField(name, element, kind, field, cells, fault=error.fault)
-    is_time = kind is Kind.TIME and value is not None
+    is_time = kind is SlotKind.TIME and value is not None
     has_offset = is_time and _has_offset(field, [cell for _, cell in cells])
     traced = TracedField(name, element, kind, field, cells, value)
     return replace(traced, has_offset=has_offset)

@@ -63,12 +63,12 @@ from toolkit.trial import (
 KINDS = ("field", "code", "search parameter", "sort key")
 """What can be covered."""
 
-Rows: TypeAlias = dict[Mark, Sequence[Cells]]
+WrittenRows: TypeAlias = dict[Mark, Sequence[Cells]]
 """Rows by the place of the section or the item that they are of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FileResult:
     """The result of the tests of one mapping file.
 
     `faults` are of the files. `tests` are the cases, each with how it differs from what is
@@ -164,16 +164,16 @@ def run(*, files: Sequence[Path], complete: bool, as_json: bool) -> int:
     return FINDINGS if wrong else FINE
 
 
-def try_file(path: Path) -> Result:
+def try_file(path: Path) -> FileResult:
     """Run the tests beside a mapping file."""
     try:
         file = MappingFile.open(path)
         cases, faults = read_cases(tests_beside(path))
     except MappingError as error:
-        return Result(path, findings_of(error))
+        return FileResult(path, findings_of(error))
     coverage = Coverage(file)
     tests = [(case, _differences(file, case, coverage)) for case in cases]
-    return Result(path, faults, tests, coverage.targets, coverage.gaps)
+    return FileResult(path, faults, tests, coverage.targets, coverage.gaps)
 
 
 def tests_beside(mapping: Path) -> Path:
@@ -443,12 +443,12 @@ def _pairs(case: Case) -> Iterator[tuple[str, str]]:
             yield name, str(value)
 
 
-def _given(file: MappingFile, case: Case) -> Rows:
+def _given(file: MappingFile, case: Case) -> WrittenRows:
     """Return the rows that a search is tried on: those of several sources by their names.
 
     Raises MappingError.
     """
-    rows: Rows = {}
+    rows: WrittenRows = {}
     source, patient = case.text("source"), ResourceType.PATIENT
     for key, kind, only in (
         ("given", case.kind, source),
@@ -539,7 +539,7 @@ def _compare_request(
 # ------------------------------------------------------------ SQLite with written rows
 
 
-def _stand_in(mapping: SourceMapping, rows: Rows) -> SourceMapping:
+def _stand_in(mapping: SourceMapping, rows: WrittenRows) -> SourceMapping:
     """Return the mapping with SELECTs that return the written rows, in any SQLite.
 
     Parts that are no databases are left out.
@@ -562,7 +562,7 @@ def _stand_in(mapping: SourceMapping, rows: Rows) -> SourceMapping:
     return replace(mapping, source=source, resources=resources, parts=parts)
 
 
-def _section_of(section: ResourceMapping, rows: Rows) -> ResourceMapping:
+def _section_of(section: ResourceMapping, rows: WrittenRows) -> ResourceMapping:
     def with_rows(item: ItemMapping) -> ItemMapping:
         columns = known_item_columns(item)
         return replace(item, rows=_select(columns, rows.get(item.mark, ())))
@@ -635,7 +635,7 @@ class Coverage:
         query: SearchQuery,
         pairs: Parameters,
         sections: Iterable[ResourceMapping],
-        rows: Rows,
+        rows: WrittenRows,
     ) -> None:
         """Count the parameters and the order of a search, and the codes that it compares."""
         names = {criterion.parameter for criterion in query.criteria}

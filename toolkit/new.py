@@ -21,7 +21,7 @@ from adapters.mapping.problems import did_you_mean
 from adapters.sql.dialects.base import AddressError
 from adapters.sql.engine import Database
 from app.console import FINE, CannotRunError, aligned, print_json
-from toolkit.catalogue import Catalogue, Table, read_catalogue
+from toolkit.catalogue import Catalogue, DatabaseTable, read_catalogue
 from toolkit.console import MARK, marked_lines, write_text
 from toolkit.contents import MOST_ROWS, count_rows
 from toolkit.draft import text_of
@@ -141,7 +141,7 @@ def _of_database(url: str, tables: Tables, variable: str) -> str:
         return text_of(read_sections(database, tables), rows, variable)
 
 
-def _table(catalogue: Catalogue, name: str) -> Table:
+def _table(catalogue: Catalogue, name: str) -> DatabaseTable:
     """Return the table that an option names, in whatever case. Raises CannotRunError."""
     if table := catalogue.by_name.get(name):
         return table

@@ -15,7 +15,7 @@ from adapters.http.adapter import open_section
 from adapters.mapping.model import ItemMapping, Mark, ResourceMapping
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
 from adapters.mapping.row_mapper import item_columns, known_columns, own_columns
-from adapters.mapping.slots import Kind, places_of
+from adapters.mapping.slots import SlotKind, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table
 from toolkit.console import MappingFile
 from toolkit.source_rows import SourceRow
@@ -98,7 +98,7 @@ def _with_flags(section: ResourceMapping, cells: Cells) -> Cells:
     flags = {
         column
         for place in places_of(section)
-        if place.kind is Kind.FLAG and place.field.codes is None
+        if place.kind is SlotKind.FLAG and place.field.codes is None
         for column in place.field.columns
         if isinstance(cells.get(column), str)
     }

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.contract import ResourceType
-from adapters.mapping.slots import REFERS, REQUIRED, SLOTS, Kind, Slot, named_slots
+from adapters.mapping.slots import REFERS, REQUIRED, SLOTS, Slot, SlotKind, named_slots
 from adapters.sql.engine import Database
-from toolkit.catalogue import ForeignKey, Holds, Table, TableColumn
+from toolkit.catalogue import DatabaseTable, ForeignKey, Holds, TableColumn
 from toolkit.contents import (
     MOST_CODES,
     MOST_PATIENT_CODES,
@@ -23,21 +23,21 @@ from toolkit.contents import (
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
-Tables = Mapping[ResourceType, Sequence[Table]]
+Tables = Mapping[ResourceType, Sequence[DatabaseTable]]
 """By resource type its tables: of stays each is a source, of others the rest joins the first."""
 
 _IDS = frozenset({Holds.TEXT, Holds.INTEGER, Holds.UUID})
 _CODES = frozenset({Holds.TEXT, Holds.INTEGER})
 _TEXTS = frozenset({Holds.TEXT})
 _FITTING = {
-    Kind.ID: _IDS,
-    Kind.EXACT: _IDS | {Holds.NUMBER},
-    Kind.CODE: _CODES,
-    Kind.FLAG: _CODES | {Holds.FLAG},
-    Kind.TIME: TIMES,
-    Kind.DATE: TIMES,
-    Kind.TEXT: _TEXTS,
-    Kind.PARTS: _TEXTS,
+    SlotKind.ID: _IDS,
+    SlotKind.EXACT: _IDS | {Holds.NUMBER},
+    SlotKind.CODE: _CODES,
+    SlotKind.FLAG: _CODES | {Holds.FLAG},
+    SlotKind.TIME: TIMES,
+    SlotKind.DATE: TIMES,
+    SlotKind.TEXT: _TEXTS,
+    SlotKind.PARTS: _TEXTS,
 }
 """What a column may hold to fill a slot of a kind."""
 
@@ -50,7 +50,7 @@ class SelectedColumn:
     `refers` is the column that a declared key leads to.
     """
 
-    table: Table
+    table: DatabaseTable
     source: TableColumn
     name: str
     listed: str
@@ -74,7 +74,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DraftSection:
     """A section or source of a first mapping.
 
     `tables` are the FROM and JOIN lines of its SELECT, `open` the slots without a column,
@@ -90,12 +90,12 @@ class Section:
     questions: Sequence[str]
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DatabaseTable:
         """The table of its ids."""
         return self.columns[0].table
 
 
-def read_sections(database: Database, tables: Tables) -> Sequence[Section]:
+def read_sections(database: Database, tables: Tables) -> Sequence[DraftSection]:
     """Return the sections of the tables that the author named."""
     return [
         _SectionReader(database, tables, kind, joined).read()
@@ -113,14 +113,14 @@ class _SectionReader:
         database: Database,
         tables: Tables,
         kind: ResourceType,
-        joined: Sequence[Table],
+        joined: Sequence[DatabaseTable],
     ) -> None:
         self._database = database
         self._tables = tables
         self._kind = kind
         self._joined = joined
 
-    def read(self) -> Section:
+    def read(self) -> DraftSection:
         """Return the section."""
         first = self._joined[0]
         alias = _letter(first)
@@ -138,10 +138,10 @@ class _SectionReader:
             is_joined = not number or bool(condition)
             columns += self._columns(table, table_alias, columns, is_joined=is_joined)
         usable = [column for column in columns if column.is_joined]
-        slots = [s for s in SLOTS[self._kind] if s.kind is not Kind.SYSTEM]
+        slots = [s for s in SLOTS[self._kind] if s.kind is not SlotKind.SYSTEM]
         fields = [field for slot in slots if (field := self._field(slot, usable))]
         filled = {field.slot.name for field in fields}
-        return Section(
+        return DraftSection(
             kind=self._kind,
             alias=alias,
             columns=columns,
@@ -151,7 +151,7 @@ class _SectionReader:
             questions=questions,
         )
 
-    def _join(self, table: Table, first_alias: str, alias: str) -> str:
+    def _join(self, table: DatabaseTable, first_alias: str, alias: str) -> str:
         """Return the condition that joins at most one row of a table, "" if no key says it."""
         first, conditions = self._joined[0], list[str]()
         for key in (k for k in first.foreign_keys if len(k.columns) == 1):
@@ -168,7 +168,7 @@ class _SectionReader:
 
     def _columns(
         self,
-        table: Table,
+        table: DatabaseTable,
         alias: str,
         earlier: Sequence[SelectedColumn],
         *,
@@ -205,7 +205,7 @@ class _SectionReader:
         return columns
 
     def _most_codes(
-        self, table: Table, column: TableColumn, key: ForeignKey | None
+        self, table: DatabaseTable, column: TableColumn, key: ForeignKey | None
     ) -> int:
         """Return how many values may be codes, 0 where they may identify a person."""
         personal = {slot.name for _, slot in named_slots(self._kind) if slot.personal}
@@ -282,22 +282,22 @@ class _SectionReader:
     def _doubts(self, slot: Slot, column: SelectedColumn) -> Iterator[str]:
         """Yield what the author must decide about a column that fills a slot."""
         contents = column.contents
-        if slot.kind is Kind.TIME and column.source.holds is Holds.DATE:
+        if slot.kind is SlotKind.TIME and column.source.holds is Holds.DATE:
             yield "at which time of day?"
-        if slot.kind is Kind.TIME and column.source.holds is Holds.LOCAL_TIME:
+        if slot.kind is SlotKind.TIME and column.source.holds is Holds.LOCAL_TIME:
             yield "by whose clock?"
         if contents.far:
             days = ", ".join(f'"{day.text}"' for day in contents.far)
             yield f"no value? Then absent: [{days}]"
-        elif slot.kind in (Kind.TIME, Kind.DATE) and contents.rare:
+        elif slot.kind in (SlotKind.TIME, SlotKind.DATE) and contents.rare:
             yield "some days are before 1800 or after 2199"
         if slot.name in REQUIRED[self._kind] and contents.nulls + contents.blanks:
             yield "it is empty in some rows, which cannot be served"
-        if slot.kind is Kind.ID and column.source.holds is Holds.TEXT:
+        if slot.kind is SlotKind.ID and column.source.holds is Holds.TEXT:
             yield "is every value a FHIR id (letters, digits, - and .)?"
 
 
-def _referred(tables: Tables, table: Table) -> set[str]:
+def _referred(tables: Tables, table: DatabaseTable) -> set[str]:
     """Return the columns of a table that declared keys of the other sections refer to."""
     return {
         key.referred[0]
@@ -308,12 +308,12 @@ def _referred(tables: Tables, table: Table) -> set[str]:
     }
 
 
-def _id_names(tables: Tables, table: Table) -> set[str]:
+def _id_names(tables: Tables, table: DatabaseTable) -> set[str]:
     """Return the column of a table that is its section's id."""
     referred = _referred(tables, table)
     return referred if len(referred) == 1 else {*table.primary_key}
 
 
-def _letter(table: Table) -> str:
+def _letter(table: DatabaseTable) -> str:
     """Return the first letter of a table, its short name in a SELECT."""
     return re.sub(r"[^a-z]", "", table.bare.lower())[:1] or "t"

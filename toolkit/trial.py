@@ -114,7 +114,7 @@ class Line:
         return int(line) if Path(name) == file else 0
 
 
-class Origin(NamedTuple):
+class ElementOrigin(NamedTuple):
     """What makes one element; `rule` is in words, `mark` the line that says so."""
 
     rule: str = ""
@@ -223,7 +223,7 @@ class TriedRow:
         for traced in self.traced if resource is None else ():
             if traced.is_included and traced.fault:
                 rule = f"a fault: {traced.fault.rule}"
-                origin = Origin(rule, traced, traced.field.mark)
+                origin = ElementOrigin(rule, traced, traced.field.mark)
                 yield self._line(traced.element, None, origin)
             elif traced.is_included and traced.value not in (None, ()):
                 value = MASK if self._is_masked(traced) else _plain(traced.value)
@@ -241,10 +241,10 @@ class TriedRow:
                 reason = f"the item is left out: only_if {condition.column}"
             elif has_value:
                 reason = "the item is left out: nothing else in it"
-            origin = Origin(reason, traced, traced.field.mark)
+            origin = ElementOrigin(reason, traced, traced.field.mark)
             yield self._line(traced.element, None, origin)
 
-    def origin(self, path: str) -> Origin:
+    def origin(self, path: str) -> ElementOrigin:
         """Return what makes, or would make, the element at a path (`name[0].family`)."""
         inside = unnumbered(path)
         whole = f"{self.kind}.{inside}"
@@ -252,7 +252,7 @@ class TriedRow:
             if is_below(whole, fixed):
                 section, _, name = rule.partition(".")
                 node = find(self.file.root, (section, name)) if name else None
-                return Origin(rule, mark=None if node is None else node.mark)
+                return ElementOrigin(rule, mark=None if node is None else node.mark)
         also = {name for above, name in _ALSO.items() if is_below(whole, above)}
         for traced in self.traced:
             if traced.name in also and traced.value:
@@ -267,9 +267,9 @@ class TriedRow:
         # Where several fields make an element together, the first that makes anything.
         parts = [m for m in self.traced if is_below(unnumbered(m.element), inside)]
         filled = [part for part in parts if part.value]
-        return self.origin_of((filled or parts)[0]) if parts else Origin()
+        return self.origin_of((filled or parts)[0]) if parts else ElementOrigin()
 
-    def origin_of(self, traced: TracedField) -> Origin:
+    def origin_of(self, traced: TracedField) -> ElementOrigin:
         """Return in words what a field does with its cells, and the line that says so."""
         field, rule, mark = traced.field, "", traced.field.mark
         if field.constant is not None:
@@ -286,7 +286,7 @@ class TriedRow:
             rule = f"split at {field.split!r}"
         elif field.prefix:
             rule = f"after the prefix {field.prefix}"
-        return Origin(rule, traced, mark)
+        return ElementOrigin(rule, traced, mark)
 
     def _masked(self, value: Any, path: str) -> Any:
         """Return a part of the resource, with a mask for what identifies a person."""
@@ -304,7 +304,7 @@ class TriedRow:
             return False
         return f"{self.kind}.{traced.name}" in _PERSONAL
 
-    def _line(self, element: str, value: Any, origin: Origin) -> Line:
+    def _line(self, element: str, value: Any, origin: ElementOrigin) -> Line:
         traced = origin.traced
         cells = {c: self._cell(traced, v) for c, v in traced.cells} if traced else {}
         return Line(f"{self.kind}.{element}", value, cells, origin.rule, origin.place)

@@ -35,9 +35,9 @@ from adapters.contract import (
 )
 from adapters.http.client import Call, Content, Deadline, Source, plain_text
 from adapters.http.paging import (
+    JsonRow,
     ListAnswer,
     Lists,
-    Row,
     Window,
     linked_page,
     numbered_page,
@@ -69,8 +69,8 @@ from adapters.mapping.row_mapper import (
     own_columns,
     refuse_unserved,
 )
-from adapters.mapping.slots import FHIR_ID, UNSERVED, Kind
-from adapters.mapping.template import Pairs, Text, ValueRule
+from adapters.mapping.slots import FHIR_ID, UNSERVED, SlotKind
+from adapters.mapping.template import Pairs, TextTemplate, ValueRule
 from adapters.matching import Matcher
 from adapters.parameters import SORTS
 
@@ -106,7 +106,7 @@ class HttpAdapter:
         columns = own_columns(section.mapping)
         return SourcePage(page, columns, [section.cells(row)[0] for row in rows])
 
-    def _search(self, query: SearchQuery) -> tuple[Page, Sequence[Row]]:
+    def _search(self, query: SearchQuery) -> tuple[Page, Sequence[JsonRow]]:
         section = self._sections[query.resource_type]
         questions = questions_of(section, query)
         if not questions:
@@ -122,7 +122,7 @@ class HttpAdapter:
 
     def _page(
         self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
-    ) -> tuple[Page, Sequence[Row]]:
+    ) -> tuple[Page, Sequence[JsonRow]]:
         section = questions[0].section
         window = self._window(questions, query, deadline)
         ids = list(filter(None, map(section.id_text, window.rows)))
@@ -167,7 +167,7 @@ class HttpAdapter:
         section = self._sections[resource_type]
         return refuse_unserved(section.record(self.read_row(resource_type, id)))
 
-    def read_row(self, resource_type: ResourceType, id: str) -> Row:
+    def read_row(self, resource_type: ResourceType, id: str) -> JsonRow:
         """Return the row of one resource, hidden and removed ones too.
 
         Raises NotFoundError, GoneError, SourceUnavailableError, SourceDataError.
@@ -201,11 +201,11 @@ class HttpAdapter:
         """Close the connections."""
         self._source.client.close()
 
-    def section(self, kind: ResourceType) -> "Section":
+    def section(self, kind: ResourceType) -> "OpenHttpSection":
         """Return the section of a resource type that the mapping has."""
         return self._sections[kind]
 
-    def first_rows(self, kind: ResourceType, size: int) -> tuple[Row, ...]:
+    def first_rows(self, kind: ResourceType, size: int) -> tuple[JsonRow, ...]:
         """Return the first rows of a list. Raises AdapterError."""
         section = self._sections[kind]
         assert section.http.list is not None, "only sections with a list are inspected"
@@ -297,7 +297,7 @@ def _capabilities(section: ResourceMapping, http: HttpSection) -> ResourceCapabi
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class OpenHttpSection:
     """One resource type, compiled for requests; `paths` are its columns in order."""
 
     mapping: ResourceMapping
@@ -309,12 +309,12 @@ class Section:
     keys: Mapping[SortKey, Reader]
     rule: ValueRule
 
-    def record(self, row: Row) -> Record | RowFault:
+    def record(self, row: JsonRow) -> Record | RowFault:
         """Map one row of an answer."""
         return self.mapper(*self.cells(row))
 
     def cells(
-        self, row: Row
+        self, row: JsonRow
     ) -> tuple[tuple[Any, ...], Mapping[ItemMapping, Sequence[Any]]]:
         """Return the values at the paths of a row, and the rows of its own lists."""
         cells = tuple(at(row, path) for path in self.paths)
@@ -324,7 +324,7 @@ class Section:
         return cells, items
 
     def records(
-        self, rows: Sequence[Row], criteria: tuple[Criterion, ...]
+        self, rows: Sequence[JsonRow], criteria: tuple[Criterion, ...]
     ) -> tuple[Record | RowFault, ...]:
         """Map the rows of a list.
 
@@ -346,11 +346,11 @@ class Section:
                 raise unreadable(_NO_MATCH)
         return records
 
-    def id_text(self, row: Row) -> str:
+    def id_text(self, row: JsonRow) -> str:
         """Return the source's id of a row, "" without one."""
         return plain_text(at(row, path_of(self.mapping.fields["id"].columns[0])))
 
-    def lacks_key(self, key: SortKey, row: Row) -> bool:
+    def lacks_key(self, key: SortKey, row: JsonRow) -> bool:
         """Whether a row has no sort key, or an unreadable one."""
         try:
             return self.keys[key]([at(row, path) for path in self.paths]) is None
@@ -370,14 +370,16 @@ class Section:
 _NO_MATCH = "the list contains a row that does not match the request"
 
 
-def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section:
+def open_section(
+    mapping: SourceMapping, resource_type: ResourceType
+) -> OpenHttpSection:
     """Compile a section."""
     section = mapping.resources[resource_type]
     assert section.http is not None, "the loader gives every section of HTTP one"
     columns = own_columns(section)
     positions = {column: index for index, column in enumerate(columns)}
     slots = {key: SORTS[resource_type].get(key, "") for key in section.sorts}
-    return Section(
+    return OpenHttpSection(
         mapping=section,
         http=section.http,
         paths=tuple(map(path_of, columns)),
@@ -390,7 +392,9 @@ def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section
         mapper=RowMapper(section, columns),
         matcher=Matcher(mapping.time_zone, mapping.date_reading),
         keys={
-            key: compile_cell(Cell(section.fields[slot], slot, positions), Kind.TIME)
+            key: compile_cell(
+                Cell(section.fields[slot], slot, positions), SlotKind.TIME
+            )
             for key, slot in slots.items()
             if key is not SortKey.ID
         },
@@ -398,7 +402,7 @@ def open_section(mapping: SourceMapping, resource_type: ResourceType) -> Section
     )
 
 
-def _item_rows(row: Row, path: Path, columns: tuple[Path, ...]) -> Sequence[Any]:
+def _item_rows(row: JsonRow, path: Path, columns: tuple[Path, ...]) -> Sequence[Any]:
     rows = at(row, path)
     if rows is None:
         return ()
@@ -411,7 +415,7 @@ def _item_rows(row: Row, path: Path, columns: tuple[Path, ...]) -> Sequence[Any]
 class Question:
     """What a search sends on every page."""
 
-    section: Section
+    section: OpenHttpSection
     list: ListCall
     criteria: Pairs = ()
     order: Pairs = ()
@@ -445,7 +449,7 @@ def combined(listed: ListCall, pairs: Pairs) -> Pairs:
     return pairs
 
 
-def questions_of(section: Section, query: SearchQuery) -> tuple[Question, ...]:
+def questions_of(section: OpenHttpSection, query: SearchQuery) -> tuple[Question, ...]:
     """Return what a search sends: nothing if nothing can match, or up to two lists."""
     first = keyed(section.mapping, query)
     searches = (first, query) if first else split(section.mapping, query)
@@ -453,7 +457,7 @@ def questions_of(section: Section, query: SearchQuery) -> tuple[Question, ...]:
 
 
 def _questions(
-    section: Section, searches: Iterable[SearchQuery]
+    section: OpenHttpSection, searches: Iterable[SearchQuery]
 ) -> tuple[Question, ...]:
     listed, sort = section.http.list, section.http.sort
     assert listed is not None, "a section without a list offers no search"
@@ -468,14 +472,16 @@ def _questions(
     return tuple(questions)
 
 
-def _path(path: Text, id: str, rule: ValueRule) -> str | None:
+def _path(path: TextTemplate, id: str, rule: ValueRule) -> str | None:
     """Return the path with an id in its place, None if it does not fit."""
     (place,) = path.places
     fitted = place.fitted(id, rule, trusted=False)
     return None if fitted is None else path.filled({"id": quote(fitted, safe="")})
 
 
-def _read_row(source: Source, section: Section, id: str, deadline: Deadline) -> Row:
+def _read_row(
+    source: Source, section: OpenHttpSection, id: str, deadline: Deadline
+) -> JsonRow:
     """Return the row of one resource; `id` is as clients see it.
 
     Raises NotFoundError, GoneError, SourceUnavailableError, SourceDataError.

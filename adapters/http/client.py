@@ -42,7 +42,7 @@ from adapters.mapping.model import (
     OAuth2,
     SourceConfig,
 )
-from adapters.mapping.paths import Header, Path, Place, at, unreadable
+from adapters.mapping.paths import Header, Path, ValuePlace, at, unreadable
 from adapters.mapping.values import text_or_none
 
 Headers: TypeAlias = Mapping[str, str]
@@ -66,7 +66,7 @@ _DIGITS = re.compile("[0-9]{1,20}", re.ASCII)
 # ---------------------------------------------------------------------------- requests
 
 
-class Answer(NamedTuple):
+class SourceAnswer(NamedTuple):
     """An answer; `retry_after` is in seconds, None without a readable one."""
 
     status: int
@@ -136,7 +136,7 @@ class Client:
         self._hosts = hosts
         self._sessions = Sessions({"Accept": "application/json"}, lifetime)
 
-    def send(self, call: Call, headers: Headers, deadline: Deadline) -> Answer:
+    def send(self, call: Call, headers: Headers, deadline: Deadline) -> SourceAnswer:
         """Send a request, GET up to three times, and return the last answer.
 
         Raises SourceUnavailableError when no complete answer comes in time, SourceDataError
@@ -186,7 +186,7 @@ class Client:
         """Close the connections."""
         self._sessions.close()
 
-    def _once(self, call: Call, headers: Headers, deadline: Deadline) -> Answer:
+    def _once(self, call: Call, headers: Headers, deadline: Deadline) -> SourceAnswer:
         left = deadline.left()
         is_get = call.method == "GET"
         try:
@@ -203,7 +203,7 @@ class Client:
                 stream=True,
             ) as response:
                 body, wait = _body(response, deadline), _retry_after(response)
-                return Answer(response.status_code, body, wait, response.headers)
+                return SourceAnswer(response.status_code, body, wait, response.headers)
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
@@ -280,7 +280,7 @@ def _retry_after(response: requests.Response) -> float | None:
 
 # ------------------------------------------------------------------------- credentials
 
-Fetch: TypeAlias = Callable[[Deadline], tuple[Headers, float]]
+FetchHeaders: TypeAlias = Callable[[Deadline], tuple[Headers, float]]
 """Returns headers and the moment at which they expire, by time.monotonic()."""
 
 _EARLY_SECONDS = 30
@@ -305,7 +305,7 @@ class Credentials:
     """
 
     def __init__(
-        self, fixed: Headers | None = None, fetch: Fetch | None = None
+        self, fixed: Headers | None = None, fetch: FetchHeaders | None = None
     ) -> None:
         self._headers = fixed
         self._fetch = fetch
@@ -475,7 +475,7 @@ class Source:
                 break
         raise unreadable("the source refuses the credentials", refused=True)
 
-    def _says_not_found(self, answer: Answer) -> bool:
+    def _says_not_found(self, answer: SourceAnswer) -> bool:
         """Whether an answer has a code of `error.not_found`, whatever its status."""
         rule, code = self._http.error, ""
         if rule is not None and rule.not_found and answer.status < 500:
@@ -531,7 +531,7 @@ class Content(NamedTuple):
     headers: Headers
     is_empty: bool = False
 
-    def at(self, place: Place) -> Any:
+    def at(self, place: ValuePlace) -> Any:
         """Return the value at a place, None if it is absent; raises SourceDataError."""
         if not isinstance(place, Header):
             return at(self.body, place)
@@ -554,7 +554,7 @@ class Content(NamedTuple):
             raise unreadable("a row is not an object")
         return tuple(rows)
 
-    def total_at(self, place: Place) -> int:
+    def total_at(self, place: ValuePlace) -> int:
         """Return the number of matches, which may be written as text."""
         total = self.at(place)
         if isinstance(place, Header) and place.name.lower() == "content-range":
@@ -569,7 +569,7 @@ class Content(NamedTuple):
             raise unreadable("the total is not a number of rows")
         return int(total)
 
-    def text_at(self, place: Place) -> str:
+    def text_at(self, place: ValuePlace) -> str:
         """Return the link or token of the next page, "" for null, false or the number 0."""
         value = self.at(place)
         if value in (None, False):

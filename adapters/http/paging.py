@@ -26,14 +26,14 @@ from adapters.mapping.model import Paging, PagingKind
 from adapters.mapping.paths import unreadable
 from adapters.mapping.template import Pairs, ValueRule
 
-Row: TypeAlias = Mapping[str, Any]
-Rows: TypeAlias = tuple[Row, ...]
+JsonRow: TypeAlias = Mapping[str, Any]
+JsonRows: TypeAlias = tuple[JsonRow, ...]
 
 
 class ListAnswer(NamedTuple):
     """The answer to one request; `total` is None if the list does not hold it."""
 
-    rows: Rows
+    rows: JsonRows
     total: int | None
     next: str = ""
 
@@ -44,7 +44,7 @@ class Window(NamedTuple):
     `incomplete` is whether the list ends here, before its total.
     """
 
-    rows: Rows
+    rows: JsonRows
     more: bool = False
     first: Position | None = None
     last: Position | None = None
@@ -52,7 +52,7 @@ class Window(NamedTuple):
     incomplete: bool = False
 
 
-Fetch = Callable[[Pairs, int, str], ListAnswer]
+FetchList = Callable[[Pairs, int, str], ListAnswer]
 """Requests up to so many rows, with more parameters or by a link in place of them."""
 
 _SHORT = "the list is shorter than its total"
@@ -88,7 +88,7 @@ class Trail:
         parts = [self.seen, self.total, self.least, self.most, self.marks]
         return json.dumps(parts, separators=(",", ":"))
 
-    def after(self, answer: ListAnswer, id_of: Callable[[Row], str]) -> "Trail":
+    def after(self, answer: ListAnswer, id_of: Callable[[JsonRow], str]) -> "Trail":
         """Return the trail after a page. Raises SourceDataError for one that comes again."""
         link = [_mark(f"link {answer.next}")] if answer.next else []
         ends = [id_of(row) for row in (*answer.rows[:1], *answer.rows[-1:])]
@@ -115,7 +115,7 @@ def _mark(text: str) -> str:
     return b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
 
 
-def single_page(fetch: Fetch, query: SearchQuery, *, has_total: bool) -> Window:
+def single_page(fetch: FetchList, query: SearchQuery, *, has_total: bool) -> Window:
     """Return the first rows of a source that cannot page: nothing continues after them."""
     answer = fetch((), query.count + (not has_total), "")
     rows, total = answer.rows[: query.count], answer.total
@@ -134,9 +134,9 @@ class Lists(NamedTuple):
     it decides whether a row is one of the others.
     """
 
-    first: Fetch
-    second: Fetch | None = None
-    belongs: Callable[[Row], bool] | None = None
+    first: FetchList
+    second: FetchList | None = None
+    belongs: Callable[[JsonRow], bool] | None = None
 
 
 def numbered_page(
@@ -145,7 +145,7 @@ def numbered_page(
     query: SearchQuery,
     end: int,
     *,
-    id_of: Callable[[Row], str],
+    id_of: Callable[[JsonRow], str],
     has_total: bool,
 ) -> Window:
     """Return a page of a source that pages by offset or page number, in both directions.
@@ -177,7 +177,7 @@ def numbered_page(
 
 def _rows(
     lists: Lists, paging: Paging, size: int, start: int, wanted: int
-) -> tuple[Rows, int | None]:
+) -> tuple[JsonRows, int | None]:
     """Return up to `wanted` rows and the number of all, None if it is not known."""
     fetch_rows = _by_offset if paging.kind is PagingKind.OFFSET else _by_page
     rows, total = fetch_rows(lists.first, paging, size, start, wanted)
@@ -200,7 +200,10 @@ def _rows(
 
 
 def linked_page(
-    fetch: Fetch, paging: Paging, query: SearchQuery, id_of: Callable[[Row], str]
+    fetch: FetchList,
+    paging: Paging,
+    query: SearchQuery,
+    id_of: Callable[[JsonRow], str],
 ) -> Window:
     """Return a page of a source whose answers lead to the next page only."""
     here = str(_key(query.after)) if query.after else ""
@@ -239,10 +242,10 @@ def _filled(paging: Paging, value: str) -> Pairs:
 
 
 def _by_offset(
-    fetch: Fetch, paging: Paging, _: int, start: int, wanted: int
-) -> tuple[Rows, int | None]:
+    fetch: FetchList, paging: Paging, _: int, start: int, wanted: int
+) -> tuple[JsonRows, int | None]:
     """Return up to `wanted` rows, in several requests if the source limits its pages."""
-    rows: Rows = ()
+    rows: JsonRows = ()
     while True:
         offset = start + len(rows)
         answer = fetch(_filled(paging, str(offset)), wanted - len(rows), "")
@@ -256,10 +259,10 @@ def _by_offset(
 
 
 def _by_page(
-    fetch: Fetch, paging: Paging, size: int, start: int, wanted: int
-) -> tuple[Rows, int | None]:
+    fetch: FetchList, paging: Paging, size: int, start: int, wanted: int
+) -> tuple[JsonRows, int | None]:
     """Return at least `wanted` rows, from the pages of `size` rows that hold them."""
-    rows: Rows = ()
+    rows: JsonRows = ()
     page, skipped = divmod(start, size)
     while True:
         answer = fetch(_filled(paging, str(page + paging.first)), size, "")
@@ -287,7 +290,7 @@ def _number(position: Position | Bound) -> int:
 
 
 def _numbered(
-    rows: Rows,
+    rows: JsonRows,
     start: int,
     *,
     more: bool,

@@ -38,7 +38,7 @@ from adapters.mapping.model import (
     Step,
     TimeRule,
 )
-from adapters.mapping.slots import LONGEST_ID, SLOTS, UNSERVED, Kind, Slot, field_of
+from adapters.mapping.slots import LONGEST_ID, SLOTS, UNSERVED, Slot, SlotKind, field_of
 from adapters.mapping.template import Pairs, Template, ValueRule
 from adapters.mapping.times import EPOCHS, directives, epoch_of, in_format, to_local
 from adapters.parameters import (
@@ -271,7 +271,7 @@ class _Filter(NamedTuple):
     def _time_rule(self) -> TimeRule | None:
         """Return how the source's times are read, None for days of the calendar."""
         slot = _slots(self.section.resource_type)[self._row.slots[0]]
-        return self._field.time if slot.kind is Kind.TIME else None
+        return self._field.time if slot.kind is SlotKind.TIME else None
 
     @property
     def _field(self) -> FieldMapping:

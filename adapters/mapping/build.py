@@ -14,14 +14,14 @@ from adapters.contract import Prefix, ResourceType, SortKey
 from adapters.mapping import model
 from adapters.mapping.binary import Form
 from adapters.mapping.document import Document, Item, Section, Site, resolved
-from adapters.mapping.paths import Header, Place, path_of
+from adapters.mapping.paths import Header, ValuePlace, path_of
 from adapters.mapping.slots import (
     KNOWN_IDENTIFIERS,
     LINES,
     LISTS,
     REQUIRED,
     SLOTS,
-    Kind,
+    SlotKind,
 )
 from adapters.mapping.template import (
     Quote,
@@ -251,7 +251,7 @@ class Builder:
         )
 
     def _time_rule(self, site: Site) -> model.TimeRule | None:
-        if site.slot.kind not in (Kind.TIME, Kind.DATE):
+        if site.slot.kind not in (SlotKind.TIME, SlotKind.DATE):
             return None
         options, usual = site.options, self._root.table("local_times")
         clock, zone = options.text("at"), site.zone_name
@@ -356,8 +356,8 @@ def _known_finding(known: Table) -> model.KnownFinding:
     )
 
 
-def _condition(condition: Table) -> model.Condition:
-    return model.Condition(condition.text("from"), frozenset(condition.texts("in")))
+def _condition(condition: Table) -> model.ItemCondition:
+    return model.ItemCondition(condition.text("from"), frozenset(condition.texts("in")))
 
 
 def _error_rule(error: Table) -> model.ErrorRule:
@@ -370,7 +370,7 @@ def _error_rule(error: Table) -> model.ErrorRule:
     )
 
 
-def _place_of(node: Node) -> Place:
+def _place_of(node: Node) -> ValuePlace:
     """Return the place of a value in an answer: a path, or {header: name}."""
     if isinstance(node, Table):
         return Header(node.text("header"))

@@ -20,7 +20,7 @@ from typing import Any
 from adapters.mapping.binary import Form, text_of
 from adapters.mapping.births import read_birth
 from adapters.mapping.model import CodeTable, FieldMapping
-from adapters.mapping.slots import FHIR_ID, Kind
+from adapters.mapping.slots import FHIR_ID, SlotKind
 from adapters.mapping.times import (
     ORIGIN,
     day_bases,
@@ -49,23 +49,23 @@ class Converter(ABC):
         return list(map(self.one, cells))
 
 
-def converter_of(field: FieldMapping, kind: Kind) -> Converter:
+def converter_of(field: FieldMapping, kind: SlotKind) -> Converter:
     """Return the converter of a field that reads columns."""
     if field.codes is not None:
         return Codes(field, field.codes, kind)
     return _CONVERTERS[kind](field)
 
 
-def constant_of(field: FieldMapping, kind: Kind) -> Any:
+def constant_of(field: FieldMapping, kind: SlotKind) -> Any:
     """Return the value of a field that is a constant."""
     return _target(f"{field.prefix}{field.constant}", kind)
 
 
-def _target(text: str, kind: Kind) -> Any:
+def _target(text: str, kind: SlotKind) -> Any:
     """Return the value that a constant or a code of the mapping stands for."""
-    if kind is Kind.FLAG:
+    if kind is SlotKind.FLAG:
         return text == "true"
-    return (text,) if kind is Kind.PARTS else text
+    return (text,) if kind is SlotKind.PARTS else text
 
 
 # ----------------------------------------------------------------------------- texts
@@ -195,7 +195,7 @@ _CODE_CELLS = frozenset({str, int, _NOTHING})
 class Codes(Converter):
     """A code, or several texts, of a code table."""
 
-    def __init__(self, field: FieldMapping, codes: CodeTable, kind: Kind) -> None:
+    def __init__(self, field: FieldMapping, codes: CodeTable, kind: SlotKind) -> None:
         self.absent, self.name = field.absent, codes.name
         self.values = {
             code: _target(field.prefix + text, kind)
@@ -206,7 +206,7 @@ class Codes(Converter):
             self.otherwise = _target(field.prefix + codes.otherwise, kind)
         # A cell without a code is one that no entry names.
         self.nothing = self.otherwise
-        if kind is Kind.PARTS and self.otherwise is None:
+        if kind is SlotKind.PARTS and self.otherwise is None:
             self.nothing = ()
         self._known = Memo(self.one, most=1000)
 
@@ -327,16 +327,16 @@ class Instant(_OfTime):
         ]
 
 
-_CONVERTERS: Mapping[Kind, Callable[[FieldMapping], Converter]] = MappingProxyType(
+_CONVERTERS: Mapping[SlotKind, Callable[[FieldMapping], Converter]] = MappingProxyType(
     {
-        Kind.ID: Id,
-        Kind.EXACT: ExactText,
-        Kind.TEXT: Text,
-        Kind.PARTS: Parts,
-        Kind.SYSTEM: ExactText,
-        Kind.CODE: ExactText,
-        Kind.TIME: Instant,
-        Kind.DATE: Birth,
-        Kind.FLAG: Flag,
+        SlotKind.ID: Id,
+        SlotKind.EXACT: ExactText,
+        SlotKind.TEXT: Text,
+        SlotKind.PARTS: Parts,
+        SlotKind.SYSTEM: ExactText,
+        SlotKind.CODE: ExactText,
+        SlotKind.TIME: Instant,
+        SlotKind.DATE: Birth,
+        SlotKind.FLAG: Flag,
     }
 )

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import CodeTable, Mark, Reader, from_disk, is_own
+from adapters.mapping.model import CodeTable, Mark, ReadFile, from_disk, is_own
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.slots import (
     LINES,
@@ -49,7 +49,7 @@ _WAYS = ("auth", "error", "paging")
 
 
 def read_layers(
-    path: str | Path, read: Reader = from_disk, above: tuple[Path, ...] = ()
+    path: str | Path, read: ReadFile = from_disk, above: tuple[Path, ...] = ()
 ) -> Table:
     """Return the nodes of a file laid over those that it extends; `above` extend it.
 
@@ -272,7 +272,7 @@ class Document:
     """The nodes of a file of the right shape; `values` are those of variables."""
 
     root: Table
-    read: Reader = from_disk
+    read: ReadFile = from_disk
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from adapters.mapping.document import read_layers
-from adapters.mapping.model import Mark, Reader, from_disk
+from adapters.mapping.model import Mark, ReadFile, from_disk
 from adapters.mapping.yaml import Items, Node, Scalar, Table
 
 _NOBODYS = re.compile(
@@ -19,7 +19,7 @@ system is none."""
 _SHOWN = 10
 
 
-def example_lines(path: Path, read: Reader = from_disk) -> Iterator[tuple[Mark, str]]:
+def example_lines(path: Path, read: ReadFile = from_disk) -> Iterator[tuple[Mark, str]]:
     """Yield for each file of a mapping its first identifier of examples, and all their lines.
 
     What a file replaces of the one that it extends does not count. Raises MappingError for

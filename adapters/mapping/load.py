@@ -22,7 +22,7 @@ from adapters.mapping.document import (
     read_layers,
     variable,
 )
-from adapters.mapping.model import Reader, SourceMapping, from_disk
+from adapters.mapping.model import ReadFile, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.mapping.rules import RULES
@@ -32,7 +32,7 @@ from adapters.mapping.schema import Fault, find_faults, problem_of
 def load_mapping(
     path: str | Path,
     environ: Mapping[str, str] | None,
-    read: Reader = from_disk,
+    read: ReadFile = from_disk,
     *,
     changed: date | None = None,
 ) -> SourceMapping:
@@ -90,7 +90,9 @@ def load_draft(path: Path, text: str, environ: Mapping[str, str]) -> SourceMappi
     return mapping
 
 
-def _load(path: Path, read: Reader, environ: Mapping[str, str] | None) -> SourceMapping:
+def _load(
+    path: Path, read: ReadFile, environ: Mapping[str, str] | None
+) -> SourceMapping:
     """Return the mapping of a file; what keys mean is examined once all have the right shape."""
     root = read_layers(path, read)
     document = Document(root, read)

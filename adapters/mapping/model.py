@@ -17,11 +17,11 @@ from zoneinfo import ZoneInfo
 from adapters.contract import Prefix, ResourceType, SortKey
 from adapters.lifetime import LIFETIME_SECONDS
 from adapters.mapping.binary import Form
-from adapters.mapping.paths import Path, Place
-from adapters.mapping.template import Pairs, Template, Text, ValueRule
+from adapters.mapping.paths import Path, ValuePlace
+from adapters.mapping.template import Pairs, Template, TextTemplate, ValueRule
 from adapters.parameters import SEARCH_PARAMETERS
 
-Reader: TypeAlias = Callable[[PathlibPath], bytes]
+ReadFile: TypeAlias = Callable[[PathlibPath], bytes]
 """Returns what a file holds; raises OSError."""
 
 
@@ -226,7 +226,7 @@ class ReadCall:
     `mark` is its place in the file; it is no part of the request.
     """
 
-    path: Text
+    path: TextTemplate
     row: Path = ()
     mark: Mark | None = field(default=None, compare=False, repr=False)
 
@@ -236,7 +236,7 @@ class CountCall:
     """A call of its own that returns how many rows match."""
 
     path: str
-    total: Place
+    total: ValuePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class Paging:
 
     kind: PagingKind
     query: Template | None = None
-    path: Place = ()
+    path: ValuePlace = ()
     first: int = 1
     mark: Mark | None = field(default=None, compare=False, repr=False)
 
@@ -272,7 +272,7 @@ class ListCall:
     rows: Path
     count: Template
     method: Method = Method.GET
-    total: Place | None = None
+    total: ValuePlace | None = None
     counting: CountCall | None = None
     paging: Paging | None = None
     fixed: Pairs = ()
@@ -370,7 +370,7 @@ class CodeTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ItemCondition:
     """A list item counts only where `column` holds one of `values`."""
 
     column: str
@@ -431,7 +431,7 @@ class ItemMapping:
     mark: Mark
     fields: Mapping[str, FieldMapping] = field(hash=False)
     lines: tuple[FieldMapping, ...] = field(default=(), hash=False)
-    only_if: Condition | None = None
+    only_if: ItemCondition | None = None
     rows: str | None = None
     key: str | None = None
 
@@ -561,7 +561,7 @@ class SourceMapping:
     beside: Mapping[tuple[ResourceType, str], ResourceMapping] = field(
         default_factory=dict, compare=False, repr=False
     )
-    read: Reader = field(default=from_disk, compare=False, repr=False)
+    read: ReadFile = field(default=from_disk, compare=False, repr=False)
     changed: date = field(default=date.min, compare=False, repr=False)
 
     @property

@@ -37,7 +37,7 @@ class Header:
 
 
 Path: TypeAlias = tuple[str, ...] | Expression
-Place: TypeAlias = Path | Header
+ValuePlace: TypeAlias = Path | Header
 
 
 def path_of(text: str) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from adapters.contract import ResourceType
-from adapters.mapping.model import Reader, SourceMapping, from_disk
+from adapters.mapping.model import ReadFile, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError, MappingProblem
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS
@@ -48,7 +48,7 @@ class Profile:
     resources: Mapping[ResourceType, ResourceProfile]
 
 
-def load_profile(name: str, beside: Path, read: Reader = from_disk) -> Profile:
+def load_profile(name: str, beside: Path, read: ReadFile = from_disk) -> Profile:
     """Return a profile by its name, or by the path of a file relative to `beside`.
 
     Raises MappingError with every problem of the file.

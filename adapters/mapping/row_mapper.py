@@ -46,10 +46,10 @@ from adapters.mapping.slots import (
     LISTS,
     SLOTS,
     UNSERVED,
-    Kind,
     ListSlot,
     Place,
     Slot,
+    SlotKind,
     own_places,
     places_of,
 )
@@ -112,7 +112,7 @@ class Reader(ABC):
 class FieldReader(Reader):
     """Reads a field from its column, or from its two."""
 
-    def __init__(self, cell: Cell, kind: Kind) -> None:
+    def __init__(self, cell: Cell, kind: SlotKind) -> None:
         self._fault, self._converter = cell.fault, converter_of(cell.field, kind)
         self._cell_in: Callable[[Row], Any] = itemgetter(*cell.indexes)
 
@@ -135,7 +135,7 @@ class ConstantReader(Reader):
         return [self._value] * len(rows)
 
 
-def compile_cell(cell: Cell, kind: Kind) -> Reader:
+def compile_cell(cell: Cell, kind: SlotKind) -> Reader:
     """Return the reader of a cell."""
     if cell.field.constant is not None:
         return ConstantReader(constant_of(cell.field, kind))
@@ -279,7 +279,7 @@ def _item_slot(
         return LinesReader(compile_cell(cell, slot.kind) for cell in cells)
     if slot.record in item.fields:
         return compile_cell(Cell(item.fields[slot.record], name, positions), slot.kind)
-    return ConstantReader(() if slot is LINES or slot.kind is Kind.PARTS else None)
+    return ConstantReader(() if slot is LINES or slot.kind is SlotKind.PARTS else None)
 
 
 def _content(item: ItemMapping, listed: ListSlot) -> Sequence[str]:
@@ -299,7 +299,7 @@ def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
     if item.only_if is None:
         return ConstantReader(True)
     field = FieldMapping("only_if", item.mark, (item.only_if.column,))
-    text = compile_cell(Cell(field, f"{item.slot}.only_if", positions), Kind.EXACT)
+    text = compile_cell(Cell(field, f"{item.slot}.only_if", positions), SlotKind.EXACT)
     return OnlyIfReader(text, item.only_if.values)
 
 
@@ -343,7 +343,7 @@ class EndAfterStart(Rule):
         self._read_late: Reader | None = None
         if time is not None and time.twice is Twice.FIRST:
             late = replace(end.field, time=replace(time, twice=Twice.SECOND))
-            self._read_late = compile_cell(Cell(late, "end", positions), Kind.TIME)
+            self._read_late = compile_cell(Cell(late, "end", positions), SlotKind.TIME)
 
     def check(self, columns: Sequence[list[Any]], rows: Sequence[Row]) -> None:
         """Refuse an end before its start, or set it to the later time that it may be."""
@@ -416,7 +416,7 @@ class RowMapper:
             if (items := section.items.get(name))
         ]
         self._rules = _rules(section, cells, positions)
-        self._id = compile_cell(cells["id"], Kind.ID)
+        self._id = compile_cell(cells["id"], SlotKind.ID)
         self._status = _status_reader(cells.get("status"))
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
@@ -470,7 +470,7 @@ def _status_reader(status: Cell | None) -> Reader | None:
     if status is None or (codes := status.field.codes) is None:
         return None
     unserved = {*codes.table.values(), codes.otherwise} & {*UNSERVED}
-    return compile_cell(status, Kind.CODE) if unserved else None
+    return compile_cell(status, SlotKind.CODE) if unserved else None
 
 
 def refuse_unserved(record: Record | RowFault) -> Record:

@@ -25,7 +25,7 @@ from adapters.mapping.paths import path_fault, path_of
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.mapping.schema import Fault, constant_fault
-from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, Kind
+from adapters.mapping.slots import LONGEST_ID, REFERS, UNSERVED, SlotKind
 from adapters.mapping.template import TEMPLATES, template_of
 from adapters.mapping.times import (
     EPOCHS,
@@ -68,7 +68,7 @@ def targets_are_allowed(doc: Document) -> Iterator[Fault]:
         if codes.otherwise:
             targets.append((("otherwise",), codes.otherwise))
         for path, target in targets:
-            if slot.kind is not Kind.CODE:
+            if slot.kind is not SlotKind.CODE:
                 text = constant_fault(slot, target)
             elif target in slot.codes:
                 continue
@@ -121,11 +121,11 @@ def forms_fit(doc: Document) -> Iterator[Fault]:
         options, path = site.options, (*site.path, "form")
         rows = site.item.options.text("rows") if site.item else ""
         form = options.text("form")
-        if form and site.slot.kind not in (Kind.ID, Kind.EXACT):
+        if form and site.slot.kind not in (SlotKind.ID, SlotKind.EXACT):
             yield Fault(path, "is only for ids and numbers", at_key=True)
         elif form and (site.section.is_http or "from" not in options):
             yield Fault(path, "is only for columns of a database", at_key=True)
-        elif site.slot.kind is Kind.ID or form:
+        elif site.slot.kind is SlotKind.ID or form:
             form = form or Form.HEX
             for column in filter(None, (*site.columns, options.text("search"))):
                 known = forms.setdefault((*site.section.path, rows, column), form)
@@ -150,7 +150,7 @@ def times_are_whole(doc: Document) -> Iterator[Fault]:
     """Refuse a format without a time of day, or without the zone that its Z stands for."""
     for site in doc.sites:
         form = site.options.text("format")
-        if not form or site.slot.kind is not Kind.TIME:
+        if not form or site.slot.kind is not SlotKind.TIME:
             continue
         if not has_clock(form) and "at" not in site.options:
             text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
@@ -253,12 +253,12 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
         sites = use.sites
         is_unserved = any(site.options.text("value") in UNSERVED for site in sites)
         is_code = any(
-            site.slot.kind is Kind.CODE or site.slot.name == "functional_unit"
+            site.slot.kind is SlotKind.CODE or site.slot.name == "functional_unit"
             for site in sites
         )
         if any(site.columns for site in sites) or (use.several and is_code):
             continue
-        constants = [site for site in sites if site.slot.kind is not Kind.CODE]
+        constants = [site for site in sites if site.slot.kind is not SlotKind.CODE]
         if constants:
             text = f"is always the same; '{use.word}' needs a column: {{from: …}}"
             yield Fault(constants[0].path, text)

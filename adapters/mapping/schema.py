@@ -37,9 +37,9 @@ from adapters.mapping.slots import (
     REQUIRED,
     SLOTS,
     UNSERVED,
-    Kind,
     ListSlot,
     Slot,
+    SlotKind,
     element,
 )
 from adapters.mapping.template import PLACES, template_fault, template_of
@@ -54,7 +54,7 @@ from adapters.parameters import (
     profile_parameters,
 )
 
-Node: TypeAlias = dict[str, Any]
+SchemaNode: TypeAlias = dict[str, Any]
 
 _LAID_OVER = re.compile(
     r"File|\w*Sections|\w+Section(Several|Entry)?|\w+Fields|\w+Source|Source|CodeTable"
@@ -71,7 +71,7 @@ _OTHER_FILES = re.compile(r"Profile\w+|Test\w*|Confirmed\w+")
 # ---------------------------------------------------------------- the whole schema
 
 
-def mapping_schema() -> Node:
+def mapping_schema() -> SchemaNode:
     """Return the schema of a mapping file, whole or extending another."""
     schema = copy.deepcopy(_schema())
     definitions = _definitions(lambda name: not _OTHER_FILES.fullmatch(name))
@@ -79,7 +79,7 @@ def mapping_schema() -> Node:
     return {**schema, "definitions": definitions}
 
 
-def editor_schema() -> Node:
+def editor_schema() -> SchemaNode:
     """Return the schema of a mapping file as editors read it.
 
     In draft 7 a reference hides what is beside it, so it stands alone there. Descriptions
@@ -98,7 +98,7 @@ def editor_schema() -> Node:
 _LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 
 
-def profile_schema() -> Node:
+def profile_schema() -> SchemaNode:
     """Return the schema of a profile file."""
     names = re.compile(r"Profile\w+|text|connections")
     definitions = _definitions(lambda name: bool(names.fullmatch(name)))
@@ -106,24 +106,24 @@ def profile_schema() -> Node:
     return {"$schema": _schema()["$schema"], **root, "definitions": definitions}
 
 
-def all_definitions() -> Node:
+def all_definitions() -> SchemaNode:
     """Return every definition by its name."""
-    definitions: Node = _schema()["definitions"]
+    definitions: SchemaNode = _schema()["definitions"]
     return definitions
 
 
-def _definitions(is_used: Callable[[str], bool]) -> Node:
+def _definitions(is_used: Callable[[str], bool]) -> SchemaNode:
     definitions = copy.deepcopy(_schema()["definitions"])
     return {name: node for name, node in definitions.items() if is_used(name)}
 
 
 @cache
-def _schema() -> Node:
+def _schema() -> SchemaNode:
     """Return the file's content, with the parts that follow from the tables."""
     file = resources.files("adapters.mapping") / "schema.json"
-    schema: Node = json.loads(file.read_text(encoding="utf-8"))
+    schema: SchemaNode = json.loads(file.read_text(encoding="utf-8"))
     sections, described = schema.pop("sections"), schema.pop("slots")
-    definitions: Node = schema["definitions"]
+    definitions: SchemaNode = schema["definitions"]
     definitions["Constants"]["properties"]["class_systems"]["propertyNames"]["enum"] = (
         CLASSES.split()
     )
@@ -139,13 +139,13 @@ def _schema() -> Node:
     return schema
 
 
-def _of_type(kind: ResourceType, described: Node) -> Node:
+def _of_type(kind: ResourceType, described: SchemaNode) -> SchemaNode:
     """Return the definitions that the tables of slots and parameters give a type.
 
     `described` holds the descriptions of slots.
     """
     fields = {slot.name: _value(slot) for slot in SLOTS[kind]}
-    items: Node = {}
+    items: SchemaNode = {}
     for listed in LISTS[kind]:
         name = f"{kind}{listed.name.title()}Item"
         items[name] = _item(listed)
@@ -181,22 +181,22 @@ def _of_type(kind: ResourceType, described: Node) -> Node:
     }
 
 
-def _describe(properties: Node, texts: Node) -> None:
+def _describe(properties: SchemaNode, texts: SchemaNode) -> None:
     """Add descriptions to the properties that they name."""
     for name in properties.keys() & texts.keys():
         properties[name] = {"description": texts[name], **properties[name]}
 
 
-def _ref(name: str) -> Node:
+def _ref(name: str) -> SchemaNode:
     return {"$ref": f"#/definitions/{name}"}
 
 
-def _table(properties: Node, required: Sequence[str] = ()) -> Node:
+def _table(properties: SchemaNode, required: Sequence[str] = ()) -> SchemaNode:
     table = {"type": "object", "additionalProperties": False, "properties": properties}
     return table | ({"required": list(required)} if required else {})
 
 
-def _words(words: Iterable[str], title: str) -> Node:
+def _words(words: Iterable[str], title: str) -> SchemaNode:
     items = {"enum": [*words], "title": title}
     return {"type": "array", "uniqueItems": True, "items": items}
 
@@ -215,17 +215,17 @@ def _search(row: SearchParameter) -> str:
     return names.get(row.type, "IdentifierSearch" if row.system_slot else "TokenSearch")
 
 
-def _value(slot: Slot) -> Node:
+def _value(slot: Slot) -> SchemaNode:
     """Return the schema of one value: options in braces, or a bare constant."""
     if slot.name == "last_updated":
         return _ref("Updated")
-    if slot.kind in (Kind.TIME, Kind.DATE):
+    if slot.kind in (SlotKind.TIME, SlotKind.DATE):
         return _ref(slot.kind.title())
     name = "Reference" if slot.name in REFERS else "Text"
-    options: Node = _ref("Parts" if slot.kind is Kind.PARTS else name)
+    options: SchemaNode = _ref("Parts" if slot.kind is SlotKind.PARTS else name)
     constant = _constant(slot)
     whole = [options, {"properties": {"value": constant}}]
-    if slot.kind is Kind.CODE:
+    if slot.kind is SlotKind.CODE:
         text = (
             f"'{slot.name}' needs a code table (codes: …) that defines what each code "
             "becomes, even when the column already holds FHIR's codes"
@@ -235,24 +235,24 @@ def _value(slot: Slot) -> Node:
     return {"if": {"type": "object"}, "then": {"allOf": whole}, "else": constant}
 
 
-def _constant(slot: Slot) -> Node:
+def _constant(slot: Slot) -> SchemaNode:
     match slot.kind:
-        case Kind.CODE:
+        case SlotKind.CODE:
             words = [code for code in slot.codes if code not in UNSERVED]
             return {"enum": words, "title": f"a code of '{slot.name}'"}
-        case Kind.FLAG:
+        case SlotKind.FLAG:
             flags = [True, False, "true", "false"]
             return {"enum": flags, "title": f"a value of '{slot.name}'"}
-        case Kind.ID:
+        case SlotKind.ID:
             return _ref("id")
-        case Kind.SYSTEM:
+        case SlotKind.SYSTEM:
             return _ref("system")
     message = "expected {from: column} or a constant here"
     kinds = ["string", "number", "boolean"]
     return {"type": kinds, "minLength": 1, "errorMessage": {"type": message}}
 
 
-def _item(listed: ListSlot) -> Node:
+def _item(listed: ListSlot) -> SchemaNode:
     """Return the schema of one item of a list."""
     properties = {slot.name: _value(slot) for slot in listed.slots}
     if LINES.name in listed.content:
@@ -267,13 +267,13 @@ def _item(listed: ListSlot) -> Node:
     return item
 
 
-def _extending(definitions: Node) -> Node:
+def _extending(definitions: SchemaNode) -> SchemaNode:
     """Return what a file that extends another may leave out: its base has it."""
     laid_over = {n: node for n, node in definitions.items() if _LAID_OVER.fullmatch(n)}
     text = json.dumps(laid_over)
     for name in laid_over:
         text = text.replace(f'/{name}"', f'/Extending{name}"')
-    layers: Node = {f"Extending{name}": d for name, d in json.loads(text).items()}
+    layers: SchemaNode = {f"Extending{name}": d for name, d in json.loads(text).items()}
     for layer in layers.values():
         required = layer.get("required", ())
         layer["required"] = [key for key in required if key in _REPEATED]
@@ -344,7 +344,9 @@ def _is_written(form: str) -> Callable[[object, object], bool]:
     return lambda _, value: isinstance(value, str) and bool(re.fullmatch(form, value))
 
 
-def _check_range(validator: Any, _: Any, value: Any, schema: Node) -> Iterator[Any]:
+def _check_range(
+    validator: Any, _: Any, value: Any, schema: SchemaNode
+) -> Iterator[Any]:
     limits = schema["minimum"], schema["maximum"]
     is_number = validator.is_type(value, "number")
     if is_number and not limits[0] <= float(value) <= limits[1]:
@@ -441,7 +443,9 @@ def _of(error: Any) -> Iterator[Fault]:
             yield _of_value(error, path, text or _standard(error))
 
 
-def _unknown(schema: Node, instance: Node, path: KeyPath) -> Iterator[Fault]:
+def _unknown(
+    schema: SchemaNode, instance: SchemaNode, path: KeyPath
+) -> Iterator[Fault]:
     known, elsewhere = schema["properties"], schema.get("elsewhere", {})
     for key in (key for key in instance if key not in known):
         text = one_of(key, known, "a key here")

@@ -16,8 +16,8 @@ from adapters.contract import ResourceType
 from adapters.mapping.model import (
     HIDDEN,
     REMOVED,
-    Condition,
     FieldMapping,
+    ItemCondition,
     ItemMapping,
     ResourceMapping,
 )
@@ -29,7 +29,7 @@ FHIR_ID = re.compile(rf"[A-Za-z0-9\-.]{{1,{LONGEST_ID}}}")
 """STU3 datatypes, id."""
 
 
-class Kind(StrEnum):
+class SlotKind(StrEnum):
     """How the values of a slot are read and checked."""
 
     ID = "id"
@@ -61,7 +61,7 @@ class Slot(NamedTuple):
 
     name: str
     element: str
-    kind: Kind
+    kind: SlotKind
     record: str
     codes: tuple[str, ...] = ()
     personal: bool = False
@@ -70,7 +70,7 @@ class Slot(NamedTuple):
     @property
     def takes(self) -> tuple[str, ...]:
         """All the words that it can hold, where they are few."""
-        return ("true", "false") if self.kind is Kind.FLAG else self.codes
+        return ("true", "false") if self.kind is SlotKind.FLAG else self.codes
 
 
 class ListSlot(NamedTuple):
@@ -90,7 +90,7 @@ class ListSlot(NamedTuple):
 def _slot(
     name: str,
     element: str,
-    kind: Kind,
+    kind: SlotKind,
     codes: str = "",
     record: str = "",
     *,
@@ -108,38 +108,41 @@ GENDERS = "male female other unknown"
 
 SLOTS: Mapping[ResourceType, tuple[Slot, ...]] = {
     ResourceType.ENCOUNTER: (
-        _slot("id", "id", Kind.ID, personal=True),
-        _slot("visit_number", "identifier.value", Kind.EXACT, personal=True),
-        _slot("visit_number_system", "identifier.system", Kind.SYSTEM),
-        _slot("patient_id", "subject", Kind.ID, personal=True),
-        _slot("status", "status", Kind.CODE, f"{STATUSES} {HIDDEN} {REMOVED}"),
-        _slot("class", "class", Kind.CODE, CLASSES, "class_code"),
-        _slot("start", "period.start", Kind.TIME),
-        _slot("end", "period.end", Kind.TIME),
-        _slot("functional_unit", "serviceProvider.extension", Kind.EXACT),
-        _slot("ward", "location.location.display", Kind.TEXT),
+        _slot("id", "id", SlotKind.ID, personal=True),
+        _slot("visit_number", "identifier.value", SlotKind.EXACT, personal=True),
+        _slot("visit_number_system", "identifier.system", SlotKind.SYSTEM),
+        _slot("patient_id", "subject", SlotKind.ID, personal=True),
+        _slot("status", "status", SlotKind.CODE, f"{STATUSES} {HIDDEN} {REMOVED}"),
+        _slot("class", "class", SlotKind.CODE, CLASSES, "class_code"),
+        _slot("start", "period.start", SlotKind.TIME),
+        _slot("end", "period.end", SlotKind.TIME),
+        _slot("functional_unit", "serviceProvider.extension", SlotKind.EXACT),
+        _slot("ward", "location.location.display", SlotKind.TEXT),
         _slot(
-            "organization_id", "serviceProvider", Kind.ID, also="identifier.assigner"
+            "organization_id",
+            "serviceProvider",
+            SlotKind.ID,
+            also="identifier.assigner",
         ),
-        _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+        _slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
     ),
     ResourceType.PATIENT: (
-        _slot("id", "id", Kind.ID, personal=True),
-        _slot("active", "active", Kind.FLAG),
-        _slot("gender", "gender", Kind.CODE, GENDERS),
-        _slot("birth_date", "birthDate", Kind.DATE, personal=True),
-        _slot("deceased", "deceasedBoolean", Kind.FLAG),
-        _slot("deceased_at", "deceasedDateTime", Kind.TIME, personal=True),
-        _slot("organization_id", "managingOrganization", Kind.ID),
-        _slot("replaced_by", "link.other", Kind.ID, personal=True, also="active"),
-        _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+        _slot("id", "id", SlotKind.ID, personal=True),
+        _slot("active", "active", SlotKind.FLAG),
+        _slot("gender", "gender", SlotKind.CODE, GENDERS),
+        _slot("birth_date", "birthDate", SlotKind.DATE, personal=True),
+        _slot("deceased", "deceasedBoolean", SlotKind.FLAG),
+        _slot("deceased_at", "deceasedDateTime", SlotKind.TIME, personal=True),
+        _slot("organization_id", "managingOrganization", SlotKind.ID),
+        _slot("replaced_by", "link.other", SlotKind.ID, personal=True, also="active"),
+        _slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
     ),
     ResourceType.ORGANIZATION: (
-        _slot("id", "id", Kind.ID),
-        _slot("active", "active", Kind.FLAG),
-        _slot("name", "name", Kind.TEXT),
-        _slot("part_of", "partOf", Kind.ID),
-        _slot("last_updated", "meta.lastUpdated", Kind.TIME),
+        _slot("id", "id", SlotKind.ID),
+        _slot("active", "active", SlotKind.FLAG),
+        _slot("name", "name", SlotKind.TEXT),
+        _slot("part_of", "partOf", SlotKind.ID),
+        _slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
     ),
 }
 
@@ -155,11 +158,11 @@ IDENTIFIERS = ListSlot(
     "identifiers",
     "identifier",
     (
-        _slot("type", "type", Kind.EXACT),
-        _slot("system", "system", Kind.SYSTEM),
-        _slot("value", "value", Kind.EXACT, personal=True),
-        _slot("use", "use", Kind.CODE, "usual official temp secondary"),
-        _slot("assigner", "assigner", Kind.ID, record="assigner_id"),
+        _slot("type", "type", SlotKind.EXACT),
+        _slot("system", "system", SlotKind.SYSTEM),
+        _slot("value", "value", SlotKind.EXACT, personal=True),
+        _slot("use", "use", SlotKind.CODE, "usual official temp secondary"),
+        _slot("assigner", "assigner", SlotKind.ID, record="assigner_id"),
     ),
     content=("value",),
     required=("value",),
@@ -171,13 +174,13 @@ NAMES = ListSlot(
         _slot(
             "use",
             "use",
-            Kind.CODE,
+            SlotKind.CODE,
             "usual official temp nickname anonymous old maiden",
         ),
-        _slot("family", "family", Kind.TEXT, personal=True),
-        _slot("given", "given", Kind.PARTS, personal=True),
-        _slot("prefix", "prefix", Kind.TEXT),
-        _slot("text", "text", Kind.TEXT, personal=True),
+        _slot("family", "family", SlotKind.TEXT, personal=True),
+        _slot("given", "given", SlotKind.PARTS, personal=True),
+        _slot("prefix", "prefix", SlotKind.TEXT),
+        _slot("text", "text", SlotKind.TEXT, personal=True),
     ),
     content=("family", "given", "text"),
 )
@@ -185,22 +188,22 @@ TELECOMS = ListSlot(
     "telecoms",
     "telecom",
     (
-        _slot("system", "system", Kind.CODE, "phone fax email pager url sms other"),
-        _slot("value", "value", Kind.TEXT, personal=True),
-        _slot("use", "use", Kind.CODE, "home work temp old mobile"),
+        _slot("system", "system", SlotKind.CODE, "phone fax email pager url sms other"),
+        _slot("value", "value", SlotKind.TEXT, personal=True),
+        _slot("use", "use", SlotKind.CODE, "home work temp old mobile"),
     ),
     content=("value",),
     required=("value", "system"),
 )
-LINES = _slot("lines", "line", Kind.TEXT, personal=True)
+LINES = _slot("lines", "line", SlotKind.TEXT, personal=True)
 ADDRESSES = ListSlot(
     "addresses",
     "address",
     (
-        _slot("use", "use", Kind.CODE, "home work temp old"),
-        _slot("city", "city", Kind.TEXT, personal=True),
-        _slot("postal_code", "postalCode", Kind.TEXT, personal=True),
-        _slot("country", "country", Kind.TEXT),
+        _slot("use", "use", SlotKind.CODE, "home work temp old"),
+        _slot("city", "city", SlotKind.TEXT, personal=True),
+        _slot("postal_code", "postalCode", SlotKind.TEXT, personal=True),
+        _slot("country", "country", SlotKind.TEXT),
     ),
     content=("lines", "city", "postal_code", "country"),
 )
@@ -313,7 +316,7 @@ class Place(NamedTuple):
     field: FieldMapping
     slot: str
     element: str
-    kind: Kind
+    kind: SlotKind
     item: ItemMapping | None = None
     takes: tuple[str, ...] = ()
 
@@ -323,7 +326,7 @@ class Place(NamedTuple):
         return (self.item.rows or "") if self.item else ""
 
     @property
-    def only_if(self) -> Condition | None:
+    def only_if(self) -> ItemCondition | None:
         """Which rows its item counts in."""
         return self.item.only_if if self.item else None
 

@@ -96,7 +96,7 @@ class Placeholder:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextTemplate:
     """A text with places for values."""
 
     parts: tuple[str | Placeholder, ...]
@@ -118,7 +118,7 @@ class Template:
     """The parameters of a request, each with its text. `source` is what the file says."""
 
     source: str
-    parameters: tuple[tuple[str, Text], ...] = field(repr=False)
+    parameters: tuple[tuple[str, TextTemplate], ...] = field(repr=False)
 
     @property
     def places(self) -> tuple[Placeholder, ...]:
@@ -203,7 +203,7 @@ def template_of(text: str) -> Template:
     return Template(text, tuple(parameters))
 
 
-def text_of(text: str) -> Text:
+def text_of(text: str) -> TextTemplate:
     """Return a text with its places, each with the quotation mark that it stands in."""
     # In a path, `?name=` is no operator.
     literals = _NAME.sub("", _PLACE.sub("", text))
@@ -221,7 +221,7 @@ def text_of(text: str) -> Text:
         parts.append(Placeholder(place[1], place[2] or "", quote, bare))
     if text[end:]:
         parts.append(text[end:])
-    return Text(tuple(parts))
+    return TextTemplate(tuple(parts))
 
 
 def _quote_after(literal: str, quote: str) -> str:
@@ -268,7 +268,7 @@ def template_fault(text: str, purpose: str) -> str:
     return ""
 
 
-def _is_open(text: Text) -> bool:
+def _is_open(text: TextTemplate) -> bool:
     """Whether a quotation mark before or after a place has no end."""
     quote = ""
     for part in text.parts:

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias
 
 import yaml
 
-from adapters.mapping.model import Mark, Reader, from_disk
+from adapters.mapping.model import Mark, ReadFile, from_disk
 from adapters.mapping.problems import MappingError, MappingProblem
 
 MAX_DEPTH = 20
@@ -142,7 +142,7 @@ def _child(node: Node | None, step: str | int) -> Node | None:
 # --------------------------------------------------------------------------- reading
 
 
-def is_there(path: Path, read: Reader) -> bool:
+def is_there(path: Path, read: ReadFile) -> bool:
     """Return whether there is a file to be read."""
     try:
         read(path)
@@ -151,7 +151,7 @@ def is_there(path: Path, read: Reader) -> bool:
     return True
 
 
-def parse_file(path: str | Path, read: Reader = from_disk) -> Table:
+def parse_file(path: str | Path, read: ReadFile = from_disk) -> Table:
     """Return the nodes of a YAML file; raises MappingError for what is refused first."""
     file = str(path)
     try:

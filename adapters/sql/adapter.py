@@ -53,11 +53,10 @@ from adapters.mapping.row_mapper import (
     unknown_columns,
     unknown_item_columns,
 )
-from adapters.mapping.slots import UNSERVED, own_places, places_of
-from adapters.mapping.slots import Kind as SlotKind
+from adapters.mapping.slots import UNSERVED, SlotKind, own_places, places_of
 from adapters.mapping.values import text_or_none
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from adapters.sql.columns import TEXTS, Kind, UnreadText, instant_of
+from adapters.sql.columns import TEXTS, ColumnKind, UnreadText, instant_of
 from adapters.sql.dialects.base import Dialect, Statement, name_of
 from adapters.sql.engine import (
     Database,
@@ -80,7 +79,7 @@ from adapters.sql.query import (
 )
 from adapters.sql.texts import are_texts, compare_as_read, sample
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 _MAY_WRITE = (
     "the account of the source may change tables ({}): give it one that may only read"
@@ -126,7 +125,7 @@ class SqlAdapter:
             self._pages, self._counts = open_databases(mapping.source)
         else:
             self._pages, self._counts = beside._pages, beside._counts
-        self._sections: dict[ResourceType, Section] = {}
+        self._sections: dict[ResourceType, OpenSqlSection] = {}
         self._capabilities = {
             kind: _capabilities(section, mapping.date_reading)
             for kind, section in mapping.resources.items()
@@ -160,7 +159,7 @@ class SqlAdapter:
         """Return a page of a search and the cells of its rows."""
         return self._with_section(query.resource_type, partial(self._search, query))
 
-    def _search(self, query: SearchQuery, section: "Section") -> SourcePage:
+    def _search(self, query: SearchQuery, section: "OpenSqlSection") -> SourcePage:
         section.refuse_unequal(query)
         meant, chains = section.meant(self._pages, query)
         rows: list[tuple[Group | None, Any]] = []
@@ -176,7 +175,7 @@ class SqlAdapter:
         """Return how many rows match."""
         return self._with_section(query.resource_type, partial(self._count, query))
 
-    def _count(self, query: SearchQuery, section: "Section") -> int:
+    def _count(self, query: SearchQuery, section: "OpenSqlSection") -> int:
         section.refuse_unequal(query)
         try:
             meant, _ = section.meant(self._counts, query)
@@ -192,7 +191,7 @@ class SqlAdapter:
         """Return one resource."""
         return self._with_section(resource_type, partial(self._read, id))
 
-    def _read(self, id: str, section: "Section") -> Record:
+    def _read(self, id: str, section: "OpenSqlSection") -> Record:
         (record,) = section.records(self._pages, [section.read(self._pages, id)])
         return refuse_unserved(record)
 
@@ -242,7 +241,7 @@ class SqlAdapter:
         self._pages.close()
         self._counts.close()
 
-    def section(self, resource_type: ResourceType) -> "Section":
+    def section(self, resource_type: ResourceType) -> "OpenSqlSection":
         """Return a section, its columns read once. Raises UnfitError, SourceUnavailableError."""
         section = self._sections.get(resource_type)
         if section is None:
@@ -253,8 +252,8 @@ class SqlAdapter:
         return section
 
     def _with_section(
-        self, resource_type: ResourceType, question: Callable[["Section"], Answer]
-    ) -> Answer:
+        self, resource_type: ResourceType, question: Callable[["OpenSqlSection"], T]
+    ) -> T:
         """Return what a question finds out; once more where the columns have changed.
 
         A statement that no longer fits its table is refused: somebody has altered it.
@@ -298,7 +297,7 @@ def _capabilities(
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class OpenSqlSection:
     """One resource type of a mapping, ready to search; `selected` are its columns in order.
 
     `id` is the column that the id of the resource comes from, `times` those that searches
@@ -461,7 +460,7 @@ class Section:
         id = row[self.indexes[self.id.name]]
         if id is None:
             raise SourceDataError("a row without an id, where the database has none")
-        if isinstance(id, bytes) and self.id.kind is Kind.OTHER:
+        if isinstance(id, bytes) and self.id.kind is ColumnKind.OTHER:
             # A BIT of MySQL, say: the bytes that are sent back are another number.
             raise SourceDataError("the id cannot be compared: CAST it in the SELECT")
         time = self.times.get(query.sort.key)
@@ -502,7 +501,7 @@ def _check_bindable(positions: Iterable[Position]) -> None:
 
 def open_section(
     database: Database, mapping: SourceMapping, resource_type: ResourceType
-) -> Section:
+) -> OpenSqlSection:
     """Read the columns of a section from the database.
 
     Raises UnfitError when a column of the mapping is missing or there twice, and
@@ -536,7 +535,7 @@ def open_section(
     merges = None
     if resource_type is ResourceType.ENCOUNTER:
         merges = _merges(database, mapping)
-    return Section(
+    return OpenSqlSection(
         mapping=section,
         filters=filters,
         selected=selected,
@@ -544,7 +543,9 @@ def open_section(
         id=columns.column(id.columns[0]),
         times=times,
         indexes={column: index for index, column in enumerate(selected)},
-        fine_times=tuple(n for n, kind in enumerate(kinds) if kind is Kind.FINE_TIME),
+        fine_times=tuple(
+            n for n, kind in enumerate(kinds) if kind is ColumnKind.FINE_TIME
+        ),
         merges=merges,
     )
 
@@ -573,15 +574,18 @@ def _single_floats(
         columns, field = filters.columns_of(place.item), place.field
         names = field.columns if place.kind is SlotKind.ID else ()
         for name in names:
-            if columns.column(name).kind is Kind.SINGLE:
+            if columns.column(name).kind is ColumnKind.SINGLE:
                 yield MappingProblem(field.mark, place.element, _SINGLE, name)
     for item in chain.from_iterable(section.items.values()):
-        if item.key and filters.columns_of(item).column(item.key).kind is Kind.SINGLE:
+        if (
+            item.key
+            and filters.columns_of(item).column(item.key).kind is ColumnKind.SINGLE
+        ):
             element = f"{section.resource_type}.{item.slot}"
             yield MappingProblem(item.mark, element, _SINGLE, item.key)
 
 
-def _unequal(database: Database, section: Section) -> Mapping[str, str]:
+def _unequal(database: Database, section: OpenSqlSection) -> Mapping[str, str]:
     """Return the columns of a sample whose texts do not compare as times, by slot."""
     unequal, filters = {}, section.filters
     for slot in filters.compared_times & section.mapping.fields.keys():
@@ -669,7 +673,7 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
 
 # Items that have a SELECT of their own
 
-_MAY_END_IN_BLANKS = (*TEXTS, Kind.LOOSE, Kind.OTHER)
+_MAY_END_IN_BLANKS = (*TEXTS, ColumnKind.LOOSE, ColumnKind.OTHER)
 
 
 def _rows_by_key(

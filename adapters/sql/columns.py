@@ -40,7 +40,7 @@ _STEPS = (
 )
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """Kinds of column, as far as searching distinguishes them.
 
     Of texts, FOLDING ones are compared by their database without case or accents, FILLED
@@ -73,27 +73,32 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-FOLDS = (Kind.FOLDING,)
+FOLDS = (ColumnKind.FOLDING,)
 """Kinds of text whose own comparison is not exact."""
 
-TEXTS = (Kind.TEXT, *FOLDS, Kind.FILLED, Kind.PADDED)
+TEXTS = (ColumnKind.TEXT, *FOLDS, ColumnKind.FILLED, ColumnKind.PADDED)
 """Kinds of column that hold nothing but texts."""
 
-WHOLE = frozenset({Kind.INTEGER, Kind.WIDE})
+WHOLE = frozenset({ColumnKind.INTEGER, ColumnKind.WIDE})
 """Kinds of column that hold nothing but whole numbers, of 64 bits."""
 
-NUMBERS = WHOLE | {Kind.NUMBER, Kind.SINGLE}
+NUMBERS = WHOLE | {ColumnKind.NUMBER, ColumnKind.SINGLE}
 """Kinds of column that hold nothing but numbers."""
 
-_LOCAL = (Kind.LOCAL_TIME, Kind.FINE_TIME, Kind.TICK_TIME, Kind.SECOND_TIME)
+_LOCAL = (
+    ColumnKind.LOCAL_TIME,
+    ColumnKind.FINE_TIME,
+    ColumnKind.TICK_TIME,
+    ColumnKind.SECOND_TIME,
+)
 
-_FRACTIONS: Mapping[Kind, tuple[int, ...]] = {
-    Kind.TICK_TIME: (0, 3_000, 7_000, 10_000),
-    Kind.SECOND_TIME: (0, 1_000_000),
+_FRACTIONS: Mapping[ColumnKind, tuple[int, ...]] = {
+    ColumnKind.TICK_TIME: (0, 3_000, 7_000, 10_000),
+    ColumnKind.SECOND_TIME: (0, 1_000_000),
 }
 """The microseconds that a column distinguishes, up to where they start anew."""
 
-TIMES = (Kind.DATE, Kind.INSTANT, *_LOCAL)
+TIMES = (ColumnKind.DATE, ColumnKind.INSTANT, *_LOCAL)
 """Kinds of column that hold nothing but days and times."""
 
 
@@ -107,7 +112,7 @@ class Column(NamedTuple):
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     collation: str = ""
     enumeration: str = ""
     is_nullable: bool = True
@@ -123,17 +128,17 @@ class UnreadText(bytes):
     """A text that is not of its encoding: as bytes, it would compare as another value."""
 
 
-def held(kind: Kind, text: str, form: Form = Form.HEX) -> tuple[object, ...]:
+def held(kind: ColumnKind, text: str, form: Form = Form.HEX) -> tuple[object, ...]:
     """Return `text` as values that such a column can equal; none when it holds no such.
 
     `form` is how bytes are written.
     """
-    if kind is Kind.BINARY:
+    if kind is ColumnKind.BINARY:
         return bytes_of(text, form)
     if not can_hold(text):
         return ()
     # A column without a type may hold bytes as well.
-    others = bytes_of(text, form) if kind is Kind.LOOSE else ()
+    others = bytes_of(text, form) if kind is ColumnKind.LOOSE else ()
     return (*_HELD[kind](text), *others)
 
 
@@ -164,14 +169,14 @@ def _uuid(text: str) -> tuple[UUID, ...]:
     return (value,) if str(value) == text else ()
 
 
-def _moment(kind: Kind, text: str) -> tuple[date | datetime, ...]:
+def _moment(kind: ColumnKind, text: str) -> tuple[date | datetime, ...]:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return ()
-    if (moment.tzinfo is None) is (kind is Kind.INSTANT):
+    if (moment.tzinfo is None) is (kind is ColumnKind.INSTANT):
         return ()
-    if kind is Kind.DATE:
+    if kind is ColumnKind.DATE:
         return (moment.date(),) if moment.time() == time() else ()
     return (moment,)
 
@@ -191,33 +196,33 @@ def _unpadded(text: str) -> tuple[str, ...]:
     return () if text.endswith(" ") else (text,)
 
 
-_HELD: Mapping[Kind, Callable[[str], tuple[object, ...]]] = {
-    Kind.TEXT: _unpadded,
-    Kind.FOLDING: _unpadded,
-    Kind.FILLED: lambda text: (text,) if text else (),
-    Kind.PADDED: lambda text: _unpadded(text) if text else (),
-    Kind.OTHER: lambda text: (text,),
-    Kind.INTEGER: _integer,
-    Kind.WIDE: partial(_integer, values=_EITHER),
-    Kind.NUMBER: _number,
-    Kind.SINGLE: _number,
-    Kind.BOOLEAN: _truth,
-    Kind.UUID: _uuid,
+_HELD: Mapping[ColumnKind, Callable[[str], tuple[object, ...]]] = {
+    ColumnKind.TEXT: _unpadded,
+    ColumnKind.FOLDING: _unpadded,
+    ColumnKind.FILLED: lambda text: (text,) if text else (),
+    ColumnKind.PADDED: lambda text: _unpadded(text) if text else (),
+    ColumnKind.OTHER: lambda text: (text,),
+    ColumnKind.INTEGER: _integer,
+    ColumnKind.WIDE: partial(_integer, values=_EITHER),
+    ColumnKind.NUMBER: _number,
+    ColumnKind.SINGLE: _number,
+    ColumnKind.BOOLEAN: _truth,
+    ColumnKind.UUID: _uuid,
     **{kind: partial(_moment, kind) for kind in TIMES},
-    Kind.FINE_TIME: lambda text: tuple(
-        _held_time(Kind.FINE_TIME, moment)
-        for moment in _moment(Kind.LOCAL_TIME, text)
+    ColumnKind.FINE_TIME: lambda text: tuple(
+        _held_time(ColumnKind.FINE_TIME, moment)
+        for moment in _moment(ColumnKind.LOCAL_TIME, text)
         if isinstance(moment, datetime)
     ),
-    Kind.LOOSE: lambda text: (text, *_integer(text)),
+    ColumnKind.LOOSE: lambda text: (text, *_integer(text)),
 }
 
 
-def unreal_as_held(kind: Kind, text: str) -> tuple[str, ...]:
+def unreal_as_held(kind: ColumnKind, text: str) -> tuple[str, ...]:
     """Return the text of a time that no datetime holds as a column of times compares it."""
     day, _, clock = text.partition(" ")
     is_midnight = re.fullmatch(r"(00:00:00(\.0+)?)?", clock)
-    if kind is Kind.DATE:
+    if kind is ColumnKind.DATE:
         return (day,) if is_midnight else ()
     return (f"{day} 00:00:00",) if is_midnight and "-" in day else (text,)
 
@@ -234,13 +239,13 @@ def has_zeros(text: str) -> bool:
     return True
 
 
-def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
+def time_bound(kind: ColumnKind, rule: TimeRule, instant: datetime) -> object:
     """Return the smallest value of the column that is not before `instant`.
 
     `column >= bound` then holds exactly for the values at or after the instant, and
     `column < bound` for those before it.
     """
-    if kind is Kind.INSTANT:
+    if kind is ColumnKind.INSTANT:
         return instant
     if rule.format and rule.format in EPOCHS and kind not in TIMES:
         return _number_of(kind, epoch_of(instant, rule.format))
@@ -251,24 +256,28 @@ def time_bound(kind: Kind, rule: TimeRule, instant: datetime) -> object:
         day = local.date() + timedelta(days=local.time() > rule.at)
         return (
             day
-            if kind is Kind.DATE
+            if kind is ColumnKind.DATE
             else _text(kind, rule, datetime.combine(day, rule.at))
         )
     return _text(kind, rule, local)
 
 
-def _number_of(kind: Kind, number: Fraction) -> int | float | Decimal | str:
+def _number_of(kind: ColumnKind, number: Fraction) -> int | float | Decimal | str:
     """Return the smallest number of a column that is not below another one."""
     if kind in WHOLE or number.denominator == 1:
         whole = ceil(number)
-        return whole if kind in (*NUMBERS, Kind.LOOSE) else str(whole)
-    if kind is Kind.NUMBER:
+        return whole if kind in (*NUMBERS, ColumnKind.LOOSE) else str(whole)
+    if kind is ColumnKind.NUMBER:
         return Decimal(number.numerator) / number.denominator
-    return float(number) if kind in (Kind.LOOSE, Kind.SINGLE) else str(float(number))
+    return (
+        float(number)
+        if kind in (ColumnKind.LOOSE, ColumnKind.SINGLE)
+        else str(float(number))
+    )
 
 
 def day_bound(
-    kind: Kind, rule: TimeRule, instant: datetime, *, zeros: bool = False
+    kind: ColumnKind, rule: TimeRule, instant: datetime, *, zeros: bool = False
 ) -> object:
     """Return the lowest value that a column of birth dates has for a day or a later one.
 
@@ -283,9 +292,9 @@ def day_bound(
             # SQLite would compare a text of four digits as a number with a column of DATE.
             return f"{day.year - 1:04}-13"
         return values[0]
-    if kind is Kind.DATE:
+    if kind is ColumnKind.DATE:
         return day
-    if kind is Kind.INSTANT:
+    if kind is ColumnKind.INSTANT:
         return datetime.combine(day, time(), rule.zone).astimezone(UTC)
     if kind in _LOCAL:
         midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - as the column is
@@ -298,7 +307,7 @@ def day_bound(
 
 
 def partial_values(
-    kind: Kind, rule: TimeRule, instant: datetime, *, zeros: bool = False
+    kind: ColumnKind, rule: TimeRule, instant: datetime, *, zeros: bool = False
 ) -> tuple[object, ...]:
     """Return all values of a year or a month that has begun before a day, and goes on."""
     return tuple(
@@ -309,27 +318,31 @@ def partial_values(
 
 
 def _partial_values(
-    kind: Kind, rule: TimeRule, partial: Partial, *, zeros: bool
+    kind: ColumnKind, rule: TimeRule, partial: Partial, *, zeros: bool
 ) -> tuple[object, ...]:
     if kind in NUMBERS and rule.format is None:
         return () if partial.month else (partial.year,)
-    if rule.format in EPOCHS or kind in (Kind.BOOLEAN, Kind.UUID, Kind.BINARY):
+    if rule.format in EPOCHS or kind in (
+        ColumnKind.BOOLEAN,
+        ColumnKind.UUID,
+        ColumnKind.BINARY,
+    ):
         return ()
     if kind not in TIMES:
         return written(partial, rule.format)
-    if not zeros or kind is Kind.INSTANT:
+    if not zeros or kind is ColumnKind.INSTANT:
         return ()
     *_, day, midnight = written(partial, None)
-    return (day,) if kind is Kind.DATE else (midnight,)
+    return (day,) if kind is ColumnKind.DATE else (midnight,)
 
 
-def _held_time(kind: Kind, local: datetime) -> datetime | str:
+def _held_time(kind: ColumnKind, local: datetime) -> datetime | str:
     """Round up to what the column holds: a server would round to what is nearest."""
-    if kind is Kind.FINE_TIME:
+    if kind is ColumnKind.FINE_TIME:
         return local.isoformat(" ", "microseconds")
     if kind not in _FRACTIONS:
         return local
-    if kind is Kind.TICK_TIME:
+    if kind is ColumnKind.TICK_TIME:
         local = max(local, _FIRST_TICK)
     fractions = _FRACTIONS[kind]
     past = local.microsecond % fractions[-1]
@@ -340,7 +353,7 @@ def _held_time(kind: Kind, local: datetime) -> datetime | str:
         return local + timedelta(microseconds=fractions[-2] - past)
 
 
-def _text(kind: Kind, rule: TimeRule, local: datetime) -> str:
+def _text(kind: ColumnKind, rule: TimeRule, local: datetime) -> str:
     """Write `local` as the column's text does, rounded up to what the text can say."""
     if rule.format is None:
         return _iso_text(local, with_time=rule.at is None)
@@ -375,11 +388,18 @@ LAST = datetime(9999, 12, 29, tzinfo=UTC)
 _LATE = re.compile("[0-9]{5}")
 """How a year past 9999 starts, where a database has such."""
 
-_WRITTEN = (Kind.TEXT, Kind.LOOSE, Kind.FILLED, Kind.PADDED, *FOLDS, *NUMBERS)
+_WRITTEN = (
+    ColumnKind.TEXT,
+    ColumnKind.LOOSE,
+    ColumnKind.FILLED,
+    ColumnKind.PADDED,
+    *FOLDS,
+    *NUMBERS,
+)
 """Kinds whose values are read by a format: not each compares as the time that it means."""
 
 
-def instant_of(kind: Kind, rule: TimeRule, value: object) -> datetime:
+def instant_of(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
     """Return the instant, in UTC, that comparisons with `time_bound` see in a value."""
     try:
         moment = to_instant(value, rule).astimezone(UTC)
@@ -396,7 +416,7 @@ def edge(moment: datetime, *, later: bool) -> bool:
 
 
 def is_at(
-    kind: Kind,
+    kind: ColumnKind,
     rule: TimeRule,
     value: object,
     moment: datetime,
@@ -411,7 +431,7 @@ def is_at(
     )
 
 
-def _sought(kind: Kind, rule: TimeRule, value: object) -> datetime:
+def _sought(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
     """Return the last instant whose bound is not behind the value."""
     ticks = range(1, (LAST - FIRST) // TICK + 1)
     reached = bisect_left(
@@ -420,7 +440,7 @@ def _sought(kind: Kind, rule: TimeRule, value: object) -> datetime:
     return FIRST + reached * TICK
 
 
-def _reaches(kind: Kind, rule: TimeRule, value: Any, moment: datetime) -> bool:
+def _reaches(kind: ColumnKind, rule: TimeRule, value: Any, moment: datetime) -> bool:
     bound: Any = time_bound(kind, rule, moment)
     if isinstance(bound, (int, float, Decimal)):
         return isinstance(value, str) or bound <= value

@@ -31,7 +31,7 @@ from adapters.sql.dialects.base import (
     Statement,
 )
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 Connection = TypeVar("Connection", PoolProxiedConnection, sa.Connection)
 """A connection of the pool: as its driver made it, or with SQLAlchemy around it."""
 
@@ -102,7 +102,7 @@ class Database:
             self._engine.raw_connection, partial(self._rows, text, values), text
         )
 
-    def run(self, question: Callable[[sa.Connection], Answer]) -> Answer:
+    def run(self, question: Callable[[sa.Connection], T]) -> T:
         """Return what a question finds out over one connection; a stale one is replaced."""
         return self._asked(self._engine.connect, partial(self._answer, question))
 
@@ -163,9 +163,9 @@ class Database:
     def _asked(
         self,
         connect: Callable[[], Connection],
-        question: Callable[[Connection], Answer],
+        question: Callable[[Connection], T],
         text: str = "",
-    ) -> Answer:
+    ) -> T:
         """Return what a question finds out, from a second connection if one was stale."""
         began = time.monotonic()
         try:
@@ -179,9 +179,9 @@ class Database:
     def _asked_once(
         self,
         connect: Callable[[], Connection],
-        question: Callable[[Connection], Answer],
+        question: Callable[[Connection], T],
         text: str,
-    ) -> Answer:
+    ) -> T:
         connection = self._connected(connect)
         try:
             return question(connection)
@@ -209,8 +209,8 @@ class Database:
         return rows
 
     def _answer(
-        self, question: Callable[[sa.Connection], Answer], connection: sa.Connection
-    ) -> Answer:
+        self, question: Callable[[sa.Connection], T], connection: sa.Connection
+    ) -> T:
         cursor = connection.connection.cursor()
         self.dialect.ready(cursor, self._seconds)
         cursor.close()

@@ -35,8 +35,7 @@ from adapters.mapping.model import (
     ItemMapping,
     ResourceMapping,
 )
-from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED
-from adapters.mapping.slots import Kind as SlotKind
+from adapters.mapping.slots import LINES, LISTS, SLOTS, UNSERVED, SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS, SearchParameter
 from adapters.sql.columns import (
     FOLDS,
@@ -45,7 +44,7 @@ from adapters.sql.columns import (
     TIMES,
     WHOLE,
     Column,
-    Kind,
+    ColumnKind,
     can_hold,
     day_bound,
     held,
@@ -117,7 +116,7 @@ class SqlColumn:
     """A column of a SELECT in SQL, and how values are compared with it."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     collation: str
     plain: str
     dialect: Dialect
@@ -152,7 +151,7 @@ class SqlColumn:
             text = write(self.plain)
             return text if self.form is Form.HEX else self._grouped(text)
         # The text of these in every database is the one that is shown.
-        if self.kind in WHOLE or self.kind is Kind.UUID:
+        if self.kind in WHOLE or self.kind is ColumnKind.UUID:
             return f"CAST({self.plain} AS {self.dialect.short})"
         return self._equated
 
@@ -168,7 +167,7 @@ class SqlColumn:
 
     @cached_property
     def _equated(self) -> str:
-        return self._long if self.kind is Kind.OTHER else self.exact
+        return self._long if self.kind is ColumnKind.OTHER else self.exact
 
     @cached_property
     def _long(self) -> str:
@@ -190,7 +189,7 @@ class SqlColumn:
             equal = f"{self.plain} = {self.dialect.label(self.enumeration)}"
             return any_of([Condition(equal, (value,)) for value in values])
         equal_exactly = self._listed(self._equated, "IN", values)
-        if self.kind is Kind.BINARY and self.dialect.pads_bytes:
+        if self.kind is ColumnKind.BINARY and self.dialect.pads_bytes:
             # Bytes with zeros at their end equal those without.
             mark = f"CAST({MARK} AS VARBINARY(8000)) + 0x01"
             marks = ", ".join([mark] * len(values))
@@ -222,7 +221,7 @@ class SqlColumn:
     @property
     def ends_in_blanks(self) -> Condition:
         """Where the database distinguishes a text from the same without its trailing blanks."""
-        if self.kind is not Kind.LOOSE:
+        if self.kind is not ColumnKind.LOOSE:
             return Condition(f"{self.plain} <> rtrim({self.plain})")
         text = self._long
         return Condition(f"typeof({self.plain}) <> 'blob' AND {text} <> rtrim({text})")
@@ -250,7 +249,7 @@ class SqlColumn:
         return self.dialect.fold(self._searched)
 
 
-def are_comparable(one: Kind, other: Kind) -> bool:
+def are_comparable(one: ColumnKind, other: ColumnKind) -> bool:
     """Whether a database compares columns of two kinds as the service reads them.
 
     Databases compare a number with a text roughly, or not at all, as with a UUID or bytes.
@@ -259,7 +258,7 @@ def are_comparable(one: Kind, other: Kind) -> bool:
         return True
     kinds = {one, other}
     return not (
-        kinds & {Kind.UUID, Kind.BINARY, Kind.OTHER}
+        kinds & {ColumnKind.UUID, ColumnKind.BINARY, ColumnKind.OTHER}
         or (kinds & {*TEXTS} and kinds & NUMBERS)
     )
 
@@ -267,7 +266,7 @@ def are_comparable(one: Kind, other: Kind) -> bool:
 # Fields
 
 
-_MAY_BE_EMPTY = (Kind.TEXT, *FOLDS, Kind.LOOSE)
+_MAY_BE_EMPTY = (ColumnKind.TEXT, *FOLDS, ColumnKind.LOOSE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -600,7 +599,7 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {"true": ("true", "1"), "false": ("false
 """The texts of a flag that no code table reads."""
 
 
-class Place(NamedTuple):
+class ComparedField(NamedTuple):
     """A field that a parameter compares: of the resource, or of an `item` of one of its lists.
 
     `columns` are those of its SELECT. A number may have a system, in a field or in none.
@@ -642,7 +641,7 @@ class Filters:
     item_columns: Mapping[str, Columns] = field(default_factory=dict)
     date_reading: DateReading = DateReading.START
     _times: dict[str, TimeColumn] = field(default_factory=dict, init=False)
-    _found: dict[str, list[Place]] = field(default_factory=dict, init=False)
+    _found: dict[str, list[ComparedField]] = field(default_factory=dict, init=False)
 
     def of_query(
         self, query: SearchQuery, implied: Operator | None = None
@@ -841,7 +840,7 @@ class Filters:
             slots = next(items.slots for items in LISTS[kind] if items.name == listed)
         return next((s.record, s.kind) for s in (*slots, LINES) if s.name == name)
 
-    def _places(self, row: SearchParameter) -> Sequence[Place]:
+    def _places(self, row: SearchParameter) -> Sequence[ComparedField]:
         """Return the places that a parameter compares."""
         if row.name not in self._found:
             self._found[row.name] = [
@@ -857,13 +856,15 @@ class Filters:
         slot: str,
         field: FieldMapping,
         item: ItemMapping | None,
-    ) -> Place:
+    ) -> ComparedField:
         columns, is_flag = self.columns_of(item), self._slot(slot)[1] is SlotKind.FLAG
         if row.system_slot is None:
-            return Place(field, columns, item, is_flag)
+            return ComparedField(field, columns, item, is_flag)
         fields = item.fields if item else self.section.fields
         system = fields.get(self._slot(row.system_slot)[0])
-        return Place(field, columns, item, is_flag, has_system=True, system=system)
+        return ComparedField(
+            field, columns, item, is_flag, has_system=True, system=system
+        )
 
     def _fields(self, slot: str) -> Iterator[tuple[FieldMapping, ItemMapping | None]]:
         """Yield the fields that fill a slot: one, or those of each item of a list."""
@@ -881,7 +882,7 @@ class Filters:
         """Return the columns of an item's own SELECT, those of the section without one."""
         return self.item_columns[item.rows] if item and item.rows else self.columns
 
-    def _counted(self, place: Place, condition: Condition) -> Condition:
+    def _counted(self, place: ComparedField, condition: Condition) -> Condition:
         """Return where an item meets a condition and counts, in its own SELECT if any."""
         item, columns = place.item, place.columns
         if item is None or condition is NEVER:

@@ -13,7 +13,7 @@ from adapters.contract import SourceTimedOutError
 from adapters.mapping.births import Partial, read_birth, written
 from adapters.mapping.model import FieldMapping, TimeRule
 from adapters.mapping.times import EPOCHS, to_instant
-from adapters.sql.columns import LAST, TEXTS, TICK, Kind, day_bound, is_at
+from adapters.sql.columns import LAST, TEXTS, TICK, ColumnKind, day_bound, is_at
 from adapters.sql.engine import Database
 from adapters.sql.query import Columns, KeyColumn, Order, SqlColumn
 
@@ -23,9 +23,9 @@ SAMPLE = 200
 """How many values are read from each end of an order."""
 
 
-def are_texts(kind: Kind) -> bool:
+def are_texts(kind: ColumnKind) -> bool:
     """Whether a column may hold times as texts."""
-    return kind in TEXTS or kind is Kind.LOOSE
+    return kind in TEXTS or kind is ColumnKind.LOOSE
 
 
 def sample(
@@ -42,7 +42,7 @@ def sample(
     return values
 
 
-def compare_as_read(kind: Kind, field: FieldMapping, value: object) -> bool:
+def compare_as_read(kind: ColumnKind, field: FieldMapping, value: object) -> bool:
     """Whether a value compares as what it means; one that means nothing is another fault."""
     rule = field.time
     assert rule is not None, "only times and births are written in several ways"
@@ -65,7 +65,7 @@ def compare_as_read(kind: Kind, field: FieldMapping, value: object) -> bool:
     return moment >= LAST or is_at(kind, rule, value, moment, step)
 
 
-def _is_birth(kind: Kind, rule: TimeRule, value: str, birth: date | str) -> bool:
+def _is_birth(kind: ColumnKind, rule: TimeRule, value: str, birth: date | str) -> bool:
     if rule.format in EPOCHS:
         return False
     if isinstance(birth, str):

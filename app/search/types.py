@@ -27,7 +27,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.folding import MOST_WORDS, fold, words_of
-from adapters.mapping.slots import FHIR_ID, SLOTS, Kind
+from adapters.mapping.slots import FHIR_ID, SLOTS, SlotKind
 from adapters.parameters import ParameterType, SearchParameter
 from app.errors import BadValueError, IssueCode
 from app.search.dates import FORMS, DateTextError, parse_date, shortened
@@ -48,7 +48,10 @@ MATCHES: Mapping[str, StringMatch] = MappingProxyType(
 """How each modifier of a string compares."""
 
 _DAY_SLOTS = frozenset(
-    slot.name for slots in SLOTS.values() for slot in slots if slot.kind is Kind.DATE
+    slot.name
+    for slots in SLOTS.values()
+    for slot in slots
+    if slot.kind is SlotKind.DATE
 )
 _TYPE = re.compile(r"[A-Z][A-Za-z]+")
 _DAY = re.compile(r"[a-z]{0,2}[0-9]{4}(-[0-9]{2}){0,2}")

@@ -29,7 +29,7 @@ from adapters.contract import Adapter, AdapterError, Problem
 from adapters.encryption import is_loopback
 from adapters.mapping.examples import example_lines
 from adapters.mapping.load import Recorded, Recorder, load_mapping
-from adapters.mapping.model import Reader, SourceMapping
+from adapters.mapping.model import ReadFile, SourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.registry import problems_of
 from app.config import Settings, SettingsError
@@ -187,7 +187,7 @@ def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
     return results[0] if results else (hangs,)
 
 
-def example_faults(settings: Settings, read: Reader) -> list[str]:
+def example_faults(settings: Settings, read: ReadFile) -> list[str]:
     """Return where other machines would get identifiers of examples (decision 33).
 
     A base URL on loopback is a demo, or a trial.

@@ -22,7 +22,7 @@ from adapters.contract import (
 )
 from adapters.federated import FederatedAdapter
 from adapters.mapping.load import load_mapping
-from adapters.memory import FaultyRow, MemoryAdapter, Row
+from adapters.memory import FaultyRow, MemoryAdapter, MemoryRow
 from tests.hospital_sql import Tables, mapping_text
 from toolkit.contract.hospital import PARIS, Hospital, StayRow
 
@@ -31,7 +31,7 @@ PREFIXES = ("n-", "s-")
 SHARED = ("mapping", "name", "profile", "time_zone", "date", "local_times")
 
 
-def served(prefix: str, row: Row) -> Row:
+def served(prefix: str, row: MemoryRow) -> MemoryRow:
     """Return a row of one hospital as the group serves it."""
     if isinstance(row, FaultyRow):
         return FaultyRow(served(prefix, row.record), row.fault)  # type: ignore[arg-type]
@@ -54,13 +54,13 @@ class GroupModel(MemoryAdapter):
         )
         super().__init__(rows, time_zone=PARIS, date_reading=hospitals[0].date_reading)
 
-    def _position(self, row: Row, sort: Sort) -> Position:
+    def _position(self, row: MemoryRow, sort: Sort) -> Position:
         position = super()._position(row, sort)
         place: Any = self._place(str(position.id), row)
         key = place if position.key == position.id else position.key
         return replace(position, key=key, id=place)
 
-    def _place(self, id: str, row: Row) -> tuple[int, Key]:
+    def _place(self, id: str, row: MemoryRow) -> tuple[int, Key]:
         record = row.record if isinstance(row, FaultyRow) else row
         index = next(i for i, p in enumerate(PREFIXES) if id.startswith(p))
         own = id.removeprefix(PREFIXES[index])

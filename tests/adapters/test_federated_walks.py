@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.memory import Row
+from adapters.memory import MemoryRow
 from tests.adapters.changeable import Changeable
 from tests.adapters.group import PREFIXES, Group, open_group, served
 from tests.adapters.sql.test_keyset import PLACE, walk
@@ -57,7 +57,7 @@ class Combined:
     def __init__(self, group: Group) -> None:
         self._group = group
 
-    def stay(self, row: StayRow) -> Row:
+    def stay(self, row: StayRow) -> MemoryRow:
         """Return a stay as the group should serve it."""
         place, _ = _lives(row.id)
         return served(PREFIXES[place], self._group.hospitals[place].stay(_own(row)))

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 from prometheus_client import REGISTRY
 
-from adapters.instrumentation import Kind, observe
+from adapters.instrumentation import CallKind, observe
 from app.call import Call, Stage
 from app.logging import RedactingFormatter
 from app.middleware import Requests, Transport
@@ -138,7 +138,7 @@ def test_a_request_is_a_span_with_its_calls_within(
 def test_calls_outside_of_a_traced_request_are_no_spans(
     served: Served, exporter: InMemorySpanExporter
 ) -> None:
-    with observe(Kind.SOURCE, "a source", "read") as span:
+    with observe(CallKind.SOURCE, "a source", "read") as span:
         assert not span.is_recording()
     served.get("metadata", traceparent=f"00-{TRACE}-{CALLER}-00")
     served.get("Encounter/1", traceparent=f"00-{TRACE}-{CALLER}-00")

@@ -10,7 +10,7 @@ import pytest
 from adapters.contract import SourceDataError
 from adapters.sql.engine import Database
 from tests.databases import writing
-from toolkit.catalogue import ForeignKey, Holds, Table, read_catalogue
+from toolkit.catalogue import DatabaseTable, ForeignKey, Holds, read_catalogue
 from toolkit.contents import (
     MOST_CODES,
     MOST_ROWS,
@@ -93,7 +93,7 @@ def test_codes_are_counted_and_texts_are_not(database: Database) -> None:
     assert count_rows(database, stays) == 4
 
 
-def contents(database: Database, table: Table, column: str) -> Contents:
+def contents(database: Database, table: DatabaseTable, column: str) -> Contents:
     """Return what counts say of a column."""
     return count_contents(database, table, table.by_name[column], MOST_CODES)
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from adapters.mapping.births import read_birth
 from adapters.mapping.model import FieldMapping
 from adapters.mapping.times import to_instant
-from adapters.sql.columns import Kind
+from adapters.sql.columns import ColumnKind
 from adapters.sql.texts import compare_as_read
 
 _DAYS = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d")
@@ -20,7 +20,7 @@ _SUFFIX = re.compile(
 )
 
 
-def format_of(values: Sequence[object], kind: Kind, field: FieldMapping) -> str:
+def format_of(values: Sequence[object], kind: ColumnKind, field: FieldMapping) -> str:
     """Return the lines for a column in which all texts compare as times, "" if none does."""
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     for form, zone in _candidates(texts, field):
@@ -34,7 +34,9 @@ def format_of(values: Sequence[object], kind: Kind, field: FieldMapping) -> str:
     return ""
 
 
-def _fits(text: str, kind: Kind, field: FieldMapping, candidate: FieldMapping) -> bool:
+def _fits(
+    text: str, kind: ColumnKind, field: FieldMapping, candidate: FieldMapping
+) -> bool:
     """Whether a text means the same by a candidate, and compares as that."""
     try:
         is_same = _meaning(text, candidate) == _meaning(text, field)

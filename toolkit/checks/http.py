@@ -47,8 +47,8 @@ from adapters.contract import (
     TokenCriterion,
     TooCostlyError,
 )
-from adapters.http.adapter import HttpAdapter, Section
-from adapters.http.paging import Row
+from adapters.http.adapter import HttpAdapter, OpenHttpSection
+from adapters.http.paging import JsonRow
 from adapters.mapping.model import PagingKind, SourceConfig
 from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
@@ -59,7 +59,7 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.checks.rows import (
     RULES_OF_CODES,
     SMALL_SAMPLE,
-    Codes,
+    CodeCounts,
     Findings,
     Records,
     far_days,
@@ -95,9 +95,9 @@ class Sample:
     requested, `skipped` what is not examined, and why.
     """
 
-    section: Section
+    section: OpenHttpSection
     adapter: HttpAdapter
-    first_rows: Callable[[int], Sequence[Row]]
+    first_rows: Callable[[int], Sequence[JsonRow]]
     source: SourceConfig
     refused: bool = False
     size: int = MAX_ROWS
@@ -109,7 +109,7 @@ class Sample:
         return self.section.mapping.resource_type
 
     @cached_property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[JsonRow]:
         """The first rows of the list."""
         try:
             return self.first_rows(MAX_ROWS)
@@ -283,7 +283,7 @@ def _missing_columns(sample: Sample) -> Findings:
                 yield Finding.of_field(place, column, text, Severity.ERROR)
 
 
-def _codes(sample: Sample, place: Place) -> Codes:
+def _codes(sample: Sample, place: Place) -> CodeCounts:
     """Return the codes of a field, in the rows in which it counts."""
     (column,) = place.field.columns
     rows = _rows_within(sample.rows, place)
@@ -291,10 +291,10 @@ def _codes(sample: Sample, place: Place) -> Codes:
         path, values = path_of(place.only_if.column), place.only_if.values
         rows = [row for row in rows if plain_text(_value(row, path)) in values]
     codes = [(_value(row, path_of(column)), 1) for row in rows]
-    return Codes.of(place, ", ".join(filter(None, (place.rows, column))), codes)
+    return CodeCounts.of(place, ", ".join(filter(None, (place.rows, column))), codes)
 
 
-def _rows_within(rows: Sequence[Row], place: Place) -> list[Any]:
+def _rows_within(rows: Sequence[JsonRow], place: Place) -> list[Any]:
     """Return the rows that hold a field: those of a list in each, for some items."""
     if not place.rows:
         return list(rows)

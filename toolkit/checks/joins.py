@@ -46,7 +46,7 @@ class Compared(NamedTuple):
     origin: Origin
 
 
-class Comparison(NamedTuple):
+class JoinComparison(NamedTuple):
     """Two columns that a SELECT compares: rows of `inner` are found for a row of `outer`.
 
     The inner table is the one of the inner SELECT, in one SELECT the later one. With
@@ -63,7 +63,7 @@ def tables_of(rows: str) -> Mapping[str, str]:
     return {alias or name: name for name, alias in _TABLE.findall(rows)}
 
 
-def comparisons(rows: str) -> Iterator[Comparison]:
+def comparisons(rows: str) -> Iterator[JoinComparison]:
     """Yield the comparisons of columns of two tables."""
     text = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
     tables = [
@@ -80,7 +80,7 @@ def comparisons(rows: str) -> Iterator[Comparison]:
             continue
         columns = {one: match[2], other: match[4]}
         outer, inner = sorted(columns, key=lambda table: (len(table.scope), table.at))
-        yield Comparison(
+        yield JoinComparison(
             Compared(inner.alias, Origin(inner.name, columns[inner])),
             Compared(outer.alias, Origin(outer.name, columns[outer])),
             is_nested=inner.scope != outer.scope,

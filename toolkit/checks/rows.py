@@ -162,7 +162,7 @@ def code_of(place: Place, cell: object) -> str:
 
 
 @dataclass(frozen=True)
-class Codes:
+class CodeCounts:
     """The codes of one field and how many rows have each, or `nothing`.
 
     `column` is where they stand.
@@ -176,7 +176,7 @@ class Codes:
     @classmethod
     def of(
         cls, place: Place, column: str, values: Iterable[tuple[object, int]]
-    ) -> "Codes":
+    ) -> "CodeCounts":
         """Return the codes of values, each with its number of rows, as a cell is read."""
         counts: Counter[str] = Counter()
         for value, rows in values:

@@ -27,12 +27,11 @@ from adapters.folding import fold
 from adapters.mapping.binary import Form, text_of
 from adapters.mapping.births import days_of, read_birth
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, TimeRule
-from adapters.mapping.slots import REFERS, Place
-from adapters.mapping.slots import Kind as SlotKind
+from adapters.mapping.slots import REFERS, Place, SlotKind
 from adapters.mapping.times import EPOCHS, says_offset, sorts_as_text, to_instant
 from adapters.mapping.values import text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
-from adapters.sql.columns import NUMBERS, TEXTS, TIMES, Kind
+from adapters.sql.columns import NUMBERS, TEXTS, TIMES, ColumnKind
 from adapters.sql.dialects.base import MARK, Sql
 from adapters.sql.query import (
     ALWAYS,
@@ -60,7 +59,7 @@ from toolkit.checks.rows import (
     RULES_OF_CODES,
     SAMPLE,
     ZONE,
-    Codes,
+    CodeCounts,
     Findings,
     Records,
     empty,
@@ -73,7 +72,7 @@ from toolkit.checks.rows import (
     selects,
     unknown_zone,
 )
-from toolkit.checks.sql_searches import Searches
+from toolkit.checks.sql_searches import SearchChecks
 from toolkit.checks.sql_section import Inspection
 from toolkit.findings import Check, Finding, Result, Severity
 
@@ -105,7 +104,7 @@ def checks(
         source = adapter.mapping, adapter.database, adapter.search
         opened.append(Inspection(section, *source, deadline))
     for inspection in opened:
-        searches = "searches", Searches(inspection, adapter).results
+        searches = "searches", SearchChecks(inspection, adapter).results
         for subject, check in (*CHECKS, searches):
             run = partial(inspection.run, subject, check)
             is_searches = subject == searches[0]
@@ -235,7 +234,12 @@ def rows_left_out(inspection: Inspection) -> Findings:
 # Columns
 
 
-_WITHOUT_ZONE = {Kind.LOCAL_TIME, Kind.FINE_TIME, Kind.TICK_TIME, Kind.SECOND_TIME}
+_WITHOUT_ZONE = {
+    ColumnKind.LOCAL_TIME,
+    ColumnKind.FINE_TIME,
+    ColumnKind.TICK_TIME,
+    ColumnKind.SECOND_TIME,
+}
 _TYPES = "columns of types that are not the best"
 
 
@@ -247,11 +251,11 @@ def types_of_columns(inspection: Inspection) -> Findings:
         name = place.field.filter_column or place.field.columns[0]
         kind = inspection.section.columns.column(name).kind
         values = partial(_values, inspection, place)
-        if kind is not Kind.INSTANT:
+        if kind is not ColumnKind.INSTANT:
             yield from unknown_zone(place, inspection.column(place), values)
         if place.field.time:
             yield from _type_of_time(inspection, place, kind, place.field.time)
-        elif place.kind is SlotKind.ID and kind is Kind.NUMBER:
+        elif place.kind is SlotKind.ID and kind is ColumnKind.NUMBER:
             text = "a type with fractions: CAST it to an integer or a text"
             yield inspection.at(place, text, Severity.NOTE, "", _TYPES)
         elif place.kind in (SlotKind.ID, SlotKind.EXACT) and kind in TIMES:
@@ -259,7 +263,7 @@ def types_of_columns(inspection: Inspection) -> Findings:
             yield inspection.at(place, text, Severity.WARNING, "", _TYPES)
         elif (
             place.kind is SlotKind.PARTS
-            and kind is Kind.OTHER
+            and kind is ColumnKind.OTHER
             and place.field in inspection.compared
         ):
             text = "a list cannot be searched: name a column of texts with search:"
@@ -267,11 +271,11 @@ def types_of_columns(inspection: Inspection) -> Findings:
 
 
 def _type_of_time(
-    inspection: Inspection, place: Place, kind: Kind, rule: TimeRule
+    inspection: Inspection, place: Place, kind: ColumnKind, rule: TimeRule
 ) -> Findings:
     """Report why searches err with a column of this type, or rows cannot be read."""
     is_compared = place.field in inspection.compared
-    is_day = kind is Kind.DATE and place.kind is SlotKind.TIME
+    is_day = kind is ColumnKind.DATE and place.kind is SlotKind.TIME
     is_text, is_time = are_texts(kind), place.kind is SlotKind.TIME
     severity, remedy = Severity.ERROR, ""
     if kind in NUMBERS and rule.format is None and is_time:
@@ -291,9 +295,9 @@ def _type_of_time(
         text, remedy = "a column of days: say at what time of day", 'at: "00:00"'
         rule_of_row = "a date without a time"
         inspection.reported.add((place.field.columns[0], rule_of_row))
-    elif kind in (Kind.OTHER, Kind.BOOLEAN, Kind.UUID):
+    elif kind in (ColumnKind.OTHER, ColumnKind.BOOLEAN, ColumnKind.UUID):
         text = "not a column of times: make one of it in the SELECT"
-        if kind is Kind.OTHER:
+        if kind is ColumnKind.OTHER:
             severity = Severity.WARNING
     elif is_text and is_compared:
         values = _extremes(inspection, place)
@@ -339,14 +343,14 @@ def mixed_zones(inspection: Inspection) -> Findings:
     """Report times with a zone and without one in one expression, or a period in two zones."""
     for rows, mark in selects(inspection.section.mapping):
         for match in _CALL.finditer(rows):
-            source, kinds = from_of(rows, match.end()), dict[Kind, str]()
+            source, kinds = from_of(rows, match.end()), dict[ColumnKind, str]()
             for argument in arguments_of(rows, match.end()):
                 kinds.setdefault(inspection.kind_of(argument, source), argument)
             local = next((kind for kind in kinds if kind in _WITHOUT_ZONE), None)
-            if local and Kind.INSTANT in kinds:
+            if local and ColumnKind.INSTANT in kinds:
                 text = (
                     f"{match[1]} mixes a time without a zone ('{kinds[local]}') and one"
-                    f" with ('{kinds[Kind.INSTANT]}'): one of them is hours off"
+                    f" with ('{kinds[ColumnKind.INSTANT]}'): one of them is hours off"
                 )
                 details = inspection.kind, "", Severity.WARNING
                 yield Finding.at(mark, text, *details)
@@ -359,7 +363,7 @@ def mixed_zones(inspection: Inspection) -> Findings:
         if place.slot in ("start", "end") and rule and names:
             kind = inspection.section.columns.column(names[0]).kind
             forms.add((kind in TIMES, rule.format))
-            if kind is not Kind.INSTANT and not says_offset(rule.format):
+            if kind is not ColumnKind.INSTANT and not says_offset(rule.format):
                 period.append((rule.zone.key, place))
     if len(period) < 2 or len(forms) > 1 or period[0][0] == period[1][0]:
         return
@@ -371,7 +375,7 @@ def mixed_zones(inspection: Inspection) -> Findings:
     yield inspection.at(end, text, Severity.WARNING)
 
 
-_MAY_END_IN_BLANKS = {*TEXTS, Kind.LOOSE} - {Kind.PADDED}
+_MAY_END_IN_BLANKS = {*TEXTS, ColumnKind.LOOSE} - {ColumnKind.PADDED}
 _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.FLAG)
 
 
@@ -538,7 +542,7 @@ def codes(inspection: Inspection) -> Findings:
             continue
         inspection.reported |= {(name, rule) for rule in RULES_OF_CODES}
         values = [tuple(row) for row in rows]
-        counted = Codes.of(place, inspection.column(place), values)
+        counted = CodeCounts.of(place, inspection.column(place), values)
         yield from counted.findings(inspection.section.mapping.required)
 
 

@@ -34,10 +34,10 @@ from adapters.mapping.slots import Place
 from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.adapter import UnequalTextsError
-from adapters.sql.columns import FOLDS, Kind
+from adapters.sql.columns import FOLDS, ColumnKind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import ALWAYS, NEVER, are_comparable
-from toolkit.checks.joins import Comparison, between, comparisons, names_compared
+from toolkit.checks.joins import JoinComparison, between, comparisons, names_compared
 from toolkit.checks.rows import SAMPLE, Findings
 from toolkit.checks.sql_section import Inspection
 from toolkit.findings import INDEX, Finding, Measurement, Result, Severity, timed
@@ -66,7 +66,7 @@ _MERGES = ", merges"
 _NONE = "no index begins with"
 
 
-class Searches:
+class SearchChecks:
     """The searches of a section, measured one after the other."""
 
     def __init__(self, inspection: Inspection, adapter: Adapter) -> None:
@@ -288,7 +288,7 @@ class Searches:
         # Some kinds are compared by an expression, which no index of the column has.
         is_ordered = criterion is None or isinstance(criterion, DateCriterion)
         is_computed = column.kind in FOLDS and is_ordered
-        is_computed |= column.kind is Kind.OTHER and not column.enumeration
+        is_computed |= column.kind is ColumnKind.OTHER and not column.enumeration
         has_index = _plain(origin.column) in begins
         if is_computed or has_index or isinstance(criterion, StringCriterion):
             return
@@ -369,7 +369,7 @@ class Searches:
         for segment, condition in self._section.segments(query):
             statement = self._section.page(segment, condition, PAGE)
             scanned.update(self._database.scanned(statement))
-        inside: dict[tuple[str, str], list[Comparison]] = {}
+        inside: dict[tuple[str, str], list[JoinComparison]] = {}
         for comparison in comparisons(self._rows):
             alias, (table, _) = comparison.inner
             if comparison.is_nested and {alias, table.rpartition(".")[2]} & scanned:
@@ -391,13 +391,13 @@ class Searches:
                 lacks.append(self._finding(place, text, *details))
         return lacks
 
-    def _is_indexable(self, comparison: Comparison) -> bool:
+    def _is_indexable(self, comparison: JoinComparison) -> bool:
         """Whether an index of the inner column finds values of the outer one."""
         one, other = (
             self._inspection.kind_of(side.origin.column, side.origin.table)
             for side in comparison[:2]
         )
-        return Kind.OTHER not in (one, other) and are_comparable(one, other)
+        return ColumnKind.OTHER not in (one, other) and are_comparable(one, other)
 
     def _indexable(self, place: Place) -> Origin | None:
         """Return the column that is compared, or its expression on the table of the id."""

@@ -22,12 +22,12 @@ from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
 from adapters.mapping.slots import Place, places_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.adapter import (
-    Section,
+    OpenSqlSection,
     UnequalTextsError,
     UnfitError,
     open_section,
 )
-from adapters.sql.columns import Kind
+from adapters.sql.columns import ColumnKind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.engine import Database
 from adapters.sql.query import ALWAYS, Columns, Condition, all_of
@@ -50,7 +50,7 @@ class Inspection:
 
     def __init__(
         self,
-        section: Section,
+        section: OpenSqlSection,
         mapping: SourceMapping,
         database: Database,
         search: Callable[[SearchQuery], Page],
@@ -221,17 +221,17 @@ class Inspection:
         slots |= {SORTS[self.kind].get(key, "") for key in section.sorts}
         return tuple(place.field for place in self.places if place.slot in slots)
 
-    def kind_of(self, expression: str, source: str) -> Kind:
+    def kind_of(self, expression: str, source: str) -> ColumnKind:
         """Return the kind of an expression on what FROM names, OTHER where it is not certain."""
         try:
             (only,) = self.database.columns(f"SELECT {expression} AS a FROM {source}")
         except (SourceDataError, ValueError):
-            return Kind.OTHER
+            return ColumnKind.OTHER
         return only.kind
 
     # Other sections
 
-    def opened(self, section: ResourceMapping) -> Section:
+    def opened(self, section: ResourceMapping) -> OpenSqlSection:
         """Return another section of the same source, with its columns."""
         kind = section.resource_type
         alone = replace(self.mapping, resources={kind: section})

@@ -388,11 +388,11 @@ CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
 
 _MALE = token("gender", "male")
 
-Case: TypeAlias = tuple[str, tuple[Criterion, ...], tuple[int | str, ...]]
+SearchCase: TypeAlias = tuple[str, tuple[Criterion, ...], tuple[int | str, ...]]
 """A name, criteria, and the rows that meet them: by number, organizations by id."""
 
 _JUNE_1 = dates("2024-06-01")
-STAYS_FOUND: tuple[Case, ...] = (
+STAYS_FOUND: tuple[SearchCase, ...] = (
     ("visit number", (token("identifier", "V1"),), (1,)),
     ("visit number, other case", (token("identifier", "v1"),), (2,)),
     ("visit number, part of it", (token("identifier", "V"),), ()),
@@ -485,7 +485,7 @@ STAYS_FOUND: tuple[Case, ...] = (
     ("no values of patients", (patient(), token("_id", "1")), ()),
 )
 
-PATIENTS_FOUND: tuple[Case, ...] = (
+PATIENTS_FOUND: tuple[SearchCase, ...] = (
     ("family in capitals, cut", (text("family", "MART"),), (1, 3)),
     ("family with accent for none", (text("family", "mârtin"),), (1, 3)),
     ("family without accent for one", (text("family", "dupres"),), (1,)),
@@ -566,7 +566,7 @@ PATIENTS_FOUND: tuple[Case, ...] = (
     ("a merged patient is there", (token("_id", "7"),), (7,)),
 )  # fmt: skip
 
-ORGANIZATIONS_FOUND: tuple[Case, ...] = (
+ORGANIZATIONS_FOUND: tuple[SearchCase, ...] = (
     ("name", (text("name", "hopital"),), ("H1", "h2")),
     ("name after apostrophe", (text("name", "ile"),), ("H1",)),
     ("name with ligature", (text("name", "coeur"),), ("H2",)),
@@ -579,7 +579,7 @@ ORGANIZATIONS_FOUND: tuple[Case, ...] = (
     ("empty number", (token("identifier", f"{FINESS_SYSTEM}|"),), ("042", "H1", "H2")),
 )
 
-FOUND: Mapping[ResourceType, tuple[Case, ...]] = {
+FOUND: Mapping[ResourceType, tuple[SearchCase, ...]] = {
     STAY: STAYS_FOUND,
     PATIENT: PATIENTS_FOUND,
     ORGANIZATION: ORGANIZATIONS_FOUND,

@@ -26,7 +26,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import DateReading, Never, Twice
 from adapters.matching import utc
-from adapters.memory import FaultyRow, MemoryAdapter, Row
+from adapters.memory import FaultyRow, MemoryAdapter, MemoryRow
 
 # -------------------------------------------------------------- hospital
 
@@ -141,13 +141,13 @@ class Hospital:
             number_ids=numbered if self.ids is Ids.NUMBERS else (),
         )
 
-    def records(self) -> Iterator[Row]:
+    def records(self) -> Iterator[MemoryRow]:
         """Yield every row as an adapter should see it."""
         yield from (self.stay(row) for row in self.stays)
         yield from (self._patient(row) for row in self.patients)
         yield from (_organization(row) for row in self.organizations)
 
-    def stay(self, row: StayRow) -> Row:
+    def stay(self, row: StayRow) -> MemoryRow:
         """Return a stay as an adapter should see it."""
         survivors = {patient.id: patient.replaced_by for patient in self.patients}
         patient = survivors.get(row.patient) or row.patient if row.patient else None
@@ -217,7 +217,7 @@ class Hospital:
         )
 
 
-def _organization(row: OrganizationRow) -> Row:
+def _organization(row: OrganizationRow) -> MemoryRow:
     finess = IdentifierRecord(row.finess or "", FINESS_SYSTEM, "FINEJ")
     record = OrganizationRecord(
         id=row.code,

@@ -43,10 +43,10 @@ from toolkit.contract.harness import (
     PATIENT,
     SOME,
     STAY,
-    Case,
     Open,
     Opened,
     Outcome,
+    SearchCase,
     ask,
     assert_as_model,
     dates,
@@ -355,7 +355,7 @@ def test_ids_are_whole_and_exact(edges: Opened) -> None:
 def _cases_by_parameter() -> Iterator[Any]:
     """Yield the cases of each parameter, `:exact` and `:contains` apart."""
     for kind, cases_of_kind in FOUND.items():
-        groups: dict[str, list[Case]] = {}
+        groups: dict[str, list[SearchCase]] = {}
         for case in cases_of_kind:
             first = case[1][0]
             match = first.match if isinstance(first, StringCriterion) else ""
@@ -367,7 +367,7 @@ def _cases_by_parameter() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("kind", "cases"), [*_cases_by_parameter()])
-def test_rows_found(edges: Opened, kind: ResourceType, cases: list[Case]) -> None:
+def test_rows_found(edges: Opened, kind: ResourceType, cases: list[SearchCase]) -> None:
     """Search for each case; the test is skipped after that if some are refused."""
     refusals = set[str]()
     for name, criteria, rows in cases:

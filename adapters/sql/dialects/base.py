@@ -19,7 +19,7 @@ from sqlalchemy.pool import QueuePool
 from adapters.contract import SourceDataError
 from adapters.mapping.model import WAIT_SECONDS
 from adapters.mapping.slots import LONGEST_ID
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import Column, ColumnKind
 from adapters.sql.dialects.refusals import NETWORK
 
 CONNECT_SECONDS = 3
@@ -241,9 +241,9 @@ class Dialect:
     collated: Callable[[str, str], str] = lambda text, _collation: text
     joint: str = "||"
     substring: str = "substr"
-    marks: Mapping[Kind, str] = field(default_factory=dict)
-    reads: Mapping[Kind, Convert] = field(default_factory=dict)
-    writes: Mapping[Kind, Convert] = field(default_factory=dict)
+    marks: Mapping[ColumnKind, str] = field(default_factory=dict)
+    reads: Mapping[ColumnKind, Convert] = field(default_factory=dict)
+    writes: Mapping[ColumnKind, Convert] = field(default_factory=dict)
     long: str = "TEXT"
     short: str = f"VARCHAR({LONGEST_ID})"
     label: Callable[[str], str] = lambda _type: MARK

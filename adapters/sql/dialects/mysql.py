@@ -12,7 +12,7 @@ from pymysql.converters import conversions, convert_datetime, escape_datetime
 from sqlalchemy.engine import URL, Engine
 
 from adapters.mapping.slots import LONGEST_ID
-from adapters.sql.columns import UCS2, WHOLE, Column, Kind, has_zeros
+from adapters.sql.columns import UCS2, WHOLE, Column, ColumnKind, has_zeros
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
@@ -35,14 +35,14 @@ from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
 _DRIVER = "mysql+pymysql"
 
 _TIMESTAMP = 7
-_KINDS: Mapping[int, Kind] = {
-    **dict.fromkeys((1, 2, 3, 8, 9, 13), Kind.WIDE),
-    4: Kind.SINGLE,
-    **dict.fromkeys((0, 5, 246), Kind.NUMBER),
-    **dict.fromkeys((249, 250, 251, 252, 253, 254), Kind.FOLDING),
-    _TIMESTAMP: Kind.INSTANT,
-    10: Kind.DATE,
-    12: Kind.LOCAL_TIME,
+_KINDS: Mapping[int, ColumnKind] = {
+    **dict.fromkeys((1, 2, 3, 8, 9, 13), ColumnKind.WIDE),
+    4: ColumnKind.SINGLE,
+    **dict.fromkeys((0, 5, 246), ColumnKind.NUMBER),
+    **dict.fromkeys((249, 250, 251, 252, 253, 254), ColumnKind.FOLDING),
+    _TIMESTAMP: ColumnKind.INSTANT,
+    10: ColumnKind.DATE,
+    12: ColumnKind.LOCAL_TIME,
 }
 """By the number of the type in the protocol (enum_field_types)."""
 
@@ -171,10 +171,10 @@ def _literal(moment: datetime, _conversions: object = None) -> str:
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     columns = [
-        Column(name, _KINDS.get(type_, Kind.OTHER), is_nullable=bool(is_nullable))
+        Column(name, _KINDS.get(type_, ColumnKind.OTHER), is_nullable=bool(is_nullable))
         for name, type_, *_, is_nullable in description(connection, rows)
     ]
-    texts = [column.name for column in columns if column.kind is Kind.FOLDING]
+    texts = [column.name for column in columns if column.kind is ColumnKind.FOLDING]
     collations = _collations(connection, rows, texts) if texts else {}
     return tuple(
         column._replace(
@@ -202,11 +202,11 @@ def _collations(
     return dict(zip(names, row, strict=True))
 
 
-def _text_kind(collation: str) -> Kind:
+def _text_kind(collation: str) -> ColumnKind:
     if collation == "binary":
-        return Kind.BINARY
+        return ColumnKind.BINARY
     is_exact = collation.startswith("utf8") and collation.endswith("_bin")
-    return Kind.TEXT if is_exact else Kind.FOLDING
+    return ColumnKind.TEXT if is_exact else ColumnKind.FOLDING
 
 
 # SQL of its own
@@ -384,7 +384,7 @@ DIALECT = Dialect(
     short=f"CHAR({LONGEST_ID})",
     writes={
         **dict.fromkeys(WHOLE, _digits),
-        Kind.BINARY: lambda column: f"lower(hex({column}))",
+        ColumnKind.BINARY: lambda column: f"lower(hex({column}))",
     },
     # MariaDB: ER_STATEMENT_TIMEOUT. MySQL: ER_QUERY_TIMEOUT.
     timeouts=("1969", "3024"),

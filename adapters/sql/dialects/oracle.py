@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 
 from adapters.mapping.slots import LONGEST_ID
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import Column, ColumnKind
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
@@ -32,17 +32,17 @@ from adapters.sql.dialects.folding import translated
 _DRIVER = "oracle+oracledb"
 
 _KINDS = {
-    "DB_TYPE_VARCHAR": Kind.FILLED,
-    "DB_TYPE_NVARCHAR": Kind.FILLED,
-    "DB_TYPE_CHAR": Kind.PADDED,
-    "DB_TYPE_NCHAR": Kind.PADDED,
-    "DB_TYPE_BINARY_INTEGER": Kind.INTEGER,
-    "DB_TYPE_BINARY_DOUBLE": Kind.NUMBER,
-    "DB_TYPE_BINARY_FLOAT": Kind.SINGLE,
-    "DB_TYPE_RAW": Kind.BINARY,
-    "DB_TYPE_BOOLEAN": Kind.BOOLEAN,
-    "DB_TYPE_DATE": Kind.SECOND_TIME,
-    "DB_TYPE_TIMESTAMP": Kind.FINE_TIME,
+    "DB_TYPE_VARCHAR": ColumnKind.FILLED,
+    "DB_TYPE_NVARCHAR": ColumnKind.FILLED,
+    "DB_TYPE_CHAR": ColumnKind.PADDED,
+    "DB_TYPE_NCHAR": ColumnKind.PADDED,
+    "DB_TYPE_BINARY_INTEGER": ColumnKind.INTEGER,
+    "DB_TYPE_BINARY_DOUBLE": ColumnKind.NUMBER,
+    "DB_TYPE_BINARY_FLOAT": ColumnKind.SINGLE,
+    "DB_TYPE_RAW": ColumnKind.BINARY,
+    "DB_TYPE_BOOLEAN": ColumnKind.BOOLEAN,
+    "DB_TYPE_DATE": ColumnKind.SECOND_TIME,
+    "DB_TYPE_TIMESTAMP": ColumnKind.FINE_TIME,
 }
 """By the name of the driver's type; times with a zone come without it, and are OTHER."""
 
@@ -116,9 +116,9 @@ def _column(name: str, type_: Any, *size: Any) -> Column:
     # A name that nobody put in quotes is in capitals, and is written in small letters.
     known = name.lower() if name.isupper() else name
     *_, scale, is_nullable = size
-    kind = _KINDS.get(type_.name, Kind.OTHER)
+    kind = _KINDS.get(type_.name, ColumnKind.OTHER)
     if type_.name == "DB_TYPE_NUMBER":
-        kind = Kind.INTEGER if scale == 0 else Kind.NUMBER
+        kind = ColumnKind.INTEGER if scale == 0 else ColumnKind.NUMBER
     return Column(known, kind, is_nullable=bool(is_nullable))
 
 
@@ -179,13 +179,13 @@ DIALECT = Dialect(
     # CHAR equals VARCHAR2 only blank for blank, but CHAR of any length; and DATE has no
     # index for a TIMESTAMP.
     marks={
-        Kind.PADDED: f"CAST({MARK} AS CHAR(2000))",
-        Kind.SECOND_TIME: f"CAST({MARK} AS DATE)",
-        Kind.FINE_TIME: f"TO_TIMESTAMP({MARK}, '{_FINE}')",
+        ColumnKind.PADDED: f"CAST({MARK} AS CHAR(2000))",
+        ColumnKind.SECOND_TIME: f"CAST({MARK} AS DATE)",
+        ColumnKind.FINE_TIME: f"TO_TIMESTAMP({MARK}, '{_FINE}')",
     },
     # The driver would cut such a time to microseconds.
-    reads={Kind.FINE_TIME: lambda column: f"TO_CHAR({column}, '{_FINE}')"},
-    writes={Kind.BINARY: lambda column: f"LOWER(RAWTOHEX({column}))"},
+    reads={ColumnKind.FINE_TIME: lambda column: f"TO_CHAR({column}, '{_FINE}')"},
+    writes={ColumnKind.BINARY: lambda column: f"LOWER(RAWTOHEX({column}))"},
     long="CLOB",
     short=f"VARCHAR2({LONGEST_ID} CHAR)",
     limit=f"\nFETCH FIRST {MARK} ROWS ONLY",

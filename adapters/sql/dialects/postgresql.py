@@ -15,7 +15,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from sqlalchemy.engine import URL
 
-from adapters.sql.columns import TEXTS, TIMES, Column, Kind, UnreadText
+from adapters.sql.columns import TEXTS, TIMES, Column, ColumnKind, UnreadText
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     MARK,
@@ -36,24 +36,24 @@ from adapters.sql.dialects.postgresql_connection import DRIVER, open_engine
 _ONE_BYTE = 18
 """The type "char", the only text without a collation."""
 
-_KINDS: Mapping[int, Kind] = {
-    16: Kind.BOOLEAN,
-    17: Kind.BINARY,
-    _ONE_BYTE: Kind.TEXT,
-    19: Kind.TEXT,
-    20: Kind.INTEGER,
-    21: Kind.INTEGER,
-    23: Kind.INTEGER,
-    25: Kind.TEXT,
-    700: Kind.SINGLE,
-    701: Kind.NUMBER,
-    1042: Kind.TEXT,
-    1043: Kind.TEXT,
-    1082: Kind.DATE,
-    1114: Kind.LOCAL_TIME,
-    1184: Kind.INSTANT,
-    1700: Kind.NUMBER,
-    2950: Kind.UUID,
+_KINDS: Mapping[int, ColumnKind] = {
+    16: ColumnKind.BOOLEAN,
+    17: ColumnKind.BINARY,
+    _ONE_BYTE: ColumnKind.TEXT,
+    19: ColumnKind.TEXT,
+    20: ColumnKind.INTEGER,
+    21: ColumnKind.INTEGER,
+    23: ColumnKind.INTEGER,
+    25: ColumnKind.TEXT,
+    700: ColumnKind.SINGLE,
+    701: ColumnKind.NUMBER,
+    1042: ColumnKind.TEXT,
+    1043: ColumnKind.TEXT,
+    1082: ColumnKind.DATE,
+    1114: ColumnKind.LOCAL_TIME,
+    1184: ColumnKind.INSTANT,
+    1700: ColumnKind.NUMBER,
+    2950: ColumnKind.UUID,
 }
 """By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
 
@@ -107,7 +107,7 @@ def _lenient(connection: Any) -> None:
     if connection.info.encoding == "utf-8":
         connection.execute(f"SET client_encoding TO '{encoding}'", prepare=False)
     # The loader of the type 0 is that of enumerations and of other types without one.
-    for oid in (0, *(o for o, kind in _KINDS.items() if kind is Kind.TEXT)):
+    for oid in (0, *(o for o, kind in _KINDS.items() if kind is ColumnKind.TEXT)):
         connection.adapters.register_loader(oid, _TextLoader)
 
 
@@ -162,7 +162,9 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     described = _described(connection, rows)
     citext = _citext(connection, [column.type for column in described])
     kinds = [
-        Kind.FOLDING if column.type == citext else _KINDS.get(column.type, Kind.OTHER)
+        ColumnKind.FOLDING
+        if column.type == citext
+        else _KINDS.get(column.type, ColumnKind.OTHER)
         for column in described
     ]
     texts = [
@@ -177,7 +179,7 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     return tuple(
         Column(
             column.name,
-            Kind.FOLDING if folds else kind,
+            ColumnKind.FOLDING if folds else kind,
             collation or "",
             enumerations.get(column.type, ""),
             is_nullable=column not in never_null,
@@ -607,8 +609,8 @@ DIALECT = Dialect(
     collated=_collated,
     label=_label,
     writes={
-        Kind.NUMBER: _number_text,
-        Kind.BINARY: lambda column: f"encode({column}, 'hex')",
+        ColumnKind.NUMBER: _number_text,
+        ColumnKind.BINARY: lambda column: f"encode({column}, 'hex')",
     },
     clock=_clock,
     orders_nulls=True,

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 
 from adapters.folding import fold
-from adapters.sql.columns import Column, Kind, UnreadText
+from adapters.sql.columns import Column, ColumnKind, UnreadText
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     AddressError,
@@ -100,7 +100,7 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     folding = _folding(connection, rows, len(described))
     names = _selected([str(row[1]) for row in described], rows)
     return tuple(
-        Column(name, Kind.FOLDING if folds else _kind(str(row[2]).upper()))
+        Column(name, ColumnKind.FOLDING if folds else _kind(str(row[2]).upper()))
         for name, row, folds in zip(names, described, folding, strict=True)
     )
 
@@ -130,13 +130,13 @@ def _folding(connection: sa.Connection, rows: str, size: int) -> tuple[bool, ...
     return tuple(map(bool, row))
 
 
-def _kind(declared: str) -> Kind:
+def _kind(declared: str) -> ColumnKind:
     """Return the kind by SQLite's own rules of affinity (sqlite.org/datatype3.html, 3.1)."""
     if any(part in declared for part in ("CHAR", "CLOB", "TEXT", "DATE", "TIME")):
-        return Kind.TEXT
+        return ColumnKind.TEXT
     if any(part in declared for part in ("INT", "NUM", "DEC", "BOOL")):
-        return Kind.INTEGER
-    return Kind.LOOSE
+        return ColumnKind.INTEGER
+    return ColumnKind.LOOSE
 
 
 def _code(error: BaseException) -> str:

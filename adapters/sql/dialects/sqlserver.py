@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Engine
 
 from adapters.folding import BLANKS, UNSEEN
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import Column, ColumnKind
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
@@ -32,16 +32,16 @@ from adapters.sql.dialects.folding import SIGNS, one_blank, spelled_out
 
 _DRIVER = "mssql+pyodbc"
 
-_KINDS: Mapping[str, Kind] = {
-    **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), Kind.INTEGER),
-    **dict.fromkeys(("decimal", "numeric", "money", "float"), Kind.NUMBER),
-    **dict.fromkeys(("binary", "varbinary"), Kind.BINARY),
-    "real": Kind.SINGLE,
-    **dict.fromkeys(("datetime", "smalldatetime"), Kind.TICK_TIME),
-    "bit": Kind.BOOLEAN,
-    "date": Kind.DATE,
-    "datetime2": Kind.FINE_TIME,
-    "uniqueidentifier": Kind.UUID,
+_KINDS: Mapping[str, ColumnKind] = {
+    **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), ColumnKind.INTEGER),
+    **dict.fromkeys(("decimal", "numeric", "money", "float"), ColumnKind.NUMBER),
+    **dict.fromkeys(("binary", "varbinary"), ColumnKind.BINARY),
+    "real": ColumnKind.SINGLE,
+    **dict.fromkeys(("datetime", "smalldatetime"), ColumnKind.TICK_TIME),
+    "bit": ColumnKind.BOOLEAN,
+    "date": ColumnKind.DATE,
+    "datetime2": ColumnKind.FINE_TIME,
+    "uniqueidentifier": ColumnKind.UUID,
 }
 """By the name of the type; times with an offset are OTHER."""
 
@@ -122,10 +122,10 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     )
 
 
-def _kind(type_: str, collation: str | None) -> Kind:
+def _kind(type_: str, collation: str | None) -> ColumnKind:
     if collation is not None:
-        return Kind.TEXT if collation.endswith("_BIN2") else Kind.FOLDING
-    return _KINDS.get(type_.partition("(")[0], Kind.OTHER)
+        return ColumnKind.TEXT if collation.endswith("_BIN2") else ColumnKind.FOLDING
+    return _KINDS.get(type_.partition("(")[0], ColumnKind.OTHER)
 
 
 def _exact(text: str) -> str:
@@ -194,15 +194,15 @@ DIALECT = Dialect(
     exact=_exact,
     # A DATETIME has steps of 1/300 second, which no time with microseconds equals.
     marks={
-        Kind.TICK_TIME: f"CAST({MARK} AS DATETIME)",
-        Kind.FINE_TIME: f"CAST({MARK} AS DATETIME2)",
-        Kind.UUID: f"CAST({MARK} AS UNIQUEIDENTIFIER)",
+        ColumnKind.TICK_TIME: f"CAST({MARK} AS DATETIME)",
+        ColumnKind.FINE_TIME: f"CAST({MARK} AS DATETIME2)",
+        ColumnKind.UUID: f"CAST({MARK} AS UNIQUEIDENTIFIER)",
     },
     # The driver would cut such a time to microseconds, and write a UUID in capitals.
-    reads={Kind.FINE_TIME: _time_text, Kind.UUID: _uuid_text},
+    reads={ColumnKind.FINE_TIME: _time_text, ColumnKind.UUID: _uuid_text},
     writes={
-        Kind.UUID: _uuid_text,
-        Kind.BINARY: lambda column: f"LOWER(CONVERT(VARCHAR(8000), {column}, 2))",
+        ColumnKind.UUID: _uuid_text,
+        ColumnKind.BINARY: lambda column: f"LOWER(CONVERT(VARCHAR(8000), {column}, 2))",
     },
     joint="+",
     substring="substring",

@@ -27,7 +27,7 @@ from adapters.mapping.model import (
     Twice,
 )
 from adapters.mapping.row_mapper import NO_EXTRAS, RowMapper, item_columns, own_columns
-from adapters.mapping.slots import Kind
+from adapters.mapping.slots import SlotKind
 from tests.adapters.mapping.good import WHOLE, load
 
 PARIS, APIA = ZoneInfo("Europe/Paris"), ZoneInfo("Pacific/Apia")
@@ -83,23 +83,29 @@ def converters() -> list[Converter]:
     absent = frozenset({"a", "S", "042", "9999-12-31", "2999-12-31"})
     plain = [
         converter_of(field(absent=texts), kind)
-        for kind in (Kind.EXACT, Kind.TEXT, Kind.ID, Kind.PARTS, Kind.FLAG)
+        for kind in (
+            SlotKind.EXACT,
+            SlotKind.TEXT,
+            SlotKind.ID,
+            SlotKind.PARTS,
+            SlotKind.FLAG,
+        )
         for texts in (frozenset[str](), absent)
     ]
     ids = [
-        converter_of(field(prefix="n-"), Kind.ID),
-        converter_of(field(strip="Patient/"), Kind.ID),
-        converter_of(field(split=" "), Kind.PARTS),
+        converter_of(field(prefix="n-"), SlotKind.ID),
+        converter_of(field(strip="Patient/"), SlotKind.ID),
+        converter_of(field(split=" "), SlotKind.PARTS),
     ]
     coded = [
         converter_of(field(codes=CodeTable("t", CODES, other), absent=texts), kind)
-        for kind in (Kind.CODE, Kind.PARTS)
+        for kind in (SlotKind.CODE, SlotKind.PARTS)
         for other in (None, "finished")
         for texts in (frozenset[str](), absent)
     ]
     timed = [
         converter_of(field(time=rule, absent=texts), kind)
-        for kind in (Kind.TIME, Kind.DATE)
+        for kind in (SlotKind.TIME, SlotKind.DATE)
         for rule in RULES
         for texts in (frozenset[str](), absent)
     ]
@@ -135,7 +141,7 @@ def test_any_column_is_its_cells(
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
 def test_a_column_of_pairs_is_its_pairs(pairs: list[tuple[Any, Any]]) -> None:
     for rule in RULES:
-        converter = converter_of(field("a", "b", time=rule), Kind.TIME)
+        converter = converter_of(field("a", "b", time=rule), SlotKind.TIME)
         singly = outcome(partial(map, converter.one), pairs)
         assert outcome(converter.column, pairs) == singly
 

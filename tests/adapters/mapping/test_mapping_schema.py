@@ -9,7 +9,7 @@ from adapters.contract import EncounterRecord, ResourceType
 from adapters.mapping import schema
 from adapters.mapping.row_mapper import RowMapper
 from adapters.mapping.schema import profile_schema
-from adapters.mapping.slots import SLOTS, Kind, Slot
+from adapters.mapping.slots import SLOTS, Slot, SlotKind
 from adapters.parameters import (
     SEARCH_PARAMETERS,
     ParameterType,
@@ -37,7 +37,7 @@ def with_more_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Give stays one more slot and one more parameter, by a row of each table."""
     stays = ResourceType.ENCOUNTER
     # Its attribute of the record is one that no other slot of this file fills.
-    bed = Slot("bed", "location.display", Kind.EXACT, "functional_unit")
+    bed = Slot("bed", "location.display", SlotKind.EXACT, "functional_unit")
     others = tuple(s for s in SLOTS[stays] if s.record != bed.record)
     monkeypatch.setitem(SLOTS, stays, (*others, bed))
     row = SearchParameter("bed", ParameterType.TOKEN, ("bed",), "The bed.", "Bed", "id")

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.contract import StringMatch
 from adapters.mapping.model import FieldMapping, Mark
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import Column, ColumnKind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Statement
 from adapters.sql.query import (
@@ -29,9 +29,9 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "sql"
 
 DATABASES = ("mssql", "oracle")
 
-KINDS: Mapping[str, tuple[Kind, Kind, Kind]] = {
-    "mssql": (Kind.FOLDING, Kind.FOLDING, Kind.TICK_TIME),
-    "oracle": (Kind.FILLED, Kind.PADDED, Kind.SECOND_TIME),
+KINDS: Mapping[str, tuple[ColumnKind, ColumnKind, ColumnKind]] = {
+    "mssql": (ColumnKind.FOLDING, ColumnKind.FOLDING, ColumnKind.TICK_TIME),
+    "oracle": (ColumnKind.FILLED, ColumnKind.PADDED, ColumnKind.SECOND_TIME),
 }
 """What an old table has for names, for codes and for times."""
 
@@ -43,40 +43,40 @@ def statements(database: str) -> Mapping[str, Statement]:
     text, code, time = KINDS[database]
     dialect = dialect_named(database)
 
-    def columns(rows: str, alias: str, **kinds: Kind) -> Columns:
+    def columns(rows: str, alias: str, **kinds: ColumnKind) -> Columns:
         described = [Column(name, kind) for name, kind in kinds.items()]
         return Columns(dialect, rows, described, alias)
 
     stays = columns(
         "SELECT id, patient, state, began FROM stays -- all",
         "pas",
-        id=Kind.INTEGER,
-        patient=Kind.INTEGER,
+        id=ColumnKind.INTEGER,
+        patient=ColumnKind.INTEGER,
         state=code,
         began=time,
         name=text,
-        colour=Kind.OTHER,
-        uuid=Kind.UUID,
-        bytes=Kind.BINARY,
-        changed=Kind.FINE_TIME,
+        colour=ColumnKind.OTHER,
+        uuid=ColumnKind.UUID,
+        bytes=ColumnKind.BINARY,
+        changed=ColumnKind.FINE_TIME,
     )
     people = columns(
         "SELECT id, name, merged FROM patients WHERE note <> ':x'",
         "patients",
-        id=Kind.INTEGER,
+        id=ColumnKind.INTEGER,
         code=text,
         name=text,
-        merged=Kind.INTEGER,
+        merged=ColumnKind.INTEGER,
         survivor=text,
     )
     numbers = columns(
         "SELECT patient, digits FROM numbers",
         "items",
-        patient=Kind.INTEGER,
+        patient=ColumnKind.INTEGER,
         digits=text,
         code=text,
-        uuid=Kind.UUID,
-        bytes=Kind.BINARY,
+        uuid=ColumnKind.UUID,
+        bytes=ColumnKind.BINARY,
     )
     id_, patient = stays.column("id"), stays.column("patient")
     state, began, name = map(stays.column, ("state", "began", "name"))

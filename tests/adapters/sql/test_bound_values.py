@@ -8,7 +8,7 @@ import pytest
 
 from adapters.contract import StringMatch
 from adapters.mapping.model import FieldMapping, Mark
-from adapters.sql.columns import Column, Kind
+from adapters.sql.columns import Column, ColumnKind
 from adapters.sql.dialects import MODULES, dialect_named
 from adapters.sql.dialects.base import MARK, Statement
 from adapters.sql.query import Columns, Condition, KeyColumn, in_rows
@@ -82,11 +82,15 @@ def _is_written(expression: ast.expr) -> bool:
 
 ATTACK = "x' OR '1'='1"
 
-KINDS = {Kind.TEXT: ("a", ATTACK), Kind.FOLDING: ("a", ATTACK), Kind.OTHER: ("a", "?")}
+KINDS = {
+    ColumnKind.TEXT: ("a", ATTACK),
+    ColumnKind.FOLDING: ("a", ATTACK),
+    ColumnKind.OTHER: ("a", "?"),
+}
 """Values of columns of these kinds, one harmless."""
 
 
-def _statements(database: str, kind: Kind, value: object) -> Iterator[Statement]:
+def _statements(database: str, kind: ColumnKind, value: object) -> Iterator[Statement]:
     dialect = dialect_named(database)
     described = [Column("name", kind), Column("state", kind, "", "states")]
     columns = Columns(dialect, "SELECT name FROM t", described)
@@ -114,7 +118,7 @@ def _statements(database: str, kind: Kind, value: object) -> Iterator[Statement]
 
 @pytest.mark.parametrize("database", MODULES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_text_is_the_same_for_other_values(database: str, kind: Kind) -> None:
+def test_the_text_is_the_same_for_other_values(database: str, kind: ColumnKind) -> None:
     plain, attack = (_statements(database, kind, value) for value in KINDS[kind])
     for one, other in zip(plain, attack, strict=True):
         assert one.sql == other.sql

@@ -16,7 +16,7 @@ from adapters.mapping.binary import Form, text_of
 from adapters.mapping.model import Never, TimeRule, Twice
 from adapters.sql.columns import (
     TICK,
-    Kind,
+    ColumnKind,
     can_hold,
     day_bound,
     held,
@@ -29,55 +29,91 @@ A_UUID = "2d1c2b1e-0000-4000-8000-00000000000a"
 MIDNIGHT = datetime(2024, 3, 14)  # noqa: DTZ001 - as the column is
 TEN = datetime(2024, 3, 14, 10)  # noqa: DTZ001
 
-HELD: dict[Kind, dict[str, object]] = {
-    Kind.INTEGER: {str(n): n for n in (0, 42, -42, 2**63 - 1, -(2**63))},
-    Kind.WIDE: {str(n): n for n in (-42, 42, 2**64 - 1)},
-    Kind.NUMBER: {n: Decimal(n) for n in ("0", "-0.5", "10.05", "9" * 30)},
-    Kind.BOOLEAN: {"true": True, "false": False},
-    Kind.SINGLE: {"42": Decimal(42)},
-    Kind.UUID: {A_UUID: UUID(A_UUID)},
-    Kind.BINARY: {"00ff": b"\0\xff", "a" * 64: b"\xaa" * 32},
-    Kind.DATE: {"2024-03-14": date(2024, 3, 14), "2024-03-14 00:00": date(2024, 3, 14)},
-    Kind.LOCAL_TIME: {"2024-03-14": MIDNIGHT, "2024-03-14T10:00": TEN},
-    Kind.FINE_TIME: {"2024-03-14": "2024-03-14 00:00:00.000000"},
-    Kind.TICK_TIME: {"2024-03-14 10:00:00": TEN},
-    Kind.SECOND_TIME: {"2024-03-14 10:00:00": TEN},
-    Kind.INSTANT: {"2024-03-14T10:00:00+00:00": TEN.replace(tzinfo=UTC)},
-    Kind.TEXT: {"a b": "a b", "": "", "042": "042"},
-    Kind.FOLDING: {"\u0416": "\u0416", "": ""},
-    Kind.FILLED: {"a": "a", "a ": "a "},
-    Kind.PADDED: {"a": "a"},
-    Kind.OTHER: {"a ": "a ", "": ""},
+HELD: dict[ColumnKind, dict[str, object]] = {
+    ColumnKind.INTEGER: {str(n): n for n in (0, 42, -42, 2**63 - 1, -(2**63))},
+    ColumnKind.WIDE: {str(n): n for n in (-42, 42, 2**64 - 1)},
+    ColumnKind.NUMBER: {n: Decimal(n) for n in ("0", "-0.5", "10.05", "9" * 30)},
+    ColumnKind.BOOLEAN: {"true": True, "false": False},
+    ColumnKind.SINGLE: {"42": Decimal(42)},
+    ColumnKind.UUID: {A_UUID: UUID(A_UUID)},
+    ColumnKind.BINARY: {"00ff": b"\0\xff", "a" * 64: b"\xaa" * 32},
+    ColumnKind.DATE: {
+        "2024-03-14": date(2024, 3, 14),
+        "2024-03-14 00:00": date(2024, 3, 14),
+    },
+    ColumnKind.LOCAL_TIME: {"2024-03-14": MIDNIGHT, "2024-03-14T10:00": TEN},
+    ColumnKind.FINE_TIME: {"2024-03-14": "2024-03-14 00:00:00.000000"},
+    ColumnKind.TICK_TIME: {"2024-03-14 10:00:00": TEN},
+    ColumnKind.SECOND_TIME: {"2024-03-14 10:00:00": TEN},
+    ColumnKind.INSTANT: {"2024-03-14T10:00:00+00:00": TEN.replace(tzinfo=UTC)},
+    ColumnKind.TEXT: {"a b": "a b", "": "", "042": "042"},
+    ColumnKind.FOLDING: {"\u0416": "\u0416", "": ""},
+    ColumnKind.FILLED: {"a": "a", "a ": "a "},
+    ColumnKind.PADDED: {"a": "a"},
+    ColumnKind.OTHER: {"a ": "a ", "": ""},
 }
 """What a column of a kind can equal."""
 
-NOT_HELD: dict[Kind, tuple[str, ...]] = {
-    Kind.INTEGER: (
+NOT_HELD: dict[ColumnKind, tuple[str, ...]] = {
+    ColumnKind.INTEGER: (
         *("", "-0", "007", "+7", "4.0", "1e3", "abc", " 7", "7 ", "7\n", "\u0663"),
         *(str(2**63), str(-(2**63) - 1), "9" * 5000),
     ),
-    Kind.WIDE: ("", "-0", "007", str(2**64), str(-(2**63) - 1), "9" * 5000),
-    Kind.NUMBER: ("", "-0", "007", "1.50", "1.", ".5", "1e3", "NaN", "Infinity", "7\n"),
-    Kind.BOOLEAN: ("", "True", "1", "yes"),
-    Kind.UUID: ("", "abc", A_UUID.upper(), A_UUID.replace("-", ""), f"{{{A_UUID}}}"),
-    Kind.BINARY: ("", "0", "00FF", "0x00ff", "00 ff", "{00ff}", "00ff\n", A_UUID, "é"),
-    Kind.DATE: ("", "abc", "2024-02-30", "2024-03-14T10:00", "2024-03-14T00:00+00:00"),
-    Kind.LOCAL_TIME: ("", "abc", "2024-03-14T10:00Z", "2024-03-14T25:00"),
-    Kind.FINE_TIME: ("", "abc", "2024-03-14T10:00Z"),
-    Kind.TICK_TIME: ("", "2024-03-14T10:00Z"),
-    Kind.SECOND_TIME: ("", "2024-03-14T10:00Z"),
-    Kind.INSTANT: ("", "2024-03-14T10:00", "2024-03-14"),
+    ColumnKind.WIDE: ("", "-0", "007", str(2**64), str(-(2**63) - 1), "9" * 5000),
+    ColumnKind.NUMBER: (
+        "",
+        "-0",
+        "007",
+        "1.50",
+        "1.",
+        ".5",
+        "1e3",
+        "NaN",
+        "Infinity",
+        "7\n",
+    ),
+    ColumnKind.BOOLEAN: ("", "True", "1", "yes"),
+    ColumnKind.UUID: (
+        "",
+        "abc",
+        A_UUID.upper(),
+        A_UUID.replace("-", ""),
+        f"{{{A_UUID}}}",
+    ),
+    ColumnKind.BINARY: (
+        "",
+        "0",
+        "00FF",
+        "0x00ff",
+        "00 ff",
+        "{00ff}",
+        "00ff\n",
+        A_UUID,
+        "é",
+    ),
+    ColumnKind.DATE: (
+        "",
+        "abc",
+        "2024-02-30",
+        "2024-03-14T10:00",
+        "2024-03-14T00:00+00:00",
+    ),
+    ColumnKind.LOCAL_TIME: ("", "abc", "2024-03-14T10:00Z", "2024-03-14T25:00"),
+    ColumnKind.FINE_TIME: ("", "abc", "2024-03-14T10:00Z"),
+    ColumnKind.TICK_TIME: ("", "2024-03-14T10:00Z"),
+    ColumnKind.SECOND_TIME: ("", "2024-03-14T10:00Z"),
+    ColumnKind.INSTANT: ("", "2024-03-14T10:00", "2024-03-14"),
     # A cell never has them, and some databases find that they make no difference.
-    Kind.TEXT: ("a ", " "),
-    Kind.FOLDING: ("a ", " "),
-    Kind.FILLED: ("",),
-    Kind.PADDED: ("", "a "),
+    ColumnKind.TEXT: ("a ", " "),
+    ColumnKind.FOLDING: ("a ", " "),
+    ColumnKind.FILLED: ("",),
+    ColumnKind.PADDED: ("", "a "),
 }
 """What none can."""
 
 
 def test_a_value_is_found_as_its_column_holds_it() -> None:
-    assert {*HELD, Kind.LOOSE} == {*Kind}
+    assert {*HELD, ColumnKind.LOOSE} == {*ColumnKind}
     for kind, values in HELD.items():
         for text, value in values.items():
             (found,) = held(kind, text)
@@ -85,10 +121,10 @@ def test_a_value_is_found_as_its_column_holds_it() -> None:
         for text in (*NOT_HELD.get(kind, ()), "4\0002", "\ud800", "a\udfff"):
             assert held(kind, text) == (), text
     # A column without a type holds a number and its text.
-    assert held(Kind.LOOSE, "42") == ("42", 42, b"B")
-    assert held(Kind.LOOSE, "042") == ("042",)
-    assert held(Kind.LOOSE, "0a") == ("0a", b"\n")
-    assert held(Kind.LOOSE, "4\0002") == ()
+    assert held(ColumnKind.LOOSE, "42") == ("42", 42, b"B")
+    assert held(ColumnKind.LOOSE, "042") == ("042",)
+    assert held(ColumnKind.LOOSE, "0a") == ("0a", b"\n")
+    assert held(ColumnKind.LOOSE, "4\0002") == ()
     assert can_hold("a \u0416 \U0001f600\uffff\ue000\ud7ff")
 
 
@@ -101,9 +137,9 @@ def test_bytes_are_written_and_read_in_each_form() -> None:
     ):
         value = bytes.fromhex(digits)
         assert text_of(value, form) == uuid
-        assert held(Kind.BINARY, uuid, form) == (value,)
+        assert held(ColumnKind.BINARY, uuid, form) == (value,)
         for other in (uuid.upper(), f"{{{uuid}}}", digits, uuid[:-1], f"{uuid}0", ""):
-            assert held(Kind.BINARY, other, form) == ()
+            assert held(ColumnKind.BINARY, other, form) == ()
         with pytest.raises(ValueError, match="15 bytes"):
             text_of(value[1:], form)
 
@@ -123,15 +159,15 @@ HOURS = st.builds(
 
 
 WRITTEN = {
-    Kind.LOCAL_TIME: "",
-    Kind.TEXT: "%Y-%m-%d %H:%M:%S.%f",
-    Kind.FINE_TIME: "%Y-%m-%d %H:%M:%S.%f7",
+    ColumnKind.LOCAL_TIME: "",
+    ColumnKind.TEXT: "%Y-%m-%d %H:%M:%S.%f",
+    ColumnKind.FINE_TIME: "%Y-%m-%d %H:%M:%S.%f7",
 }
 
 
 @given(local=HOURS, rule=st.sampled_from(RULES), kind=st.sampled_from([*WRITTEN]))
 def test_bounds_see_a_value_at_its_place(
-    local: datetime, rule: TimeRule, kind: Kind
+    local: datetime, rule: TimeRule, kind: ColumnKind
 ) -> None:
     form = WRITTEN[kind]
     value: Any = local.strftime(form) if form else local
@@ -173,9 +209,9 @@ def _whole(seconds: int) -> datetime:
 
 
 CASTS = {
-    "datetime": (Kind.TICK_TIME, _ticks, _shown),
-    "date-cut": (Kind.SECOND_TIME, _cut, _whole),
-    "date-nearest": (Kind.SECOND_TIME, _nearest, _whole),
+    "datetime": (ColumnKind.TICK_TIME, _ticks, _shown),
+    "date-cut": (ColumnKind.SECOND_TIME, _cut, _whole),
+    "date-nearest": (ColumnKind.SECOND_TIME, _nearest, _whole),
 }
 """Kind, how the server casts what it is sent, and how what it holds comes back."""
 
@@ -189,7 +225,7 @@ NUMBERS = st.integers(-1000, 1000)
 @example(number=0, off=1)
 @example(number=0, off=SECOND // 2)
 def test_a_bound_holds_for_exactly_the_values_not_before_it(
-    kind: Kind, cast: Cast, show: Show, number: int, off: int
+    kind: ColumnKind, cast: Cast, show: Show, number: int, off: int
 ) -> None:
     asked = (show(number) + off * TICK).replace(tzinfo=UTC)
     bound = time_bound(kind, RULE, asked)
@@ -200,7 +236,7 @@ def test_a_bound_holds_for_exactly_the_values_not_before_it(
 @pytest.mark.parametrize(("kind", "cast", "show"), CASTS.values(), ids=CASTS)
 @given(number=NUMBERS)
 def test_a_walk_goes_on_behind_a_value_and_at_the_next(
-    kind: Kind, cast: Cast, show: Show, number: int
+    kind: ColumnKind, cast: Cast, show: Show, number: int
 ) -> None:
     """Of several sources each is asked from the instant of another's row."""
     at = instant_of(kind, RULE, show(number))
@@ -216,7 +252,9 @@ def test_bounds_stay_inside_what_the_column_holds() -> None:
     first, last = datetime(1753, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 997000)  # noqa: DTZ001
     ancient = datetime.min.replace(tzinfo=UTC)
     distant = datetime.max.replace(tzinfo=UTC)
-    assert time_bound(Kind.TICK_TIME, RULE, ancient) == first
-    assert time_bound(Kind.TICK_TIME, RULE, distant) == last
-    assert day_bound(Kind.TICK_TIME, RULE, ancient) == first
-    assert time_bound(Kind.SECOND_TIME, RULE, distant) == last.replace(microsecond=0)
+    assert time_bound(ColumnKind.TICK_TIME, RULE, ancient) == first
+    assert time_bound(ColumnKind.TICK_TIME, RULE, distant) == last
+    assert day_bound(ColumnKind.TICK_TIME, RULE, ancient) == first
+    assert time_bound(ColumnKind.SECOND_TIME, RULE, distant) == last.replace(
+        microsecond=0
+    )

@@ -16,7 +16,7 @@ from adapters.contract import (
     SortKey,
     SourceUnavailableError,
 )
-from adapters.sql.columns import Column, Kind, held
+from adapters.sql.columns import Column, ColumnKind, held
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.oracle import _column
 from adapters.sql.dialects.sqlserver import _kind
@@ -155,12 +155,12 @@ def test_kinds_of_text_are_told_by_their_collation(server: MariaServer) -> None:
             " CONVERT('a' USING latin1) AS western, NOW(6) AS now_, 0x61 AS raw_"
         )
     assert {column.name: column.kind for column in columns} == {
-        "bin": Kind.TEXT,
-        "folding": Kind.FOLDING,
-        "one": Kind.WIDE,
-        "western": Kind.FOLDING,
-        "now_": Kind.LOCAL_TIME,
-        "raw_": Kind.BINARY,
+        "bin": ColumnKind.TEXT,
+        "folding": ColumnKind.FOLDING,
+        "one": ColumnKind.WIDE,
+        "western": ColumnKind.FOLDING,
+        "now_": ColumnKind.LOCAL_TIME,
+        "raw_": ColumnKind.BINARY,
     }
 
 
@@ -225,15 +225,15 @@ def test_a_number_without_sign_is_found_as_it_is_shown(opened: Opened) -> None:
 
 def test_columns_of_oracle() -> None:
     for type_, scale, kind in (
-        ("DB_TYPE_NUMBER", 0, Kind.INTEGER),
-        ("DB_TYPE_NUMBER", -127, Kind.NUMBER),
-        ("DB_TYPE_VARCHAR", None, Kind.FILLED),
-        ("DB_TYPE_CHAR", None, Kind.PADDED),
-        ("DB_TYPE_DATE", None, Kind.SECOND_TIME),
-        ("DB_TYPE_TIMESTAMP", None, Kind.FINE_TIME),
-        ("DB_TYPE_RAW", None, Kind.BINARY),
-        ("DB_TYPE_BINARY_FLOAT", None, Kind.SINGLE),
-        ("DB_TYPE_CLOB", None, Kind.OTHER),
+        ("DB_TYPE_NUMBER", 0, ColumnKind.INTEGER),
+        ("DB_TYPE_NUMBER", -127, ColumnKind.NUMBER),
+        ("DB_TYPE_VARCHAR", None, ColumnKind.FILLED),
+        ("DB_TYPE_CHAR", None, ColumnKind.PADDED),
+        ("DB_TYPE_DATE", None, ColumnKind.SECOND_TIME),
+        ("DB_TYPE_TIMESTAMP", None, ColumnKind.FINE_TIME),
+        ("DB_TYPE_RAW", None, ColumnKind.BINARY),
+        ("DB_TYPE_BINARY_FLOAT", None, ColumnKind.SINGLE),
+        ("DB_TYPE_CLOB", None, ColumnKind.OTHER),
     ):
         for null in (True, False):
             described = (SimpleNamespace(name=type_), 10, None, 10, scale, null)
@@ -245,7 +245,7 @@ def test_columns_of_oracle() -> None:
 
 def test_the_empty_text_of_oracle_is_null() -> None:
     """`x NOT IN ('')` holds for no row there: '' must not be bound."""
-    for kind in (Kind.FILLED, Kind.PADDED):
+    for kind in (ColumnKind.FILLED, ColumnKind.PADDED):
         columns = Columns(dialect_named("oracle"), "", [Column("visit", kind)])
         key = KeyColumn(columns.column("visit"), frozenset({"-"}))
         assert key.present.values in ((["-"],), ("-",))
@@ -254,16 +254,16 @@ def test_the_empty_text_of_oracle_is_null() -> None:
 
 def test_columns_of_sql_server() -> None:
     for type_, collation, kind in (
-        ("nvarchar(40)", "French_CI_AS", Kind.FOLDING),
-        ("char(6)", "Latin1_General_100_BIN2", Kind.TEXT),
-        ("bigint", None, Kind.INTEGER),
-        ("decimal(10,2)", None, Kind.NUMBER),
-        ("datetime", None, Kind.TICK_TIME),
-        ("datetime2(7)", None, Kind.FINE_TIME),
-        ("binary(16)", None, Kind.BINARY),
-        ("real", None, Kind.SINGLE),
-        ("datetimeoffset(7)", None, Kind.OTHER),
-        ("uniqueidentifier", None, Kind.UUID),
+        ("nvarchar(40)", "French_CI_AS", ColumnKind.FOLDING),
+        ("char(6)", "Latin1_General_100_BIN2", ColumnKind.TEXT),
+        ("bigint", None, ColumnKind.INTEGER),
+        ("decimal(10,2)", None, ColumnKind.NUMBER),
+        ("datetime", None, ColumnKind.TICK_TIME),
+        ("datetime2(7)", None, ColumnKind.FINE_TIME),
+        ("binary(16)", None, ColumnKind.BINARY),
+        ("real", None, ColumnKind.SINGLE),
+        ("datetimeoffset(7)", None, ColumnKind.OTHER),
+        ("uniqueidentifier", None, ColumnKind.UUID),
     ):
         assert _kind(type_, collation) is kind, type_
 

@@ -26,8 +26,8 @@ from adapters.contract import (
     SortKey,
 )
 from adapters.mapping.load import load_mapping
-from adapters.sql.adapter import Section, open_section
-from adapters.sql.columns import Column, Kind
+from adapters.sql.adapter import OpenSqlSection, open_section
+from adapters.sql.columns import Column, ColumnKind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Dialect, Statement
 from adapters.sql.engine import Database
@@ -105,7 +105,7 @@ class Described:
     """
 
     dialect: Dialect
-    kinds: dict[str, Kind]
+    kinds: dict[str, ColumnKind]
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         select = parsed("oracle", rows)
@@ -113,26 +113,26 @@ class Described:
         return tuple(Column(name, self.kinds[name]) for name in select.named_selects)
 
 
-def _kinds(database: str, ids: Ids) -> dict[str, Kind]:
+def _kinds(database: str, ids: Ids) -> dict[str, ColumnKind]:
     text, code, time = KINDS[database]
-    id_ = Kind.INTEGER if ids is Ids.NUMBERS else text
+    id_ = ColumnKind.INTEGER if ids is Ids.NUMBERS else text
     if ids is Ids.UUIDS:
         # What newer tables have.
-        id_, time = Kind.BINARY, Kind.FINE_TIME
+        id_, time = ColumnKind.BINARY, ColumnKind.FINE_TIME
     texts = ("used_name", "birth_name", "given", "number", "authority", "code", "title")
     return {
         **dict.fromkeys(("stay_id", "patient_id", "replaced_by"), id_),
         **dict.fromkeys((*texts, "finess", "visit", "hospital"), text),
         **dict.fromkeys(("state", "kind", "unit", "sex"), code),
         **dict.fromkeys(("began", "ended", "changed"), time),
-        "born": Kind.DATE,
-        "active": Kind.INTEGER,
+        "born": ColumnKind.DATE,
+        "active": ColumnKind.INTEGER,
     }
 
 
-def _statements(section: Section, query: SearchQuery) -> Iterator[Statement]:
+def _statements(section: OpenSqlSection, query: SearchQuery) -> Iterator[Statement]:
     """Yield those of all ways to a page (one, if rows are filtered), of count and read."""
-    id_ = 7 if section.id.kind is Kind.INTEGER else "7"
+    id_ = 7 if section.id.kind is ColumnKind.INTEGER else "7"
     key = None if query.sort.key is SortKey.ID else datetime(2024, 3, 14, 10)  # noqa: DTZ001
     at = [Position(Group.KEYED, key, id_)]
     at += [Position(Group.UNKEYED, None, id_)] if key else []

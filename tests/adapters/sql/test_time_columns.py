@@ -21,7 +21,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import DateReading, TimeRule
 from adapters.memory import MemoryAdapter
-from adapters.sql.columns import FIRST, LAST, Kind, instant_of
+from adapters.sql.columns import FIRST, LAST, ColumnKind, instant_of
 from tests.adapters.emptied import Opened
 from tests.databases import writing
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
@@ -266,8 +266,8 @@ def test_a_walk_passes_them_once(adapter: Adapter) -> None:
 def test_they_have_a_place_among_the_instants_of_other_sources() -> None:
     late = ("infinity", "10000-01-01", "294276-12-31 23:59:59")
     early = ("-infinity", "2024-03-14 BC", "0044-03-15 12:00:00+00 BC")
-    for kind in (Kind.DATE, Kind.LOCAL_TIME, Kind.INSTANT):
-        rule = TimeRule(PARIS, PARIS, at=time() if kind is Kind.DATE else None)
+    for kind in (ColumnKind.DATE, ColumnKind.LOCAL_TIME, ColumnKind.INSTANT):
+        rule = TimeRule(PARIS, PARIS, at=time() if kind is ColumnKind.DATE else None)
         assert {instant_of(kind, rule, text) for text in late} == {LAST}
         assert {instant_of(kind, rule, text) for text in early} == {FIRST}
 
