@@ -193,6 +193,7 @@ def test_stays_are_typed_and_keep_their_json() -> None:
                 "extension": [{"url": "https://x", "valueString": "0123"}],
                 "reference": "Organization/2",
             },
+            "location": [{"location": {"display": "Cardiologie"}}],
             "class": {"code": "EMER"},
         }
     )
@@ -200,7 +201,7 @@ def test_stays_are_typed_and_keep_their_json() -> None:
     assert (stay.id, stay.status, stay.class_code) == ("8", "finished", "EMER")
     assert (stay.start, stay.end, stay.last_updated) == (start, None, start)
     assert (stay.patient_id, stay.organization_id) == ("158", "2")
-    assert stay.functional_unit == "0123"
+    assert (stay.functional_unit, stay.ward) == ("0123", "Cardiologie")
     assert stay.identifiers[0].value == "000000007"
     assert stay.raw["subject"] == {"reference": "Patient/158"}
     assert stay in {stay}
@@ -213,7 +214,7 @@ def test_stays_are_typed_and_keep_their_json() -> None:
 def test_what_is_absent_is_none_or_empty() -> None:
     stay = Encounter({"resourceType": "Encounter", "id": "8"})
     assert (stay.start, stay.last_updated) == (None, None)
-    assert (stay.status, stay.patient_id, stay.functional_unit) == ("", "", "")
+    assert (stay.status, stay.patient_id, stay.functional_unit, stay.ward) == ("",) * 4
     patient = Patient({"id": "1", "birthDate": "1980", "name": [{"family": "A"}]})
     assert (patient.birth_date, patient.family, patient.given) == (None, "A", ())
 

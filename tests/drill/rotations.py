@@ -71,6 +71,9 @@ class Rotations:
         self._deployment, self._redis, self._clients = deployment, redis, clients
         self._reloads = 0
         never = frozenset[int]()
+        # A proxy that is reloaded closes connections that are idle, while a request may
+        # be on its way on one: a client repeats it (RFC 9112, 9.3.1).
+        lost = frozenset({0})
         self.kinds: tuple[tuple[str, Callable[[], None], frozenset[int]], ...] = (
             ("the key of pages", self._seal_keys, never),
             ("the key of audit digests", self._audit_key, never),
@@ -79,8 +82,8 @@ class Rotations:
             ("the password of Redis", self._redis_password, never),
             ("the client secret of introspection", self._client_secret, never),
             ("the keys of tokens", self._token_keys, never),
-            ("the certificate of the proxy", self._certificate, never),
-            ("the certificate of clients", self._client_certificate, never),
+            ("the certificate of the proxy", self._certificate, lost),
+            ("the certificate of clients", self._client_certificate, lost),
         )
 
     def faults(self) -> Iterator[str]:

@@ -92,6 +92,13 @@ class Encounter(Resource):
             return str(extension.get("valueString", ""))
         return ""
 
+    @property
+    def ward(self) -> str:
+        """The name of the ward."""
+        for location in self.raw.get("location", ()):
+            return str(location.get("location", {}).get("display", ""))
+        return ""
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Patient(Resource):

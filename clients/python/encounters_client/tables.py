@@ -57,6 +57,7 @@ COLUMNS: Mapping[type[Resource], tuple[Column, ...]] = {
         _attribute("patient_id"),
         _attribute("organization_id"),
         _attribute("functional_unit"),
+        _attribute("ward"),
         *_IDENTIFIER,
         _attribute("last_updated", TIME),
     ),

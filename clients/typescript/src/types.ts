@@ -37,6 +37,8 @@ export interface Encounter extends ResourceBase {
   subject?: Reference;
   period?: { start?: string; end?: string };
   serviceProvider?: Reference & { extension?: { url: string; valueString?: string }[] };
+  /** The ward, by name. */
+  location?: { location: { display?: string } }[];
 }
 
 /** A patient: the administrative profile. */
