@@ -1,5 +1,7 @@
 """What the tools for mapping files share: output, and a file with its places."""
 
+import json
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +20,11 @@ from app.console import CannotRunError
 MARK = "# ? "
 """Stands before a question of `mapping new`."""
 
+NO_COLUMN = f"{MARK}no column yet: "
+"""Begins the line of a first mapping that lists the fields without a column."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
+
 
 class NoSectionError(CannotRunError):
     """There is no such section; the text says which there are."""
@@ -30,6 +37,11 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
     except OSError as error:
         raise CannotRunError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def yaml_text(text: str) -> str:
+    """Return a text as a mapping file writes it, in quotes where it needs them."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def show_progress(text: str) -> None:

@@ -1,6 +1,5 @@
 """The text of a first mapping file of a database."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -8,11 +7,10 @@ from adapters.contract import ResourceType
 from adapters.mapping.slots import LISTS, SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.catalogue import Holds
-from toolkit.console import MARK
+from toolkit.console import MARK, NO_COLUMN, yaml_text
 from toolkit.contents import MOST_ROWS
 from toolkit.sections import DraftSection, Field, SelectedColumn
 
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
 _WIDTH = 100
 _MOST_SHOWN = 20
 
@@ -120,7 +118,7 @@ def _comments(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator
     for listed in LISTS[section.kind]:
         yield f"# {listed.name}: {_ITEMS[listed.name]}"
     if section.open:
-        yield f"{MARK}no column yet: {', '.join(section.open)}"
+        yield f"{NO_COLUMN}{', '.join(section.open)}"
     used = [field.column for field in section.fields]
     table = None
     for column in section.columns:
@@ -128,14 +126,14 @@ def _comments(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator
             table = column.table
             yield f"# columns of {table.name}, {_number(rows[table.name])}:"
         if column not in used:
-            line = f"# …: {{from: {_text(column.name)}}}"
+            line = f"# …: {{from: {yaml_text(column.name)}}}"
             yield f"{line:<40}  # {_facts(column)}"
 
 
 def _field(section: DraftSection, field: Field) -> str:
     """Return the line of a slot, with its questions and what is known of its column."""
     slot, column = field.slot, field.column
-    options = {"from": _text(column.name) if column else _open(field)}
+    options = {"from": yaml_text(column.name) if column else _open(field)}
     if _has_codes(field):
         options["codes"] = _table_name(section, field)
     if column and slot.kind is SlotKind.TIME and column.source.holds is Holds.DATE:
@@ -163,7 +161,7 @@ def _code_tables(section: DraftSection) -> Iterator[str]:
     """Yield the code tables of filled slots; what each code means is a question."""
     for field in filter(_has_codes, section.fields):
         column = field.column
-        codes = [_text(c.text) for c in column.contents.codes] if column else []
+        codes = [yaml_text(c.text) for c in column.contents.codes] if column else []
         entries = ", ".join(f"{code}: …" for code in codes or ["…"])
         yield f"{_table_name(section, field)}:  {MARK}what does each code mean?"
         yield "  table: {}"
@@ -187,7 +185,7 @@ def _facts(column: SelectedColumn) -> str:
         # A text with a blank may be a name.
         facts.append(f"{contents.different} different texts")
     elif values or contents.rare:
-        texts = [f"{_text(v.text)} ({v.rows:,})" for v in values[:_MOST_SHOWN]]
+        texts = [f"{yaml_text(v.text)} ({v.rows:,})" for v in values[:_MOST_SHOWN]]
         others = len(values[_MOST_SHOWN:]) + contents.rare
         texts += [f"{others} more"] if others else []
         facts.append(", ".join(texts))
@@ -216,7 +214,3 @@ def _indented(lines: Iterable[str], blanks: int) -> Iterator[str]:
 def _comment(text: str) -> str:
     """Return a text without line breaks of any kind: a comment ends at them."""
     return " ".join(text.split())
-
-
-def _text(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

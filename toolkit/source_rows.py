@@ -7,6 +7,7 @@ what a row becomes `toolkit.trial`.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from adapters import open_source
@@ -28,6 +29,7 @@ from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.row_mapper import own_columns
 from toolkit.checks.rows import SAMPLE, SMALL_SAMPLE
 from toolkit.console import MappingFile, show_progress
+from toolkit.findings import timed
 
 
 @runtime_checkable
@@ -43,6 +45,9 @@ class RowReader(Protocol):
 
     def search_rows(self, query: SearchQuery) -> SourcePage:
         """Return a page of a search and its cells."""
+
+    def explain(self, query: SearchQuery) -> str:
+        """Return what a page of a search sends."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -160,6 +165,16 @@ class SourceReader:
             for row, of_row in zip(rows, items, strict=True)
         ]
 
+    def columns(self, section: ResourceMapping) -> tuple[str, ...]:
+        """Return the columns of a SELECT; of an API, those that the file names."""
+        adapter = self.adapter(section)
+        if section.http is not None:
+            return own_columns(section)
+        from adapters.sql.adapter import SqlAdapter
+
+        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
+        return tuple(column.name for column in adapter.database.columns(section.rows))
+
     def pages(self, section: ResourceMapping) -> Iterator[list[FoundRow]]:
         """Yield all rows of a section that searches find; no page is held after it.
 
@@ -185,6 +200,43 @@ class SourceReader:
                 raise SourceDataError(text)
             query = replace(query, after=source.page.last)
         show_progress("")
+
+    def page(
+        self, section: ResourceMapping, size: int, number: int
+    ) -> tuple[list[FoundRow], bool]:
+        """Return a page of what searches find, in the usual order, and whether more follow.
+
+        Pages count from 0; after the last one, the last is returned.
+        """
+        able = self.adapter(section).capabilities[section.resource_type]
+        key = next(iter(able.sorts), SortKey.ID)
+        sort = Sort(key, descending=key is not SortKey.ID)
+        query = SearchQuery(section.resource_type, (), sort, size)
+        source = self.adapter(section).search_rows(query)
+        while number and source.page.more and source.page.last:
+            query = replace(query, after=source.page.last)
+            source, number = self.adapter(section).search_rows(query), number - 1
+        return _found(source), source.page.more and bool(source.page.last)
+
+    def timed(
+        self, section: ResourceMapping, query: SearchQuery
+    ) -> list[tuple[str, float]]:
+        """Return the statements of a page, or its request, with their milliseconds.
+
+        Each is sent, also one that a page needs only if the ones before do not fill it.
+        """
+        adapter = self.adapter(section)
+        if section.http is not None:
+            _, took = timed(lambda: adapter.search(query))
+            return [(adapter.explain(query), took)]
+        from adapters.sql.adapter import SqlAdapter
+
+        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
+        database, sent = adapter.database, list[tuple[str, float]]()
+        for label, statement in adapter.statements(query):
+            _, took = timed(partial(database.fetch, statement))
+            sent.append((label + database.text(statement), took))
+        return sent
 
     def page_size(self, section: ResourceMapping) -> int:
         """Return how many rows of a section are read at once."""

@@ -24,11 +24,11 @@ from adapters.contract import (
     RowFault,
     SearchQuery,
 )
-from adapters.mapping.model import FieldMapping, Mark, SourceMapping
+from adapters.mapping.model import FieldMapping, Mark, ResourceMapping, SourceMapping
 from adapters.mapping.problems import one_of
 from adapters.mapping.profile import profile_of
 from adapters.mapping.row_mapper import RowMapper
-from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots
+from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots, places_of
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.console import CannotRunError
@@ -41,7 +41,7 @@ from toolkit.checks.rows import plain_text
 from toolkit.console import MappingFile
 from toolkit.findings import Finding
 from toolkit.lineage import TracedField, trace
-from toolkit.source_rows import SourceRow
+from toolkit.source_rows import FoundRow, SourceRow
 
 MASK = "***"
 
@@ -312,13 +312,40 @@ class TriedRow:
     def _cell(self, traced: TracedField, cell: object) -> str | None:
         if cell is None:
             return None
-        text, codes = cell_text(cell), traced.field.codes
-        # A fault, and a text that is too long for a code, may be anything (decision 16).
-        is_known = traced.fault is None
-        if codes is not None:
-            is_known = text in codes.table or len(text) <= LONGEST_CODE
+        is_known = traced.fault is None and not _is_too_long(traced.field, cell)
         is_shown = is_known and not self._is_masked(traced)
-        return text if is_shown or not self.redacted else MASK
+        return cell_text(cell) if is_shown or not self.redacted else MASK
+
+
+def _is_too_long(field: FieldMapping, cell: object) -> bool:
+    """Whether a cell of codes holds no code: it may be anything (decision 16)."""
+    text = cell_text(cell)
+    is_known = field.codes is None or text in field.codes.table
+    return not is_known and len(text) > LONGEST_CODE
+
+
+def redacted_cells(section: ResourceMapping, row: FoundRow) -> Iterator[str | None]:
+    """Yield the cells of a row, with a mask for what identifies a person; None is NULL.
+
+    Codes and times of stays are shown. Another column that breaks a rule may hold anything.
+    """
+    kind = section.resource_type
+    fault = row.outcome if isinstance(row.outcome, RowFault) else None
+    broken = fault.column.split(", ") if fault else []
+    for column, cell in zip(row.columns, row.cells, strict=True):
+        fields = [
+            (place.field, f"{kind}.{place.slot}")
+            for place in places_of(section)
+            if column in place.field.columns and not place.rows
+        ]
+        is_personal = any(name in _PERSONAL for _, name in fields)
+        is_unsure = column in broken and not all(field.codes for field, _ in fields)
+        is_long = any(_is_too_long(field, cell) for field, _ in fields)
+        is_masked = not fields or is_personal or is_unsure or is_long
+        if cell is None:
+            yield None
+        else:
+            yield MASK if is_masked else cell_text(cell)
 
 
 def as_resource(mapping: SourceMapping, kind: ResourceType, record: Any) -> Any:

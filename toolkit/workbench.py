@@ -12,11 +12,13 @@ import hmac
 import logging
 import os
 import secrets
+import shlex
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from textwrap import indent
@@ -42,38 +44,36 @@ from werkzeug.local import LocalProxy
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response as BaseResponse
 
-from adapters.contract import (
-    AdapterError,
-    NotFoundError,
-    ResourceType,
-    RowFault,
-    SearchQuery,
-    Sort,
-    SortKey,
-    TooCostlyError,
-)
+from adapters.contract import AdapterError, ResourceType, RowFault, TooCostlyError
 from adapters.mapping.binary import Form
+from adapters.mapping.document import Document, named
 from adapters.mapping.load import load_draft
-from adapters.mapping.model import SourceMapping
+from adapters.mapping.model import Mark, ResourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.schema import editor_schema
-from adapters.mapping.slots import SECTIONS
+from adapters.mapping.slots import SECTIONS, Place, places_of
 from adapters.mapping.values import text_or_none
 from app.console import FINE, CannotRunError
+from app.fhir.resources import CLASS_LABELS
 from app.pages import POLICY, create_pages
 from toolkit.check import check_file
-from toolkit.console import MappingFile, marked_lines
+from toolkit.checks.rows import MEANS
+from toolkit.checks.runner import count_codes
+from toolkit.console import MARK, NO_COLUMN, MappingFile, marked_lines
+from toolkit.edits import add_field, answer, name_column, remarks, write_codes
+from toolkit.explain import whereabouts
 from toolkit.findings import Finding, Measurement, Severity, timed
 from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
 from toolkit.new import run as write_first
-from toolkit.source_rows import SourceReader
+from toolkit.source_rows import FoundRow, SourceReader
 from toolkit.trial import (
-    MASK,
     TriedRow,
     as_resource,
     cell_text,
+    element_of,
     parsed_search,
+    redacted_cells,
     searching,
 )
 
@@ -92,19 +92,24 @@ COOKIE = "workbench"
 
 @dataclass(slots=True)
 class Draft:
-    """The text in the editor; `file` is the last version of it that has no problems."""
+    """The text in the editor; `file` is the last version of it that has no problems.
+
+    `no_source` says what to type where the environment lacks what leads to the source.
+    """
 
     text: str
     file: MappingFile | None = None
     is_stale: bool = False
     problems: list[Finding] = field(default_factory=list)
+    no_source: str = ""
 
 
 class Workbench:
     """One mapping file, its draft, and the panels that are at work."""
 
     def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
-        self.path = path
+        self.name = str(path)
+        self.path = path.absolute()
         self.environ = environ
         self.token = secrets.token_urlsafe(24)
         self.session = ""
@@ -120,20 +125,51 @@ class Workbench:
 
     def read_draft(self, text: str) -> Draft:
         """Check the text of the editor; a broken one keeps the last good version."""
-        draft = replace(self.draft, text=text, is_stale=False, problems=[])
+        draft = Draft(text, self.draft.file)
         try:
-            draft.file = MappingFile.of(load_draft(self.path, text, self.environ))
+            # Without the environment, whose gaps are no problems of the file.
+            mapping = load_draft(self.path, text, None)
+            draft.file = MappingFile.of(mapping)
         except MappingError as error:
             draft.is_stale = True
             draft.problems = [Finding.of(problem) for problem in error.problems]
+            draft.no_source = self.draft.no_source
+        else:
+            try:
+                mapping = load_draft(self.path, text, self.environ)
+                draft.file = MappingFile.of(mapping)
+            except MappingError as error:
+                reasons = [problem.text for problem in error.problems]
+                draft.no_source = self._what_to_type(draft.file, reasons)
         self.draft = draft
         return draft
+
+    def _what_to_type(self, file: MappingFile, reasons: Sequence[str]) -> str:
+        sources = Document(file.root, file.mapping.read).sources
+        names = [n for path, table in sources.items() for _, n in named(table, path)]
+        unset = [
+            name
+            for name in dict.fromkeys(names)
+            if not (self.environ.get(name) or self.environ.get(f"{name}_FILE"))
+        ]
+        is_http = file.mapping.source.kind == "http"
+        address = "https://…" if is_http else "postgresql://reader:secret@host/database"
+        lines = [f"export {n}={address if n == names[0] else '…'}" for n in unset]
+        reasons = "; ".join(dict.fromkeys(reasons))
+        steps = [*lines, f"encounters workbench {shlex.quote(self.name)}"]
+        return (
+            f"The workbench cannot reach the source: {reasons}. The file is checked, and its"
+            " tests run. To see rows, end the workbench with Ctrl-C, and type:\n"
+            + "\n".join(steps)
+        )
 
     def good(self) -> MappingFile:
         """Return the last version without problems. Raises CannotRunError."""
         if self.draft.file is None:
             text = "The file has never been without problems: mend those first."
             raise CannotRunError(text)
+        if self.draft.no_source:
+            raise CannotRunError(self.draft.no_source)
         return self.draft.file
 
     def panel(self, name: str, work: Callable[[], str], *, start: bool) -> str:
@@ -176,7 +212,7 @@ def run(
     if not file.is_file():
         hint = "name its tables" if source else "--from URL writes a first one"
         raise CannotRunError(f"{file}: there is no such file ({hint})")
-    workbench = Workbench(file.absolute(), os.environ)
+    workbench = Workbench(file, os.environ)
     # Its lines would hold searches, and so ids of patients.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = make_server(HOST, port, create_workbench(workbench), threaded=True)
@@ -282,10 +318,7 @@ def draft() -> Response:
         {
             "stale": checked.is_stale,
             "problems": [_diagnostic(each) for each in checked.problems],
-            "questions": [
-                {"line": number, "text": line.strip()}
-                for number, line in marked_lines(checked.text)
-            ],
+            "questions": [*marked_lines(checked.text)],
         }
     )
 
@@ -300,6 +333,27 @@ def save() -> tuple[Response, int]:
     _write(bench.path, text)
     bench.read_draft(text)
     return jsonify({"digest": digest(text)}), 200
+
+
+@blueprint.post("/edit")
+def edit() -> tuple[Response, int]:
+    """Return the text of the editor with what a person chose; nothing is written."""
+    form = request.form
+    text, kind = form["text"].replace("\r\n", "\n"), form["edit"]
+    line = form.get("line", 0, int)
+    try:
+        if kind == "codes":
+            chosen = zip(form.getlist("code"), form.getlist("word"), strict=True)
+            text = write_codes(text, form["table"], dict(chosen))
+        elif kind == "column":
+            text = name_column(text, line, form["column"])
+        elif kind == "field":
+            text = add_field(text, line, form["slot"], form["column"])
+        else:
+            text = answer(text, line)
+    except (CannotRunError, yaml.YAMLError) as error:
+        return jsonify({"problem": str(error)}), 409
+    return jsonify({"text": text}), 200
 
 
 @blueprint.post("/tests")
@@ -354,62 +408,73 @@ def _diagnostic(finding: Finding) -> Mapping[str, Any]:
 def _rows() -> str:
     """Show rows of a section as the source has them, and what each becomes."""
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
-    page = int(request.args.get("page", "0"))
-    ids, more = _ids(file.mapping, kind, page)
+    sections, page = file.sections(kind), request.args.get("page", 0, int)
+    if not sections:
+        raise CannotRunError(f"The mapping has no section {kind.lower()}.")
+    source = min(request.args.get("source", 0, int), len(sections) - 1)
+    section = sections[source]
     with SourceReader(file) as reader:
-        rows = [TriedRow.of(file, row) for row in reader.rows(kind, ids)]
+        rows, more = reader.page(section, ROWS, page)
     return render_template(
         "rows.html",
         kind=request.args["kind"],
+        sources=[file.of_source(one) for one in sections],
+        source=source,
         page=page,
+        first=page * ROWS,
         more=more,
         unmasked=_is_unmasked(),
         stale=bench.draft.is_stale,
-        rows=list(zip(ids, rows, strict=True)),
-        cell_text=lambda cell: "NULL" if cell is None else cell_text(cell),
-        mask=MASK,
+        rows=[_shown(section, row) for row in rows],
+        columns=rows[0].columns if rows else (),
     )
+
+
+def _shown(section: ResourceMapping, row: FoundRow) -> Mapping[str, Any]:
+    """Return the cells of a row, and why it is invalid, with the line that says so."""
+    if _is_unmasked():
+        cells = [None if cell is None else cell_text(cell) for cell in row.cells]
+    else:
+        cells = [*redacted_cells(section, row)]
+    reason, line = "", 0
+    if isinstance(row.outcome, RowFault):
+        fault = row.outcome
+        reason = f"{element_of(section.resource_type, fault)} ← {fault.column}"
+        reason += f": {fault.rule}"
+        marks = [p.field.mark for p in places_of(section) if p.slot == fault.field]
+        line = _line_here((*marks, section.mark)[0])
+    return {"id": row.outcome.id, "cells": cells, "reason": reason, "line": line}
+
+
+def _line_here(mark: Mark) -> int:
+    """Return the line of a place, 0 where it is in another file."""
+    return mark.line if Path(mark.file) == bench.path else 0
 
 
 def _is_unmasked() -> bool:
     return request.args.get("unmask") == "1"
 
 
-def _ids(
-    mapping: SourceMapping, kind: ResourceType, page: int
-) -> tuple[list[str], bool]:
-    """Return the ids of a page of rows in the usual order, and whether more follow."""
-    with searching(mapping) as searches:
-        able = searches.adapter.capabilities.get(kind)
-        if able is None:
-            raise CannotRunError(f"The mapping has no section {kind.lower()}.")
-        key = next(iter(able.sorts), SortKey.ID)
-        sort = Sort(key, descending=key is not SortKey.ID)
-        query = SearchQuery(kind, (), sort, ROWS)
-        rows = searches.page(query)
-        while page and rows.more and rows.last:
-            rows, page = searches.page(replace(query, after=rows.last)), page - 1
-    return [row.id for row in rows.rows if row.id], rows.more and bool(rows.last)
-
-
 def _resource() -> str:
     """Show the resource of a row, each element with its cell and its line."""
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
-    unmasked = _is_unmasked()
-    try:
-        with SourceReader(file) as reader:
-            row = reader.row(kind, request.args["id"].strip())
-    except NotFoundError as error:
-        raise CannotRunError(f"The source has no {kind} with this id.") from error
-    tried = TriedRow.of(file, row, redacted=not unmasked)
+    unmasked, id = _is_unmasked(), request.args["id"].strip()
+    with SourceReader(file) as reader, searching(file.mapping) as searches:
+        where = whereabouts(reader, searches, kind, id, redacted=not unmasked)
+    tried = where.tried
+    if tried is None:
+        raise CannotRunError(f"No client gets this {kind}: {where.text}.")
     lines = [(line, line.number_in(bench.path)) for line in tried.elements()]
+    empty = [(line, line.number_in(bench.path)) for line in tried.empty()]
     open_lines = {number for number, _ in marked_lines(bench.draft.text)}
     return render_template(
         "mapped.html",
         stale=bench.draft.is_stale,
         unmasked=unmasked,
+        where=where,
         tried=tried,
         lines=lines,
+        empty=empty,
         guesses=sorted(open_lines & {number for _, number in lines}),
         raw=_as_json(tried.resource),
         test=_test_of(tried) if unmasked else "",
@@ -465,13 +530,95 @@ def _as_json(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
+def _questions() -> str:
+    """Show the open questions of the draft, with what each may be answered by."""
+    draft, columns = bench.draft, dict[Mark, Sequence[str]]()
+    file = None if draft.is_stale else draft.file
+    if file and not draft.no_source:
+        # Without the source, and of a SELECT that it refuses, there are no columns to choose.
+        with SourceReader(file) as reader, suppress(AdapterError):
+            for section in file.mapping.sections:
+                columns[section.mark] = reader.columns(section)
+    questions = [
+        _question(file, number, line, columns)
+        for number, line in marked_lines(draft.text)
+    ]
+    return render_template("questions.html", questions=questions)
+
+
+def _question(
+    file: MappingFile | None,
+    number: int,
+    line: str,
+    columns: Mapping[Mark, Sequence[str]],
+) -> Mapping[str, Any]:
+    """Return a question and its choices: columns, fields, or the index of a code table."""
+    before, _, text = line.partition(MARK)
+    question: dict[str, Any] = {"line": number, "of": before.strip(), "text": text}
+    if file is None:
+        return question
+    sections = [s for s in file.mapping.sections if _line_here(s.mark) <= number]
+    for section in sections[-1:]:
+        at_line = [p for p in places_of(section) if _line_here(p.field.mark) == number]
+        if at_line and len(at_line[0].field.columns) == 1:
+            question["columns"] = columns.get(section.mark, ())
+            question["column"] = at_line[0].field.columns[0]
+        if NO_COLUMN in line:
+            question["columns"] = columns.get(section.mark, ())
+            question["slots"] = line.partition(NO_COLUMN)[2].strip().split(", ")
+    for index, (_, place) in enumerate(_coded(file)):
+        table = place.field.codes
+        if table and table.mark and _line_here(table.mark) == number:
+            question["codes"] = index
+    return question
+
+
+def _coded(file: MappingFile) -> list[tuple[ResourceMapping, Place]]:
+    """Return the fields of codes with their sections, those with a closed list first."""
+    coded = [
+        (section, place)
+        for section in file.mapping.sections
+        for place in places_of(section)
+        if place.field.codes and place.field.columns
+    ]
+    return sorted(coded, key=lambda one: not one[1].takes)
+
+
+def _codes() -> str:
+    """Show the codes of a column with their rows, beside what they may become."""
+    file = bench.good()
+    coded = _coded(file)
+    if not coded:
+        raise CannotRunError("No field of the file has a table of codes yet.")
+    index = min(request.args.get("field", 0, int), len(coded) - 1)
+    section, place = coded[index]
+    with SourceReader(file) as reader:
+        counted = count_codes(reader.adapter(section), section, place)
+    table, unnamed = counted.table, counted.unnamed
+    others = sorted((c for c in unnamed if c), key=lambda code: -unnamed[code])
+    return render_template(
+        "codes.html",
+        stale=bench.draft.is_stale,
+        fields=[f"{p.element} ← {', '.join(p.field.columns)}" for _, p in coded],
+        index=index,
+        table=table,
+        takes=place.takes,
+        labels={**CLASS_LABELS, **MEANS},
+        remarks=remarks(bench.draft.text, table.name),
+        codes=[(c, counted.counts.get(c, 0)) for c in (*table.table, *others)],
+        nothing=counted.nothing,
+        hidden=unnamed.get("", 0),
+        is_sample=section.http is not None,
+    )
+
+
 def _findings() -> str:
     """Show the findings of `check --live` for the saved file."""
     results, error = check_file(bench.path, is_live=True)
     findings = [each for each in results if isinstance(each, Finding)]
     return render_template(
         "findings.html",
-        error=str(error or ""),
+        error=bench.draft.no_source or str(error or ""),
         findings=[(each, _known(each)) for each in findings],
         costs=[each for each in results if isinstance(each, Measurement)],
     )
@@ -479,7 +626,8 @@ def _findings() -> str:
 
 def _known(finding: Finding) -> str:
     """Return the lines under `known` that accept a finding, "" where none can."""
-    at = finding.source or finding.element
+    # As plain text: the element of a whole section is a type of resource.
+    at = str(finding.source or finding.element)
     if not at or finding.severity is Severity.NOTE:
         return ""
     return _as_yaml({"at": at, "says": finding.text, "because": "# ? why it may stay"})
@@ -498,8 +646,9 @@ def _tests() -> str:
 
 
 def _try() -> str:
-    """Run a search: what is sent, how long each stage takes, and the first rows."""
-    mapping, unmasked = bench.good().mapping, _is_unmasked()
+    """Run a search: how long each stage and each statement takes, and the first rows."""
+    file, unmasked = bench.good(), _is_unmasked()
+    mapping = file.mapping
     stages: dict[str, float] = {}
     with searching(mapping) as searches:
         asked = parsed_search(request.args.get("search", ""))
@@ -509,9 +658,13 @@ def _try() -> str:
             total, stages["source: count"] = timed(lambda: searches.count(query))
         except TooCostlyError:
             total = None
-        sent = searches.sent(query)
-    records = [row for row in page.rows if not isinstance(row, RowFault)]
     kind = query.resource_type
+    with SourceReader(file) as reader:
+        sent = [
+            (file.of_source(section), reader.timed(section, query))
+            for section in file.sections(kind)
+        ]
+    records = [row for row in page.rows if not isinstance(row, RowFault)]
     resources, stages["rows to FHIR"] = timed(
         lambda: [as_resource(mapping, kind, record) for record in records]
     )
@@ -526,6 +679,8 @@ def _try() -> str:
 
 
 PANELS: Mapping[str, Callable[[], str]] = {
+    "questions": _questions,
+    "codes": _codes,
     "rows": _rows,
     "resource": _resource,
     "findings": _findings,

@@ -76,8 +76,10 @@ class Recorded:
         return self._files[str(path)]
 
 
-def load_draft(path: Path, text: str, environ: Mapping[str, str]) -> SourceMapping:
-    """Return the mapping of a file as if it held `text`. Raises MappingError.
+def load_draft(
+    path: Path, text: str, environ: Mapping[str, str] | None
+) -> SourceMapping:
+    """Return the mapping of a file as if it held `text`; as `load_mapping`.
 
     Files that it extends or names are read from the disk.
     """

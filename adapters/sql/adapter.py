@@ -199,11 +199,11 @@ class SqlAdapter:
         """Return the statements of a page in the order in which they would be sent."""
         texts = (
             label + self._pages.text(statement)
-            for label, statement in self._statements(query)
+            for label, statement in self.statements(query)
         )
         return "\n\n".join(texts)
 
-    def _statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
+    def statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
         section = self.section(query.resource_type)
         for statement in section.merges.first_steps(query) if section.merges else ():

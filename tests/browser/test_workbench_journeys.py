@@ -1,6 +1,5 @@
 """Journeys of integrators through the workbench, on the demo's hospital."""
 
-import json
 import os
 import re
 import shutil
@@ -110,7 +109,9 @@ def rows(page: Page) -> Locator:
 def show_values(page: Page) -> None:
     """Unmask the values, and wait until the rows have them: a click on older ones is lost."""
     page.get_by_label("Show values of patients").check()
-    column = page.locator("#panel-rows tbody tr").first.locator("[data-column=etat]")
+    column = page.locator("#panel-rows tbody tr").first.locator(
+        "[data-column=sejour_id]"
+    )
     expect(column).not_to_have_text("***", timeout=SLOW)
 
 
@@ -130,9 +131,11 @@ def test_a_row_is_shown_beside_its_rule_and_its_resource(
 ) -> None:
     page = work(**VIEWS[view])
     expect(rows(page)).to_have_count(20)
-    # No value of a patient is shown before somebody wants it.
-    first = page.locator("#panel-rows tbody tr").first.locator("[data-column]")
-    assert set(first.all_inner_texts()) <= {"***", "NULL"}
+    # What identifies a patient is shown when somebody wants it; codes are shown at once.
+    first = page.locator("#panel-rows tbody tr").first
+    for column in ("sejour_id", "num_venue", "patient_id"):
+        expect(first.locator(f"[data-column={column}]")).to_have_text("***")
+    expect(first.locator("[data-column=etat]")).not_to_have_text("***")
     look(page)
     rows(page).first.click()
     expect(element(page, "status")).to_be_visible()
@@ -140,6 +143,8 @@ def test_a_row_is_shown_beside_its_rule_and_its_resource(
     look(page)
     page.get_by_role("button", name="Next rows").click()
     expect(page.get_by_role("button", name="Previous rows")).to_be_visible()
+    page.get_by_role("button", name="Previous rows").click()
+    expect(page.get_by_role("button", name="Previous rows")).to_have_count(0)
     page.get_by_role("button", name="Patients").click()
     expect(page.locator("#panel-rows th[data-column=fusion_vers]")).to_be_visible()
 
@@ -185,7 +190,7 @@ def test_the_source_is_checked_and_a_finding_accepted(
     assert page.evaluate("navigator.clipboard.readText()").strip()
     accept.click()
     expect(page.locator(".cm-activeLine")).to_contain_text("because")
-    expect(page.locator("#questions li")).to_have_count(1)
+    expect(page.locator("#panel-questions li")).to_have_count(1)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#state")).to_have_text("Saved")
     assert "because" in bench.file.read_text("utf-8")
@@ -221,6 +226,8 @@ def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(
     type_at_the_end(page, "nonsense: 1")
     expect(page.locator(".cm-lint-marker-error")).to_be_visible()
     expect(page.locator(".cm-lintRange-error")).to_contain_text("nonsense")
+    page.locator("#problems li").get_by_role("button").click()
+    expect(page.locator(".cm-activeLine")).to_contain_text("nonsense")
     look(page)
     rows(page).nth(1).click()
     expect(page.locator("#panel-resource .notice")).to_be_visible()
@@ -304,6 +311,11 @@ def test_everything_is_reached_with_the_keyboard(work: Callable[..., Page]) -> N
     page = work()
     expect(rows(page)).to_have_count(20)
     tab_to(page, editor(page))
+    width = page.locator("#left").evaluate("(pane) => pane.offsetWidth")
+    tab_to(page, page.get_by_role("separator", name="Width of the mapping file"))
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("separator").first).to_have_attribute("aria-valuenow", "52")
+    assert page.locator("#left").evaluate("(pane) => pane.offsetWidth") > width
     tab_to(page, rows(page).first)
     page.keyboard.press("Enter")
     expect(element(page, "status")).to_be_visible()
@@ -314,6 +326,20 @@ def test_everything_is_reached_with_the_keyboard(work: Callable[..., Page]) -> N
     tab_to(page, page.get_by_label("Search", exact=True))
     page.keyboard.press("Enter")
     expect(page.locator("#panel-try pre").first).to_contain_text("SELECT")
+
+
+def test_a_pane_is_dragged_to_another_size(work: Callable[..., Page]) -> None:
+    page = work()
+    split = page.get_by_role("separator", name="Height of the mapping file")
+    box = split.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 200)
+    page.mouse.up()
+    moved = split.bounding_box()
+    assert moved is not None
+    assert moved["y"] < box["y"] - 150
 
 
 def test_the_address_works_once(work: Callable[..., Page], bench: Bench) -> None:
@@ -364,16 +390,14 @@ def from_nothing(hospital: Path, tmp_path: Path) -> Iterator[Bench]:
         process.wait(60)
 
 
-ANSWERS = {
-    "status": {
-        **dict.fromkeys(("P", "PA"), "planned"),
-        **dict.fromkeys(("E", "EC", "R"), "in-progress"),
-        **dict.fromkeys(("S", "T", "F"), "finished"),
-        **dict.fromkeys(("A", "AN"), "hidden"),
-        **dict.fromkeys(("X", "SUP"), "removed"),
-    },
-    "class": {"URG": "EMER", "HC": "IMP", "EXT": "AMB"},
+STATES = {
+    **dict.fromkeys(("P", "PA"), "planned"),
+    **dict.fromkeys(("E", "EC", "R"), "in-progress"),
+    **dict.fromkeys(("S", "T", "F"), "finished"),
+    **dict.fromkeys(("A", "AN"), "hidden"),
+    **dict.fromkeys(("X", "SUP"), "removed"),
 }
+KINDS = {"URG": "EMER", "HC": "IMP", "EXT": "AMB"}
 COLUMNS = {"visit_number": "num_venue", "start": "date_entree", "end": "date_sortie"}
 
 
@@ -389,31 +413,43 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
         permissions=["clipboard-read", "clipboard-write"],
     )
     page.goto(from_nothing.address)
-    questions = page.locator("#questions li")
+    page.get_by_role("button", name="Open questions").click()
+    questions = page.locator("#panel-questions li")
     expect(questions.first).to_be_visible()
     look(page)
     assert questions.count() > 10
     # The first question leads to its line.
     questions.first.get_by_role("button").click()
     expect(page.locator(".cm-activeLine")).to_contain_text("# ?")
-    # Answer which columns hold what, what the codes mean and whose the visit numbers are.
+    # Write which columns hold what, and whose the visit numbers are.
     text = from_nothing.file.read_text("utf-8").replace(
         "https://example.org/identifiers/visit", "urn:oid:1.2.250.1.999.1.2"
     )
     for slot, column in COLUMNS.items():
         text = text.replace(f"# …: {{from: {column}}}", f"{slot}: {{from: {column}}}")
-    line = "class: {from: type_sejour, codes: class}"
-    text = text.replace("# …: {from: type_sejour}", line)
     text = text.replace("search: [_id, patient]", "search: [_id, patient, class]", 1)
-    text = text.replace("open_status, codes: status_sejour", "etat, codes: status")
-    text = text.replace(", NULL AS open_status", "")
-    codes = f"\ncodes:\n  status: {{table: {json.dumps(ANSWERS['status'])}}}\n"
-    codes += f"  class: {{table: {json.dumps(ANSWERS['class'])}}}\n"
-    text = re.sub(r"\ncodes:\n(?:  .*\n)+", codes, text)
     page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
     page.keyboard.press("Control+a")
     page.keyboard.press("Control+v")
     expect(page.locator("#state")).to_have_text("Changed, not saved")
+    # Choose the rest.
+    question = questions.filter(has_text="which column is it")
+    question.get_by_label("Column").select_option("etat")
+    question.get_by_role("button", name="Use this column").click()
+    expect(question).to_have_count(0)
+    question = questions.filter(has_text="no column yet").first
+    question.get_by_label("Field").select_option("class")
+    question.get_by_label("Column").select_option("type_sejour")
+    question.get_by_role("button", name="Add this field").click()
+    for table, codes in (("status_sejour", STATES), ("class", KINDS)):
+        page.get_by_role("button", name="Open questions").click()
+        question = questions.filter(has_text=f"{table}:")
+        question.get_by_role("button", name="Choose the codes").click()
+        for code, word in codes.items():
+            page.get_by_label(f"{code} becomes", exact=True).select_option(word)
+        look(page)
+        page.get_by_role("button", name="Write the table").click()
+        expect(editor(page)).to_contain_text(f"{code}: {word}")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#state")).to_have_text("Saved")
     show_values(page)

@@ -49,6 +49,12 @@ class Page:
         headers = {"X-Workbench": "1"}
         return self.http.post("/tests", base_url=BASE, data=form, headers=headers)
 
+    def edit(self, text: str, form: dict[str, object]) -> TestResponse:
+        """Send a choice; a form has other ends of lines than the editor."""
+        data = {**form, "text": text.replace("\n", "\r\n")}
+        headers = {"X-Workbench": "1"}
+        return self.http.post("/edit", base_url=BASE, data=data, headers=headers)
+
     def draft(self, text: str) -> dict[str, object]:
         """Send a draft, as 400 ms after a keystroke."""
         answer: dict[str, object] = self.post("/draft", text).get_json()
@@ -102,7 +108,7 @@ def test_nobody_else_learns_the_session(page: Page) -> None:
 
 def test_a_form_of_another_site_changes_nothing(page: Page, file: Path) -> None:
     before = file.read_text()
-    for path in ("/save", "/draft", "/tests"):
+    for path in ("/save", "/draft", "/tests", "/edit"):
         response = page.http.post(path, base_url=BASE, data="mapping: 2")
         assert response.status_code == 403
     assert file.read_text() == before
@@ -130,12 +136,29 @@ def test_a_draft_is_checked_and_not_written(page: Page, file: Path) -> None:
     assert (problem["line"], problem["severity"]) == (line, "error")
     schema = page.get("/schema.json").get_json()
     assert "time_zone" in schema["definitions"]["File"]["properties"]
-    # Open questions are listed with their lines.
+    # Open questions have their lines.
     text = before.replace("profile: full", "profile: full  # ? or group-a")
-    (question,) = page.draft(text)["questions"]
-    assert "group-a" in question["text"]
-    assert text.splitlines()[question["line"] - 1].strip() == question["text"]
+    ((number, question),) = page.draft(text)["questions"]
+    assert text.splitlines()[number - 1] == question
+    assert "or group-a" in page.panel("questions")
     assert file.read_text() == before
+
+
+def test_a_file_without_its_address_is_not_faulty(page: Page, file: Path) -> None:
+    """What to type is named, and all that needs no source works."""
+    text = re.sub(r"url: [^,]*", "url: {env: WARD_URL}", file.read_text())
+    file.write_text(text + "# ? whose wards\n", "utf-8")
+    answer = page.draft(file.read_text())
+    assert (answer["stale"], answer["problems"]) == (False, [])
+    commands = ("export WARD_URL=", f"encounters workbench {file}")
+    for panel in ("rows", "resource", "codes", "try", "findings"):
+        shown = page.panel(panel, kind="encounter", id="1", search="Encounter")
+        assert all(command in shown for command in commands), panel
+    assert "whose wards" in page.panel("questions")
+    assert "export" not in page.panel("tests")
+    # A problem of the file is one all the same.
+    answer = page.draft(file.read_text().replace("profile: full", "profile: none"))
+    assert len(answer["problems"]) == 1
 
 
 def test_a_broken_draft_keeps_the_last_good_result(page: Page, file: Path) -> None:
@@ -181,6 +204,25 @@ def test_values_are_masked_until_they_are_unmasked(page: Page) -> None:
         assert "<textarea" not in masked, "no test is made of masked values"
 
 
+def test_dates_and_codes_are_shown_and_names_and_numbers_are_not(page: Page) -> None:
+    stays = page.panel("rows", kind="encounter")
+    assert ">S</td>" in stays
+    assert str(STAY.began)[:10] in stays
+    patients = page.panel("rows", kind="patient")
+    names = [p.birth_name for p in EDGES.patients if p.birth_name]
+    assert names
+    assert not any(name in patients for name in names)
+
+
+def test_an_invalid_row_has_its_reason_in_the_list(page: Page, file: Path) -> None:
+    text = file.read_text().replace("'S': 'finished', ", "")
+    page.draft(text)
+    shown = page.panel("rows", kind="encounter")
+    assert "Encounter.status" in shown
+    (line,) = re.findall(r'class="reason">.*data-go="(\d+)"', shown)
+    assert "status" in text.splitlines()[int(line) - 1]
+
+
 def test_an_element_names_its_column_and_its_line(page: Page, file: Path) -> None:
     shown = page.panel("resource", kind="encounter", id="1")
     line, columns = re.findall(r'data-line="(\d+)" data-columns="([^"]*)"', shown)[0]
@@ -192,6 +234,35 @@ def test_an_id_that_is_typed_leads_to_its_resource(page: Page) -> None:
     """With the blanks of a pasted one; an unknown one is told."""
     assert "stay_id" in page.panel("resource", kind="encounter", id="%201%20")
     assert "notice" in page.panel("resource", kind="encounter", id="nobody")
+
+
+def test_codes_are_chosen_beside_their_rows(page: Page, file: Path) -> None:
+    text = file.read_text().replace("'S': 'finished', ", "")
+    page.draft(text)
+    shown = page.panel("codes", field="0")
+    codes = re.findall(r'name="code" value="(\w+)"', shown)
+    assert codes[-1] == "S", "a code without an entry comes after the others"
+    assert re.search(r"<code>S</code></th><td[^>]*>[1-9]", shown)
+    (table,) = re.findall(r'name="table" value="(\w+)"', shown)
+    form = {"edit": "codes", "table": table, "code": "S", "word": "finished"}
+    edited = page.edit(text, form).get_json()["text"]
+    assert page.draft(edited)["stale"] is False
+    assert "finished" in page.panel("resource", kind="encounter", id="1")
+    refused = page.edit(text, {**form, "table": "nowhere"})
+    assert refused.status_code == 409
+
+
+def test_questions_are_answered_by_choosing(page: Page, file: Path) -> None:
+    text = re.sub(r"(    id: \{from: stay_id\})", r"\1  # ? or visit", file.read_text())
+    ((line, _),) = page.draft(text)["questions"]
+    shown = page.panel("questions")
+    assert "<option selected>stay_id</option>" in shown
+    edited = page.edit(text, {"edit": "column", "line": line, "column": "visit"})
+    answered = edited.get_json()["text"]
+    assert page.draft(answered)["questions"] == []
+    assert "id: {from: visit}" in answered.splitlines()[line - 1]
+    kept = page.edit(text, {"edit": "answer", "line": line}).get_json()["text"]
+    assert kept.splitlines() == file.read_text().splitlines()
 
 
 def test_findings_can_be_accepted(page: Page, file: Path) -> None:
@@ -242,7 +313,8 @@ def test_a_test_of_a_guess_is_warned_about(page: Page, file: Path) -> None:
 
 def test_a_search_shows_what_is_sent_and_found(page: Page) -> None:
     shown = page.panel("try", search="Encounter?patient=1")
-    assert "SELECT" in shown
+    statements = re.findall(r"[\d.]+ ms</p>\s<pre[^>]*><code>[^<]*SELECT", shown)
+    assert len(statements) == shown.count("<pre")
     assert "1 rows" in shown
     assert "1 in all" in shown
     for stage in (
@@ -288,16 +360,18 @@ def test_a_column_cannot_write_into_the_page(tmp_path: Path) -> None:
     """XSS through a column of the hospital, in each panel that shows values."""
     hostile = "<script>alert(1)</script>"
     url = f"sqlite:///{tmp_path / 'pas.db'}"
-    stay = STAY._replace(visit=hostile, unit=hostile)
+    stay = STAY._replace(visit=hostile, unit=hostile, kind="<script>")
     Tables(url, Hospital((stay,), EDGES.patients, EDGES.organizations)).close()
     file = tmp_path / "mapping.yaml"
-    file.write_text(mapping_text(EDGES, url), "utf-8")
+    file.write_text(f"{mapping_text(EDGES, url)}  # ? {hostile}\n", "utf-8")
     page = Page(Workbench(file, {}))
     page.open()
     for panel, query in (
         ("rows", {"kind": "encounter"}),
         ("resource", {"kind": "encounter", "id": "1"}),
         ("try", {"search": "Encounter?_id=1"}),
+        ("codes", {"field": "1"}),
+        ("questions", {}),
     ):
         shown = page.panel(panel, unmask="1", **query)
         assert "&lt;script&gt;" in shown, panel

@@ -239,7 +239,7 @@ def _check_rows(sample: Sample) -> Findings:
     places = places_of(section)
     coded = [p for p in places if p.field.codes and p.field.columns]
     for place in coded:
-        yield from _codes(sample, place).findings(section.required)
+        yield from rows_of_codes(sample, place).findings(section.required)
     reported = [(p.field.columns[0], rule) for p in coded for rule in RULES_OF_CODES]
     yield from invalid_rows(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
@@ -283,7 +283,7 @@ def _missing_columns(sample: Sample) -> Findings:
                 yield Finding.of_field(place, column, text, Severity.ERROR)
 
 
-def _codes(sample: Sample, place: Place) -> CodeCounts:
+def rows_of_codes(sample: Sample, place: Place) -> CodeCounts:
     """Return the codes of a field, in the rows in which it counts."""
     (column,) = place.field.columns
     rows = _rows_within(sample.rows, place)

@@ -151,7 +151,9 @@ _OPEN = ("UNK", "unknown", "other", HIDDEN, REMOVED)
 """What codes become of which somebody decided, or forgot to decide, what they mean."""
 
 _SHOWN = 20
-_MEANS = {HIDDEN: " (never served)", REMOVED: " (answered 410)"}
+MEANS = {HIDDEN: "never served", REMOVED: "answered 410"}
+"""What the two words mean that are no status of FHIR."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -257,7 +259,7 @@ class CodeCounts:
     def _entry(self, code: str) -> str:
         """Return the entry to add, which the check refuses until somebody has decided."""
         takes = self.place.takes or dict.fromkeys(self.table.table.values())
-        words = ", ".join(f"{word}{_MEANS.get(word, '')}" for word in takes)
+        words = ", ".join(f"{w} ({MEANS[w]})" if w in MEANS else w for w in takes)
         written = code if _PLAIN.fullmatch(code) else repr(code)
         return f"{written}: '?'   # {rows_that(self.counts[code])}; {words}"
 

@@ -17,9 +17,13 @@ from adapters.contract import (
     SourceDataError,
     SourceUnavailableError,
 )
-from adapters.mapping.model import Mark, SourceMapping, is_own
+from adapters.mapping.model import Mark, ResourceMapping, SourceMapping, is_own
+from adapters.mapping.slots import Place
 from adapters.registry import open_source
+from app.console import CannotRunError
+from toolkit.checks.rows import CodeCounts
 from toolkit.findings import Check, Finding, Result, Severity
+from toolkit.source_rows import RowReader
 
 
 def run_in_turn(
@@ -122,3 +126,28 @@ def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
                 OpenSource(name, part.name, part.mapping, adapter, (part.kind,))
             )
         yield tuple(sources)
+
+
+def count_codes(adapter: RowReader, section: ResourceMapping, place: Place) -> CodeCounts:
+    """Return the codes of a field: in all rows of a database, in the first ones of an API.
+
+    Raises AdapterError, and CannotRunError for an API without a list.
+    """
+    kind = section.resource_type
+    if section.http is None:
+        from adapters.sql.adapter import SqlAdapter
+        from toolkit.checks.sql import rows_of_codes
+        from toolkit.checks.sql_section import Inspection
+
+        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
+        source = adapter.mapping, adapter.database, adapter.search
+        return rows_of_codes(Inspection(adapter.section(kind), *source), place)
+    if section.http.list is None:
+        raise CannotRunError("The API has no list of such rows: no codes are counted.")
+    from adapters.http.adapter import HttpAdapter
+    from toolkit.checks import http
+
+    assert isinstance(adapter, HttpAdapter), "the section is one of an API"
+    first_rows = partial(adapter.first_rows, kind)
+    opened, config = adapter.section(kind), adapter.mapping.source
+    return http.rows_of_codes(http.Sample(opened, adapter, first_rows, config), place)

@@ -531,19 +531,24 @@ def codes(inspection: Inspection) -> Findings:
     for place in inspection.places:
         if place.field.codes is None or not place.field.columns:
             continue
-        columns, (name,) = inspection.columns_of(place), place.field.columns
-        counts = ALWAYS if place.slot == "status" else inspection.counted(place)
-        statement = columns.count_by(columns.column(name), counts, 2 * MOST)
         try:
-            rows = inspection.database.fetch(statement)
+            counted = rows_of_codes(inspection, place)
         except SourceTimedOutError:
             subject = f"codes of {inspection.column(place)}"
             inspection.skip(subject, "it took longer than source.timeout_seconds")
             continue
+        (name,) = place.field.columns
         inspection.reported |= {(name, rule) for rule in RULES_OF_CODES}
-        values = [tuple(row) for row in rows]
-        counted = CodeCounts.of(place, inspection.column(place), values)
         yield from counted.findings(inspection.section.mapping.required)
+
+
+def rows_of_codes(inspection: Inspection, place: Place) -> CodeCounts:
+    """Return the codes of a field, in all rows in which it counts."""
+    columns, (name,) = inspection.columns_of(place), place.field.columns
+    counts = ALWAYS if place.slot == "status" else inspection.counted(place)
+    statement = columns.count_by(columns.column(name), counts, 2 * MOST)
+    values = [tuple(row) for row in inspection.database.fetch(statement)]
+    return CodeCounts.of(place, inspection.column(place), values)
 
 
 def required_values(inspection: Inspection) -> Findings:

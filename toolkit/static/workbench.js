@@ -90,6 +90,7 @@ const hover = cm.hoverTooltip((view, position) => {
 
 async function check(view) {
   const answer = await (await send("/draft", view.state.doc.toString())).json();
+  showProblems(answer.problems);
   showQuestions(answer.questions);
   $("#stale").hidden = !answer.stale;
   if (state.textContent.startsWith("Changed") && !answer.stale) refresh();
@@ -100,17 +101,31 @@ async function check(view) {
   });
 }
 
-function showQuestions(questions) {
-  const list = $("#questions");
-  list.replaceChildren(...questions.map(({ line, text }) => {
+const showCount = (name, number) => { $(`[data-count="${name}"]`).textContent = number ? `(${number})` : ""; };
+
+function showProblems(problems) {
+  $("#problems").replaceChildren(...problems.map(({ line, column, message }) => {
     const item = document.createElement("li");
     const go = document.createElement("button");
-    go.type = "button"; go.className = "quiet"; go.dataset.go = line; go.textContent = `line ${line}`;
-    item.append(go, ` ${text}`);
+    go.type = "button"; go.className = "quiet"; go.dataset.go = line; go.textContent = `line ${line}:${column}`;
+    item.append(go, ` ${message}`);
     return item;
   }));
-  $("#count").textContent = questions.length ? `(${questions.length})` : "";
-  $("#no-questions").hidden = questions.length > 0;
+  $("#no-problems").hidden = problems.length > 0;
+  showCount("problems", problems.length);
+}
+
+let shownQuestions = null;
+/** Show the questions anew where they have changed; the focus stays at the same one. */
+async function showQuestions(questions) {
+  const shown = JSON.stringify(questions) + $("#stale").hidden;
+  if (shown === shownQuestions) return;
+  shownQuestions = shown;
+  showCount("questions", questions.length);
+  const items = [...document.querySelectorAll("#panel-questions li")];
+  const at = items.findIndex((item) => item.contains(document.activeElement));
+  await fill("questions");
+  if (at >= 0) $(`#panel-questions li:nth-child(${Math.min(at + 1, questions.length)}) button`)?.focus();
 }
 
 // --- the line of an element, and the elements of a line
@@ -170,6 +185,32 @@ function pointAt(row) {
   view.dispatch({ effects });
 }
 
+/** Put a text in place of the whole, as the smallest change: the cursor and undo stay right. */
+function replaceText(text) {
+  const old = view.state.doc.toString();
+  const least = Math.min(old.length, text.length);
+  let start = 0, end = 0;
+  while (start < least && old[start] === text[start]) start++;
+  while (end < least - start && old.at(-1 - end) === text.at(-1 - end)) end++;
+  view.dispatch({ changes: { from: start, to: old.length - end, insert: text.slice(start, text.length - end) } });
+  return start;
+}
+
+/** Write into the editor what a person chose in a form. */
+async function edit(form) {
+  const content = new FormData(form);
+  content.set("edit", form.dataset.edit);
+  content.set("line", form.dataset.line);
+  content.set("text", view.state.doc.toString());
+  const response = await fetch("/edit", { method: "POST", body: content, headers: { "X-Workbench": "1" } });
+  const { text, problem } = await response.json();
+  $("#refused").hidden = response.ok;
+  $("#refused").textContent = problem ?? "";
+  if (!response.ok) return;
+  const at = view.state.doc.lineAt(Math.min(replaceText(text), view.state.doc.length));
+  view.dispatch({ effects: cm.EditorView.scrollIntoView(at.from, { y: "center" }) });
+}
+
 function go(line) {
   const at = view.state.doc.line(Math.min(line, view.state.doc.lines));
   view.dispatch({ selection: { anchor: at.from }, effects: cm.EditorView.scrollIntoView(at.from, { y: "center" }) });
@@ -204,14 +245,14 @@ const fill = (name, query = {}) => {
   const parameters = new URLSearchParams({ ...query, unmask: unmask.checked ? "1" : "" });
   return htmx.ajax("GET", `/panel/${name}?${parameters}`, `#panel-${name}`);
 };
-let shownPage = 0;
-const showRows = (of, page) => { kind = of; shownPage = page; return fill("rows", { kind: of, page }); };
+let shown = { kind, page: 0, source: 0 };
+const showRows = (of, page, source = 0) => { kind = of; shown = { kind, page, source }; return fill("rows", shown); };
 showRows(kind, 0);
 unmask.addEventListener("change", () => { showRows(kind, 0); if (chosen) fill("resource", chosen); });
 let chosen = null;
 /** Show what the draft makes of the rows and of the chosen one. */
 function refresh() {
-  fill("rows", { kind, page: shownPage });
+  fill("rows", shown);
   if (chosen) fill("resource", chosen);
 }
 
@@ -223,12 +264,18 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   const data = button.dataset;
-  if (data.rows) { if (button.matches(".tab")) press(button); showRows(data.rows, data.page ?? 0); }
+  if (data.rows) { if (button.matches(".tab")) press(button); showRows(data.rows, data.page ?? 0, data.source ?? 0); }
   if (data.row) { chosen = { kind: data.kind, id: data.row }; fill("resource", chosen); }
   if (data.go) go(Number(data.go));
   if (data.tab) {
     press(button);
     for (const pane of document.querySelectorAll(".pane")) pane.hidden = pane.dataset.pane !== data.tab;
+    if (data.tab === "codes") fill("codes", { field: $("#coded")?.value ?? 0 });
+  }
+  if (data.codes) {
+    $("[data-tab=codes]").click();
+    await fill("codes", { field: data.codes });
+    $("#panel-codes [name=word]")?.focus();
   }
   if (data.run && (await save())) fill(data.run);
   if (data.giveUp) $(`#panel-${data.giveUp}`).textContent = "Given up.";
@@ -249,11 +296,18 @@ function accept(lines) {
   go(view.state.doc.lineAt(at + insert.indexOf("because")).number);
 }
 
+document.addEventListener("change", async ({ target }) => {
+  if (target.id !== "coded") return;
+  await fill("codes", { field: target.value });
+  $("#coded")?.focus();
+});
+
 document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const form = event.target;
   if (form.id === "try") fill("try", { search: form.search.value });
   if (form.id === "one") { chosen = { kind, id: form.row.value }; fill("resource", chosen); }
+  if (form.dataset.edit) edit(form);
   if ("writeTests" in form.dataset) {
     const answer = await fetch("/tests", { method: "POST", body: new URLSearchParams(new FormData(form)), headers: { "X-Workbench": "1" } });
     form.querySelector("[role=status]").textContent = await answer.text();
@@ -268,4 +322,29 @@ document.addEventListener("mouseover", ({ target }) => {
 for (const [on, off] of [["mouseover", "mouseout"], ["focusin", "focusout"]]) {
   document.addEventListener(on, (event) => { const row = event.target.closest?.("tr[data-line]"); if (row) pointAt(row); });
   document.addEventListener(off, (event) => { if (event.target.closest?.("tr[data-line]")) pointAt(null); });
+}
+
+// --- the sizes of the panes: dragged, or by the arrow keys
+
+for (const split of document.querySelectorAll(".split")) {
+  const main = $("main");
+  const isWidth = split.ariaOrientation === "vertical";
+  const resize = (percent) => {
+    const size = Math.min(Math.max(percent, split.ariaValueMin), split.ariaValueMax);
+    split.ariaValueNow = Math.round(size);
+    main.style.setProperty(isWidth ? "--width" : "--height", `${size}fr`);
+    main.style.setProperty(isWidth ? "--rest-of-width" : "--rest-of-height", `${100 - size}fr`);
+  };
+  split.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -2, ArrowUp: -2, ArrowRight: 2, ArrowDown: 2 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    resize(Number(split.ariaValueNow) + step);
+  });
+  split.addEventListener("pointerdown", (event) => { event.preventDefault(); split.setPointerCapture(event.pointerId); });
+  split.addEventListener("pointermove", (event) => {
+    if (!split.hasPointerCapture(event.pointerId)) return;
+    const box = main.getBoundingClientRect();
+    resize(isWidth ? (100 * (event.clientX - box.left)) / box.width : (100 * (event.clientY - box.top)) / box.height);
+  });
 }
