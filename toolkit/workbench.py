@@ -145,22 +145,21 @@ class Workbench:
         return draft
 
     def _what_to_type(self, file: MappingFile, reasons: Sequence[str]) -> str:
+        """Return why the environment does not lead to the source, and the commands."""
         sources = Document(file.root, file.mapping.read).sources
         names = [n for path, table in sources.items() for _, n in named(table, path)]
-        unset = [
-            name
+        is_http = file.mapping.source.kind == "http"
+        address = "https://…" if is_http else "postgresql://reader:secret@host/database"
+        commands = [
+            f"export {name}={address if name == names[0] else '…'}"
             for name in dict.fromkeys(names)
             if not (self.environ.get(name) or self.environ.get(f"{name}_FILE"))
         ]
-        is_http = file.mapping.source.kind == "http"
-        address = "https://…" if is_http else "postgresql://reader:secret@host/database"
-        lines = [f"export {n}={address if n == names[0] else '…'}" for n in unset]
-        reasons = "; ".join(dict.fromkeys(reasons))
-        steps = [*lines, f"encounters workbench {shlex.quote(self.name)}"]
+        commands.append(f"encounters workbench {shlex.quote(self.name)}")
         return (
-            f"The workbench cannot reach the source: {reasons}. The file is checked, and its"
-            " tests run. To see rows, end the workbench with Ctrl-C, and type:\n"
-            + "\n".join(steps)
+            f"The workbench cannot reach the source: {'; '.join(dict.fromkeys(reasons))}."
+            " The file is checked, and its tests run. To see rows, end the workbench with"
+            " Ctrl-C, and type:\n" + "\n".join(commands)
         )
 
     def good(self) -> MappingFile:

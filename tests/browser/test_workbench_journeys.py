@@ -234,6 +234,7 @@ def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(
     expect(element(page, "status")).to_be_visible()
     look(page)
     editor(page).focus()
+    page.keyboard.press("Control+End")
     for _ in "nonsense: 1":
         page.keyboard.press("Backspace")
     expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
@@ -419,7 +420,7 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     look(page)
     assert questions.count() > 10
     # The first question leads to its line.
-    questions.first.get_by_role("button").click()
+    questions.first.get_by_role("button", name="line").click()
     expect(page.locator(".cm-activeLine")).to_contain_text("# ?")
     # Write which columns hold what, and whose the visit numbers are.
     text = from_nothing.file.read_text("utf-8").replace(

@@ -90,9 +90,9 @@ const hover = cm.hoverTooltip((view, position) => {
 
 async function check(view) {
   const answer = await (await send("/draft", view.state.doc.toString())).json();
+  $("#stale").hidden = !answer.stale;
   showProblems(answer.problems);
   showQuestions(answer.questions);
-  $("#stale").hidden = !answer.stale;
   if (state.textContent.startsWith("Changed") && !answer.stale) refresh();
   return answer.problems.map(({ line, column, message, severity }) => {
     const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
@@ -243,7 +243,9 @@ addEventListener("beforeunload", (event) => { if (state.textContent.startsWith("
 let kind = "encounter";
 const fill = (name, query = {}) => {
   const parameters = new URLSearchParams({ ...query, unmask: unmask.checked ? "1" : "" });
-  return htmx.ajax("GET", `/panel/${name}?${parameters}`, `#panel-${name}`);
+  // Each panel is a source of its own: htmx drops requests of one source that is busy.
+  const panel = `#panel-${name}`;
+  return htmx.ajax("GET", `/panel/${name}?${parameters}`, { source: panel, target: panel });
 };
 let shown = { kind, page: 0, source: 0 };
 const showRows = (of, page, source = 0) => { kind = of; shown = { kind, page, source }; return fill("rows", shown); };
