@@ -542,7 +542,7 @@ def _questions() -> str:
         _question(file, number, line, columns)
         for number, line in marked_lines(draft.text)
     ]
-    return render_template("questions.html", questions=questions)
+    return render_template("questions.html", stale=draft.is_stale, questions=questions)
 
 
 def _question(
@@ -564,7 +564,8 @@ def _question(
             question["column"] = at_line[0].field.columns[0]
         if NO_COLUMN in line:
             question["columns"] = columns.get(section.mark, ())
-            question["slots"] = line.partition(NO_COLUMN)[2].strip().split(", ")
+            listed = line.partition(NO_COLUMN)[2].strip().split(", ")
+            question["slots"] = [s for s in listed if s not in section.fields]
     for index, (_, place) in enumerate(_coded(file)):
         table = place.field.codes
         if table and table.mark and _line_here(table.mark) == number:
