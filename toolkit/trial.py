@@ -312,22 +312,23 @@ class TriedRow:
     def _cell(self, traced: TracedField, cell: object) -> str | None:
         if cell is None:
             return None
-        is_known = traced.fault is None and not _is_too_long(traced.field, cell)
+        is_known = not _may_be_anything(traced.field, cell, bool(traced.fault))
         is_shown = is_known and not self._is_masked(traced)
         return cell_text(cell) if is_shown or not self.redacted else MASK
 
 
-def _is_too_long(field: FieldMapping, cell: object) -> bool:
-    """Whether a cell of codes holds no code: it may be anything (decision 16)."""
+def _may_be_anything(field: FieldMapping, cell: object, is_fault: bool) -> bool:
+    """Whether a cell is a fault, or is too long for a code (decision 16)."""
+    if field.codes is None:
+        return is_fault
     text = cell_text(cell)
-    is_known = field.codes is None or text in field.codes.table
-    return not is_known and len(text) > LONGEST_CODE
+    return text not in field.codes.table and len(text) > LONGEST_CODE
 
 
 def redacted_cells(section: ResourceMapping, row: FoundRow) -> Iterator[str | None]:
     """Yield the cells of a row, with a mask for what identifies a person; None is NULL.
 
-    Codes and times of stays are shown. Another column that breaks a rule may hold anything.
+    Codes and times of stays are shown.
     """
     kind = section.resource_type
     fault = row.outcome if isinstance(row.outcome, RowFault) else None
@@ -339,9 +340,9 @@ def redacted_cells(section: ResourceMapping, row: FoundRow) -> Iterator[str | No
             if column in place.field.columns and not place.rows
         ]
         is_personal = any(name in _PERSONAL for _, name in fields)
-        is_unsure = column in broken and not all(field.codes for field, _ in fields)
-        is_long = any(_is_too_long(field, cell) for field, _ in fields)
-        is_masked = not fields or is_personal or is_unsure or is_long
+        is_fault = column in broken
+        is_unsure = any(_may_be_anything(f, cell, is_fault) for f, _ in fields)
+        is_masked = not fields or is_personal or is_unsure
         if cell is None:
             yield None
         else:

@@ -5,6 +5,7 @@ person: counts, codes, columns and rules only. Each source is opened as the serv
 without a breaker: a check that fails must not keep the next one from being run.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -141,7 +142,8 @@ def count_codes(adapter: RowReader, section: ResourceMapping, place: Place) -> C
 
         assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         source = adapter.mapping, adapter.database, adapter.search
-        return rows_of_codes(Inspection(adapter.section(kind), *source), place)
+        inspection = Inspection(adapter.section(kind), *source, math.inf)
+        return rows_of_codes(inspection, place)
     if section.http.list is None:
         raise CannotRunError("The API has no list of such rows: no codes are counted.")
     from adapters.http.adapter import HttpAdapter
