@@ -129,7 +129,9 @@ def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
         yield tuple(sources)
 
 
-def count_codes(adapter: RowReader, section: ResourceMapping, place: Place) -> CodeCounts:
+def count_codes(
+    adapter: RowReader, section: ResourceMapping, place: Place
+) -> CodeCounts:
     """Return the codes of a field: in all rows of a database, in the first ones of an API.
 
     Raises AdapterError, and CannotRunError for an API without a list.
