@@ -275,10 +275,10 @@ def _narrowest(name: str, parts: Sequence[Part]) -> ParameterCapability:
         lambda one, other: ParameterCapability(
             one.prefixes & other.prefixes,
             one.matches & other.matches,
-            max(one.finest, other.finest, key=_FINEST_FIRST.index),
-            one.period or other.period,
-            min((m for m in (one.most, other.most) if m), default=None),
-            one.own_words or other.own_words,
+            finest=max(one.finest, other.finest, key=_FINEST_FIRST.index),
+            period=one.period or other.period,
+            most=min((m for m in (one.most, other.most) if m), default=None),
+            own_words=one.own_words or other.own_words,
         ),
         (
             part.capabilities.parameters[name]
@@ -357,4 +357,6 @@ def _merged(pages: list[list[_Placed]], more: bool, query: SearchQuery) -> Page:
         return Page(())
     positions = tuple(position for position, _ in rows)
     records = tuple(record for _, record in rows)
-    return Page(records, more, positions[0], positions[-1], positions)
+    return Page(
+        records, more, first=positions[0], last=positions[-1], positions=positions
+    )

@@ -205,7 +205,9 @@ class MemoryAdapter:
             return Position(Group.KEYED, id_, id_)
         time = getattr(record, SORTS[kind].get(sort.key, ""), None)
         moment = utc(time) if time else None
-        return Position(Group.KEYED if moment else Group.UNKEYED, moment, id_, moment)
+        return Position(
+            Group.KEYED if moment else Group.UNKEYED, moment, id=id_, moment=moment
+        )
 
 
 def _page(rows: Placed, more: bool) -> Page:
@@ -213,7 +215,9 @@ def _page(rows: Placed, more: bool) -> Page:
         return Page(())
     positions = tuple(position for position, _ in rows)
     shown = tuple(row for _, row in rows)
-    return Page(shown, more, positions[0], positions[-1], positions)
+    return Page(
+        shown, more, first=positions[0], last=positions[-1], positions=positions
+    )
 
 
 def _status(record: Record | None) -> str | None:

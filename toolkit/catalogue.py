@@ -187,7 +187,7 @@ class _Reader:
             type_ = column["type"].compile(dialect)
         except sa.exc.CompileError:
             type_ = "unknown type"
-        return TableColumn(name, self._written(name), holds, type_)
+        return TableColumn(name, self._written(name), holds=holds, type=type_)
 
     def _written(self, name: str, schema: str | None = None) -> str:
         preparer = self._connection.dialect.identifier_preparer

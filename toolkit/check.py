@@ -265,11 +265,13 @@ def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
     several = "questions are" if len(marked) > 1 else "question is"
     if marked:
         message = f"{len(marked)} {several} marked '# ?': {lines_of(marked)}"
-        yield Finding(str(file), marked[0], 1, message, severity=severity)
+        yield Finding(str(file), marked[0], column=1, text=message, severity=severity)
     with suppress(MappingError):
         for mark, lines in example_lines(file):
             message = f"{_EXAMPLE_SYSTEM}: {lines}"
-            yield Finding(mark.file, mark.line, 1, message, severity=Severity.WARNING)
+            yield Finding(
+                mark.file, mark.line, column=1, text=message, severity=Severity.WARNING
+            )
 
 
 # The source
@@ -295,7 +297,9 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
                 f"the check is not complete: after {seconds:g} seconds (--seconds) these were"
                 f" not examined: {', '.join(late)}"
             )
-            results.append(Finding(str(file), 0, 0, text, severity=Severity.WARNING))
+            results.append(
+                Finding(str(file), 0, column=0, text=text, severity=Severity.WARNING)
+            )
     except MappingError as error:
         results += findings_of(error)
     except AdapterError as error:

@@ -267,7 +267,7 @@ class Stay:
         # No screen shows ids: a reference is right if who it leads to is.
         mark, organization = stay.section.mark, self.record.organization_id or ""
         hospital = AnswerPart(
-            mark, "organization_id", "of another hospital", organization
+            mark, "organization_id", case="of another hospital", of=organization
         )
         patient = AnswerPart(mark, "patient_id", self.case)
         for key in {"family", "name", "birth_date"} & self.shown.keys():

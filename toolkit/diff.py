@@ -86,10 +86,12 @@ def summary_of(row: FoundRow, group: ChangeGroup) -> Summary:
     """Return the summary of a row; `group` is that of its status."""
     stay = row.stay
     if stay is None:
-        return Summary(b"", "", "", group)
+        return Summary(b"", "", class_code="", group=group)
     texts = [str(getattr(stay, slot.record)) for slot in _SLOTS]
     digests = _DIGESTS.pack(*map(hash, texts))
-    return Summary(digests, stay.status, stay.class_code or _NONE, group)
+    return Summary(
+        digests, stay.status, class_code=stay.class_code or _NONE, group=group
+    )
 
 
 class Stays:

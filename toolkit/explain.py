@@ -74,20 +74,32 @@ def _rows(searches: Searches) -> Iterator[ParameterRow]:
         for name in SEARCH_PARAMETERS[kind]:
             if wanted is None or name not in wanted.parameters:
                 yield ParameterRow(
-                    kind, name, False, f"profile {profile.name} leaves it out"
+                    kind,
+                    name,
+                    offered=False,
+                    reason=f"profile {profile.name} leaves it out",
                 )
             elif name not in listed:
                 yield ParameterRow(
-                    kind, name, False, "the file does not list it under search"
+                    kind,
+                    name,
+                    offered=False,
+                    reason="the file does not list it under search",
                 )
             elif name not in able:
                 yield ParameterRow(
-                    kind, name, False, "not every source can filter by it"
+                    kind,
+                    name,
+                    offered=False,
+                    reason="not every source can filter by it",
                 )
             else:
                 values = wanted.parameters[name]
                 yield ParameterRow(
-                    kind, name, True, _extent(kind, name, values, able[name])
+                    kind,
+                    name,
+                    offered=True,
+                    reason=_extent(kind, name, values, able[name]),
                 )
 
 

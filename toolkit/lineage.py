@@ -115,10 +115,14 @@ def _read(
     try:
         value = compile_cell(Cell(field, name, positions), kind)(row)
     except CellError as error:
-        return TracedField(name, element, kind, field, cells, fault=error.fault)
+        return TracedField(
+            name, element, kind=kind, field=field, cells=cells, fault=error.fault
+        )
     is_time = kind is SlotKind.TIME and value is not None
     has_offset = is_time and _has_offset(field, [cell for _, cell in cells])
-    traced = TracedField(name, element, kind, field, cells, value)
+    traced = TracedField(
+        name, element, kind=kind, field=field, cells=cells, value=value
+    )
     return replace(traced, has_offset=has_offset)
 
 

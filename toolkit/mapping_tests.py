@@ -173,7 +173,9 @@ def try_file(path: Path) -> FileResult:
         return FileResult(path, findings_of(error))
     coverage = Coverage(file)
     tests = [(case, _differences(file, case, coverage)) for case in cases]
-    return FileResult(path, faults, tests, coverage.targets, coverage.gaps)
+    return FileResult(
+        path, faults, tests=tests, targets=coverage.targets, gaps=coverage.gaps
+    )
 
 
 def tests_beside(mapping: Path) -> Path:
@@ -250,7 +252,7 @@ def _cases(test: Table) -> Iterator[Case]:
     """Yield the cases of a test, each laid over it: cells over cells, other keys whole."""
     name = test.text("name")
     if "cases" not in test:
-        yield Case(name, test.mark, test, test.key_marks)
+        yield Case(name, test.mark, parts=test, keys=test.key_marks)
         return
     for number, case in enumerate(test.tables("cases"), 1):
         parts = {**test, **case}
@@ -261,7 +263,7 @@ def _cases(test: Table) -> Iterator[Case]:
                 parts[key] = Table(above.mark, {**below, **above}, marks)
         title = case.text("name", str(number))
         marks = {**test.key_marks, **case.key_marks}
-        yield Case(f"{name}: {title}", case.mark, parts, marks)
+        yield Case(f"{name}: {title}", case.mark, parts=parts, keys=marks)
 
 
 def _differences(
@@ -670,7 +672,7 @@ def _targets(file: MappingFile) -> Iterator[Target]:
         codes, group = file.mapping.codes[name], f"codes.{name}"
         for code in (*codes.table, *([] if codes.otherwise is None else [None])):
             mark, word = file.code_mark(name, code), code or "otherwise"
-            yield Target("code", (name, code), mark, group, word)
+            yield Target("code", (name, code), mark=mark, group=group, name=word)
 
 
 def _of_section(file: MappingFile, section: ResourceMapping) -> Iterator[Target]:
@@ -681,11 +683,15 @@ def _of_section(file: MappingFile, section: ResourceMapping) -> Iterator[Target]
     for place in places_of(section):
         mark, name = place.field.mark, place.element.removeprefix(f"{kind}.")
         if mark not in items:
-            yield Target("field", mark, mark, group, name)
+            yield Target("field", mark, mark=mark, group=group, name=name)
     offered = file.offered(kind)
     for name in (name for name in section.parameters if name in offered):
         mark = file.listed_mark(section, "search", name)
-        yield Target("search parameter", (section.mark, name), mark, group, name)
+        yield Target(
+            "search parameter", (section.mark, name), mark=mark, group=group, name=name
+        )
     for sort in section.sorts if "_sort" in offered else ():
         mark = file.listed_mark(section, "sort", sort)
-        yield Target("sort key", (section.mark, "_sort", sort), mark, group, sort)
+        yield Target(
+            "sort key", (section.mark, "_sort", sort), mark=mark, group=group, name=sort
+        )

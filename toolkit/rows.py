@@ -37,7 +37,9 @@ def read_row(
             item: [tuple(map(row.get, item_columns(item))) for row in rows]
             for item, rows in below.items()
         }
-        return SourceRow(section, columns, tuple(map(cells.get, columns)), of_items)
+        return SourceRow(
+            section, columns, cells=tuple(map(cells.get, columns)), items=of_items
+        )
     opened = open_section(file.source_of(section), section.resource_type)
     try:
         # The functions of paths accept plain values only.
@@ -45,7 +47,7 @@ def read_row(
     except SourceDataError as error:
         raise _refusal(written.mark, str(error)) from error
     cells = _with_flags(section, dict(zip(columns, values, strict=True)))
-    return SourceRow(section, columns, tuple(cells.values()), lists)
+    return SourceRow(section, columns, cells=tuple(cells.values()), items=lists)
 
 
 def read_cells(section: ResourceMapping, written: Table) -> Cells:

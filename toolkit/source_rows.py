@@ -161,7 +161,7 @@ class SourceReader:
         rows = [opened.read(database, text) for text in ids]
         items = opened.extras(database, rows)
         return [
-            SourceRow(section, opened.selected, tuple(row), of_row)
+            SourceRow(section, opened.selected, cells=tuple(row), items=of_row)
             for row, of_row in zip(rows, items, strict=True)
         ]
 

@@ -307,7 +307,13 @@ class TriedRow:
     def _line(self, element: str, value: Any, origin: ElementOrigin) -> Line:
         traced = origin.traced
         cells = {c: self._cell(traced, v) for c, v in traced.cells} if traced else {}
-        return Line(f"{self.kind}.{element}", value, cells, origin.rule, origin.place)
+        return Line(
+            f"{self.kind}.{element}",
+            value,
+            cells=cells,
+            rule=origin.rule,
+            place=origin.place,
+        )
 
     def _cell(self, traced: TracedField, cell: object) -> str | None:
         if cell is None:

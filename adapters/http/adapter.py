@@ -468,7 +468,9 @@ def _questions(
             key = f"{'-' * query.sort.descending}{query.sort.key}"
             # A source without this order returns its own, which the Offer names.
             order = sort.by.get(key, ()) if sort else ()
-            questions.append(Question(section, listed, parameters, order))
+            questions.append(
+                Question(section, listed, criteria=parameters, order=order)
+            )
     return tuple(questions)
 
 

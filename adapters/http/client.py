@@ -203,7 +203,12 @@ class Client:
                 stream=True,
             ) as response:
                 body, wait = _body(response, deadline), _retry_after(response)
-                return SourceAnswer(response.status_code, body, wait, response.headers)
+                return SourceAnswer(
+                    response.status_code,
+                    body,
+                    retry_after=wait,
+                    headers=response.headers,
+                )
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceTimedOutError("the source took too long") from error
         except urllib3.exceptions.DecodeError as error:
@@ -415,7 +420,7 @@ def _reason(fields: Mapping[str, Any]) -> str:
 def _log_in(
     login: Login, headers: Headers, client: Client, deadline: Deadline
 ) -> tuple[Headers, float]:
-    call = Call("POST", login.path, tuple(login.form.items()), login.body)
+    call = Call("POST", login.path, values=tuple(login.form.items()), json=login.body)
     answer = client.send(call, headers, deadline)
     if answer.status // 100 == 4 and answer.status != 429:
         text = f"the login was refused ({answer.status})"

@@ -226,11 +226,18 @@ def linked_page(
     slack = 2 * query.count if answer.total is None else 0
     if trail.most is not None and trail.seen > trail.most + slack:
         raise unreadable("the list goes on beyond its total")
-    first = Position(Group.KEYED, None, None)
+    first = Position(Group.KEYED, None, id=None)
     last = Position(Group.KEYED, answer.next, trail.text())
     more = bool(answer.next)
     incomplete = not more and is_short
-    return Window(answer.rows, more, first, last, answer.total, incomplete)
+    return Window(
+        answer.rows,
+        more,
+        first=first,
+        last=last,
+        total=answer.total,
+        incomplete=incomplete,
+    )
 
 
 def _filled(paging: Paging, value: str) -> Pairs:
@@ -299,7 +306,7 @@ def _numbered(
 ) -> Window:
     if not rows:
         return Window((), total=total)
-    first = Position(Group.KEYED, start, None)
+    first = Position(Group.KEYED, start, id=None)
     text = trail.text() if trail else None
     last = Position(Group.KEYED, start + len(rows) - 1, text)
-    return Window(rows, more, first, last, total)
+    return Window(rows, more, first=first, last=last, total=total)

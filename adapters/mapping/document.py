@@ -167,7 +167,12 @@ class Section:
     def items(self) -> tuple["Item", ...]:
         """Every item of its list slots."""
         return tuple(
-            Item(self, listed, (*self.path, "fields", listed.name, index), options)
+            Item(
+                self,
+                listed,
+                path=(*self.path, "fields", listed.name, index),
+                options=options,
+            )
             for listed in LISTS[self.kind]
             for index, options in enumerate(self.fields.tables(listed.name))
         )
@@ -216,7 +221,16 @@ class Item(NamedTuple):
         sites = [*_sites(section, listed.slots, path, options, self)]
         for n, line in enumerate(lines if isinstance(lines, Items) else ()):
             where = (*path, LINES.name, n)
-            sites.append(Site(section, LINES, where, line.mark, _options(line), self))
+            sites.append(
+                Site(
+                    section,
+                    LINES,
+                    path=where,
+                    mark=line.mark,
+                    options=_options(line),
+                    item=self,
+                )
+            )
         return tuple(sites)
 
 
@@ -260,7 +274,9 @@ def _sites(
     for slot in slots:
         if (node := values.get(slot.name)) is not None:
             where, mark = (*path, slot.name), values.key_marks[slot.name]
-            yield Site(section, slot, where, mark, _options(node), item)
+            yield Site(
+                section, slot, path=where, mark=mark, options=_options(node), item=item
+            )
 
 
 def _options(value: Node) -> Table:
@@ -312,7 +328,17 @@ class Document:
             for path, mark, data in entries:
                 source = ("sources", data.text("source")) if "source" in data else first
                 system = self.sources.get(source, Table(mark))
-                sections.append(Section(path, kind, mark, data, whole, source, system))
+                sections.append(
+                    Section(
+                        path,
+                        kind,
+                        mark=mark,
+                        data=data,
+                        whole=whole,
+                        source_path=source,
+                        source=system,
+                    )
+                )
         return tuple(sections)
 
     @cached_property

@@ -458,7 +458,7 @@ class RowMapper:
         if self._status is not None:
             with suppress(CellError):
                 if (status := self._status(row)) in UNSERVED:
-                    return EncounterRecord("", status, "")
+                    return EncounterRecord("", status, patient_id="")
         try:
             return replace(fault, id=self._id(row) or "")
         except CellError:
@@ -563,6 +563,6 @@ def _problems(
             near = did_you_mean(column, columns)
             text = f"the SELECT returns no column '{column}'{near}"
         if count != 1:
-            problem = MappingProblem(mark, element, text, column)
+            problem = MappingProblem(mark, element, text=text, column=column)
             problems.setdefault((column, mark), problem)
     return tuple(problems.values())

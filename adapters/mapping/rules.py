@@ -335,15 +335,27 @@ def _listed(
     searches += enumerate(data.texts("search"))
     for at, name in searches:
         where = (*path, "search", at)
-        yield Use(where, name, SEARCH_PARAMETERS[kind][name].slots, sections, several)
+        yield Use(
+            where,
+            name,
+            slots=SEARCH_PARAMETERS[kind][name].slots,
+            sections=sections,
+            several=several,
+        )
         # A period needs an end wherever there is a start.
         if name == "date" and doc.root.text("date") == "period":
             for section in sections:
                 if not several or "start" in section.fields:
-                    yield Use(where, "date: period", ("end",), [section])
+                    yield Use(where, "date: period", slots=("end",), sections=[section])
     for at, name in enumerate(data.texts("sort")):
         if slot := SORTS[kind].get(name):
-            yield Use((*path, "sort", at), name, (slot,), sections, several)
+            yield Use(
+                (*path, "sort", at),
+                name,
+                slots=(slot,),
+                sections=sections,
+                several=several,
+            )
 
 
 # -------------------------------------------------------------------------------- http
@@ -511,11 +523,11 @@ def merges_can_be_followed(doc: Document) -> Iterator[Fault]:
 
 def _says_merges(doc: Document, site: Site, target: Section) -> bool:
     """Tell whether a section of patients says into whom those of a site were merged."""
-    named = [s for s in target.sites if s.slot.name == "replaced_by" and s.columns]
-    is_same = target.source_path == site.section.source_path and bool(site.columns)
-    return is_same and any(
-        doc.prefix_of(patients) == target.prefix for patients in named
-    )
+    same_source = target.source_path == site.section.source_path
+    if not (same_source and site.columns):
+        return False
+    survivors = [s for s in target.sites if s.slot.name == "replaced_by" and s.columns]
+    return any(doc.prefix_of(survivor) == target.prefix for survivor in survivors)
 
 
 def profile_is_there(doc: Document) -> Iterator[Fault]:

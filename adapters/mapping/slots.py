@@ -98,7 +98,15 @@ def _slot(
     also: str = "",
 ) -> Slot:
     takes = tuple(codes.split())
-    return Slot(name, element, kind, record or name, takes, personal, also)
+    return Slot(
+        name,
+        element,
+        kind=kind,
+        record=record or name,
+        codes=takes,
+        personal=personal,
+        also=also,
+    )
 
 
 STATUSES = "planned in-progress finished"
@@ -335,7 +343,13 @@ def places_of(section: ResourceMapping) -> tuple[Place, ...]:
     """Return the fields of a section in the order of the slots, lines of an address last."""
     kind, fields = section.resource_type, section.fields
     places = [
-        Place(fields[s.record], s.name, f"{kind}.{s.element}", s.kind, takes=s.takes)
+        Place(
+            fields[s.record],
+            s.name,
+            element=f"{kind}.{s.element}",
+            kind=s.kind,
+            takes=s.takes,
+        )
         for s in SLOTS[kind]
         if s.record in fields
     ]
@@ -346,7 +360,14 @@ def places_of(section: ResourceMapping) -> tuple[Place, ...]:
                 name = f"{listed.name}.{slot.name}"
                 element = f"{kind}.{listed.element}.{slot.element}"
                 if field:
-                    place = Place(field, name, element, slot.kind, item, slot.takes)
+                    place = Place(
+                        field,
+                        name,
+                        element=element,
+                        kind=slot.kind,
+                        item=item,
+                        takes=slot.takes,
+                    )
                     places.append(place)
     return tuple(places)
 

@@ -218,7 +218,7 @@ def text_of(text: str) -> TextTemplate:
             bare = _LITERAL if has_operator else _WORD
         if literal:
             parts.append(literal)
-        parts.append(Placeholder(place[1], place[2] or "", quote, bare))
+        parts.append(Placeholder(place[1], place[2] or "", quote=quote, bare=bare))
     if text[end:]:
         parts.append(text[end:])
     return TextTemplate(tuple(parts))

@@ -434,7 +434,9 @@ class OpenSqlSection:
         if query.placed or more or query.after or query.before or query.from_end:
             _check_bindable(positions)
         placed = tuple(positions) if query.placed else ()
-        page = Page(records, more, positions[0], positions[-1], placed)
+        page = Page(
+            records, more, first=positions[0], last=positions[-1], positions=placed
+        )
         return SourcePage(page, self.selected, cells)
 
     def _served(
@@ -476,7 +478,7 @@ class OpenSqlSection:
             rule = self.mapping.fields[slot].time
             assert rule is not None, "rows are sorted by times and ids"
             moment = instant_of(column.kind, rule, value)
-        return Position(Group.KEYED, value, id, moment)
+        return Position(Group.KEYED, value, id=id, moment=moment)
 
 
 def _with_times(row: Sequence[Any], indexes: Iterable[int]) -> Sequence[Any]:
@@ -522,7 +524,9 @@ def open_section(
             )
             of_items[item.rows] = item_columns
             _refuse(unknown_item_columns(section, item, item_columns.names))
-    filters = Filters(section, columns, of_items, mapping.date_reading)
+    filters = Filters(
+        section, columns, item_columns=of_items, date_reading=mapping.date_reading
+    )
     _refuse([*_single_floats(section, filters)])
     times = {
         SortKey(sort): filters.time(slot)
@@ -575,14 +579,16 @@ def _single_floats(
         names = field.columns if place.kind is SlotKind.ID else ()
         for name in names:
             if columns.column(name).kind is ColumnKind.SINGLE:
-                yield MappingProblem(field.mark, place.element, _SINGLE, name)
+                yield MappingProblem(
+                    field.mark, place.element, text=_SINGLE, column=name
+                )
     for item in chain.from_iterable(section.items.values()):
         if (
             item.key
             and filters.columns_of(item).column(item.key).kind is ColumnKind.SINGLE
         ):
             element = f"{section.resource_type}.{item.slot}"
-            yield MappingProblem(item.mark, element, _SINGLE, item.key)
+            yield MappingProblem(item.mark, element, text=_SINGLE, column=item.key)
 
 
 def _unequal(database: Database, section: OpenSqlSection) -> Mapping[str, str]:
@@ -643,7 +649,7 @@ def _merges(database: Database, mapping: SourceMapping) -> Merges | None:
     key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
     patient = mapping.resources[ResourceType.ENCOUNTER].fields["patient_id"]
     of_id = columns.column(id.columns[0])
-    return Merges(patients.mark, columns, of_id, key, patient)
+    return Merges(patients.mark, columns, id=of_id, survivor=key, patient=patient)
 
 
 _SYNTAX = r"""near ["'](\w+)"""

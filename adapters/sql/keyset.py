@@ -105,7 +105,9 @@ def _keyed(
     )
     at = key.column.compare("<=" if descends else ">=", row.key)
     implied: Operator = "<" if descends else ">="
-    return Segment(Group.KEYED, all_of([key.present, at, tie]), order, implied)
+    return Segment(
+        Group.KEYED, all_of([key.present, at, tie]), order=order, implied=implied
+    )
 
 
 def _from_moment(
@@ -122,7 +124,9 @@ def _from_moment(
     sign: Operator = "<" if descends else ">="
     bound = time.bound(cursor.moment + TICK if later else cursor.moment)
     beyond = key.column.compare(sign, bound)
-    return Segment(Group.KEYED, all_of([key.present, beyond]), order, sign)
+    return Segment(
+        Group.KEYED, all_of([key.present, beyond]), order=order, implied=sign
+    )
 
 
 def _unkeyed(

@@ -859,11 +859,11 @@ class Filters:
     ) -> ComparedField:
         columns, is_flag = self.columns_of(item), self._slot(slot)[1] is SlotKind.FLAG
         if row.system_slot is None:
-            return ComparedField(field, columns, item, is_flag)
+            return ComparedField(field, columns, item=item, is_flag=is_flag)
         fields = item.fields if item else self.section.fields
         system = fields.get(self._slot(row.system_slot)[0])
         return ComparedField(
-            field, columns, item, is_flag, has_system=True, system=system
+            field, columns, item=item, is_flag=is_flag, has_system=True, system=system
         )
 
     def _fields(self, slot: str) -> Iterator[tuple[FieldMapping, ItemMapping | None]]:

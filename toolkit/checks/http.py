@@ -176,7 +176,7 @@ def checks(adapter: HttpAdapter, kinds: Collection[ResourceType]) -> Iterator[Ch
             continue
         first_rows = partial(adapter.first_rows, kind)
         section, source = adapter.section(kind), adapter.mapping.source
-        sample = Sample(section, adapter, first_rows, source)
+        sample = Sample(section, adapter, first_rows=first_rows, source=source)
         if section.http.list is None:
             finding = sample.finding(
                 "it has no list: it is not examined", Severity.NOTE
@@ -243,7 +243,7 @@ def _check_rows(sample: Sample) -> Findings:
     reported = [(p.field.columns[0], rule) for p in coded for rule in RULES_OF_CODES]
     yield from invalid_rows(section, sample.mapped, {}, reported)
     now = datetime.now(UTC)
-    yield from Records(section, list(sample.records), {}, now).findings()
+    yield from Records(section, list(sample.records), columns={}, now=now).findings()
     for place, column in ((p, c) for p in places for c in p.field.columns[:1]):
         values = [_value(row, path_of(column)) for row in sample.rows]
         yield from unknown_zone(place, column, partial(list, values))
@@ -370,7 +370,7 @@ def _beyond_the_end(sample: Sample, total: int) -> Findings:
     assert listed is not None, "the caller has it"
     paging, query, text = listed.paging, sample.query(count=1), ""
     if paging is not None and paging.is_numbered:
-        last = Position(Group.KEYED, total - 1, None)
+        last = Position(Group.KEYED, total - 1, id=None)
         page, _ = sample.search(replace(query, after=last))
         if page is not None and page.rows:
             text = f"there are rows beyond the total of {total:,}: it is too small"

@@ -67,7 +67,12 @@ def comparisons(rows: str) -> Iterator[JoinComparison]:
     """Yield the comparisons of columns of two tables."""
     text = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
     tables = [
-        _Table(match[2] or match[1], match[1], _scope(text, match.start()), match.end())
+        _Table(
+            match[2] or match[1],
+            match[1],
+            scope=_scope(text, match.start()),
+            at=match.end(),
+        )
         for match in _TABLE.finditer(text)
     ]
     for match in _EQUAL.finditer(text):

@@ -91,7 +91,13 @@ class OpenSource:
             if problem.outage:
                 raise SourceUnavailableError(problem.text)
             severity = Severity.ERROR if problem.serious else Severity.WARNING
-            yield Finding(str(self.mapping.file), 0, 0, problem.text, severity=severity)
+            yield Finding(
+                str(self.mapping.file),
+                0,
+                column=0,
+                text=problem.text,
+                severity=severity,
+            )
 
     def _named(self, check: Check) -> Iterator[Result]:
         try:
@@ -113,7 +119,7 @@ def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
         if not mapping.parts:
             adapter = stack.enter_context(closing(open_source(mapping)))
             kinds = tuple(adapter.capabilities)
-            yield (OpenSource("", "", mapping, adapter, kinds),)
+            yield (OpenSource("", "", mapping=mapping, adapter=adapter, kinds=kinds),)
             return
         first: dict[Mark, Adapter] = {}
         sources = []
@@ -124,7 +130,13 @@ def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
                 first[mark] = stack.enter_context(closing(adapter))
             name = part.section.fields["id"].prefix.rstrip("-") or part.name
             sources.append(
-                OpenSource(name, part.name, part.mapping, adapter, (part.kind,))
+                OpenSource(
+                    name,
+                    part.name,
+                    mapping=part.mapping,
+                    adapter=adapter,
+                    kinds=(part.kind,),
+                )
             )
         yield tuple(sources)
 

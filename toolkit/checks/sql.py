@@ -607,7 +607,7 @@ def invalid_values(inspection: Inspection) -> Findings:
     # The clock of the database writes changes, and may differ from this machine's.
     status = inspection.database.server_status()
     now = (status and status.now) or datetime.now(UTC)
-    yield from Records(section, inspection.records, columns, now).findings()
+    yield from Records(section, inspection.records, columns=columns, now=now).findings()
     selected = inspection.section.selected
     served = inspection.served
     statement = inspection.section.columns.select(selected, served, limit=SAMPLE)

@@ -194,7 +194,7 @@ class SearchChecks:
         if milliseconds > SLOW and not self._inspection.is_late:
             milliseconds = min(milliseconds, timed(search)[1])
         read = None if self._inspection.is_late else self._rows_read(meant)
-        yield Measurement(name, milliseconds, len(page.rows), read)
+        yield Measurement(name, milliseconds, rows=len(page.rows), read=read)
         if not query.criteria:
             return
         if self._inspection.is_late:
@@ -205,11 +205,15 @@ class SearchChecks:
             ids, milliseconds = timed(partial(fetch, statement))
             rows = self._database.rows_read(statement)
             read = rows and rows.read
-            yield Measurement(f"{name}{_MERGES}", milliseconds, len(ids), read)
+            yield Measurement(
+                f"{name}{_MERGES}", milliseconds, rows=len(ids), read=read
+            )
         total, milliseconds = timed(partial(self._adapter.count, query))
         condition = self._section.filters.of_query(meant)
         rows = self._database.rows_read(self._section.columns.count(condition))
-        yield Measurement(f"{name}, count", milliseconds, total, rows and rows.read)
+        yield Measurement(
+            f"{name}, count", milliseconds, rows=total, read=rows and rows.read
+        )
 
     def _rows_read(self, query: SearchQuery) -> int | None:
         """Return how many rows a page reads by all its statements, None where it is not known."""

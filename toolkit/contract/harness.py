@@ -228,7 +228,15 @@ def ask(
 ) -> SearchQuery:
     """Return a search; stays come newest first, other resources by id."""
     order = sort or (NEWEST_FIRST if of is STAY else Sort(SortKey.ID))
-    return SearchQuery(of, criteria, order, count, after, before, from_end)
+    return SearchQuery(
+        of,
+        criteria,
+        sort=order,
+        count=count,
+        after=after,
+        before=before,
+        from_end=from_end,
+    )
 
 
 def token(parameter: str, *values: str) -> TokenCriterion:

@@ -206,7 +206,7 @@ class Hospital:
             id=id_,
             active=row.replaced_by is None,
             identifiers=(
-                IdentifierRecord(id_, IPP_SYSTEM, "PI", "usual"),
+                IdentifierRecord(id_, IPP_SYSTEM, type="PI", use="usual"),
                 *(IdentifierRecord(value, system) for value, system in row.numbers),
             ),
             names=tuple(name for name in names if name.family or name.given),

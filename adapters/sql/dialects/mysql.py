@@ -360,9 +360,9 @@ def _status(connection: sa.Connection) -> ServerStatus:
     return ServerStatus(
         f"{'MariaDB' if is_mariadb else 'MySQL'} {version.split('-')[0]}",
         now.replace(tzinfo=UTC),
-        most,
-        int(used),
-        own_most or None,
+        most=most,
+        used=int(used),
+        own_most=own_most or None,
     )
 
 

@@ -180,8 +180,8 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
         Column(
             column.name,
             ColumnKind.FOLDING if folds else kind,
-            collation or "",
-            enumerations.get(column.type, ""),
+            collation=collation or "",
+            enumeration=enumerations.get(column.type, ""),
             is_nullable=column not in never_null,
             encoding=encoding,
         )
@@ -221,7 +221,12 @@ def _described(connection: sa.Connection, rows: str) -> list[_Described]:
     with execute(connection, f"SELECT * FROM ({rows}\n) AS pas LIMIT 0") as result:
         sent = result.cursor.pgresult
         return [
-            _Described(column.name, column.type_code, sent.ftable(n), sent.ftablecol(n))
+            _Described(
+                column.name,
+                column.type_code,
+                table=sent.ftable(n),
+                number=sent.ftablecol(n),
+            )
             for n, column in enumerate(result.cursor.description)
         ]
 

@@ -41,7 +41,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def send(
     url: str = URL, path: str = "/list", method: str = "GET", seconds: float = LONG
-) -> client.Answer:
+) -> client.SourceAnswer:
     with closing(Client(url)) as opened:
         return opened.send(Call(method, path, (("a", "1"),)), {}, Deadline(seconds))
 
