@@ -162,9 +162,9 @@ class Trail:
         settings = self._settings
         interaction, kind = _VIEWS.get(call.view, (None, None))
         is_returned = status < HTTPStatus.BAD_REQUEST
-        patients, shown, others = _references(call.rows if is_returned else ())
+        patients, patient_rows, others = _references(call.rows if is_returned else ())
         is_of_stays = any(patients.values())
-        included = shown if is_of_stays else []
+        included = patient_rows if is_of_stays else []
         if settings.audit_patients == "digest":
             digest = self._digests.remembered
             patients = {digest(name): ids for name, ids in patients.items()}
@@ -229,18 +229,18 @@ def _references(
 ) -> tuple[dict[str, list[str]], list[str], list[str]]:
     """Return each patient with the ids of its encounters; references of patients and others."""
     patients: dict[str, list[str]] = {}
-    shown: list[str] = []
+    patient_rows: list[str] = []
     others: list[str] = []
     for record in rows:
         if isinstance(record, PatientRecord):
-            shown.append(f"Patient/{record.id}")
-            patients.setdefault(shown[-1], [])
+            patient_rows.append(f"Patient/{record.id}")
+            patients.setdefault(patient_rows[-1], [])
         elif isinstance(record, EncounterRecord):
             ids = patients.setdefault(f"Patient/{record.patient_id}", [])
             ids.append(record.id)
         elif not isinstance(record, RowFault):
             others.append(f"Organization/{record.id}")
-    return patients, shown, others
+    return patients, patient_rows, others
 
 
 class Digests:

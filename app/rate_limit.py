@@ -31,7 +31,7 @@ AWAY_SECONDS = 5.0
 """How long a Redis that failed is not called again: a timeout delays each request."""
 
 SHARE = 100
-"""What part of a limit a process counts by itself before it tells Redis."""
+"""A process adds its requests in Redis once they are this part of the limit: 1/100."""
 
 _KEY_PREFIX = "throttle"
 
@@ -40,9 +40,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Count:
-    """Requests of a minute: those that Redis told of last, and ours that it does not know."""
+    """Requests of a minute: the last total of Redis, and those that it does not have yet."""
 
-    known: int = 0
+    total: int = 0
     unreported: int = 0
 
 
@@ -118,9 +118,9 @@ class Throttle:
         with self._lock:
             count = self._counts.setdefault(key, _Count())
             count.unreported += 1
-            is_within = count.known + count.unreported <= item.amount
+            is_within = count.total + count.unreported <= item.amount
             is_small = count.unreported * SHARE < item.amount
-            # After a failure only Redis can say that it is back.
+            # After a failure each request goes to Redis, to learn when it is back.
             if is_within and is_small and self._retry_at is None:
                 return True
             added, count.unreported = count.unreported, 0
@@ -128,7 +128,7 @@ class Throttle:
             total = self._shared.incr(key, item.get_expiry(), added)
         # Answers may come in another order than they were counted.
         with self._lock:
-            count.known = max(count.known, total)
+            count.total = max(count.total, total)
         return total <= item.amount
 
 

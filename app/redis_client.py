@@ -51,8 +51,8 @@ class SentinelAddress:
     def read(cls, url: str) -> Self:
         """Read an address. Raises ValueError for one that is none."""
         parts = urlsplit(url)
-        who, _, hosts = parts.netloc.rpartition("@")
-        user, _, password = who.partition(":")
+        credentials, _, hosts = parts.netloc.rpartition("@")
+        user, _, password = credentials.partition(":")
         master, _, number = parts.path.strip("/").partition("/")
         if parts.scheme not in SCHEMES or not master or parts.fragment:
             raise ValueError

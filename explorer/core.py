@@ -160,9 +160,12 @@ class Explorer:
         offered = self.search_offer(kind).includes
         usual = [include for include in INCLUDES if include in offered]
         trail = self.trail
-        attempts = [usual, *([include] for include in usual if usual[1:]), []]
         if trail.includes is not None:
             attempts = [[include for include in usual if include in trail.includes]]
+        elif len(usual) > 1:
+            attempts = [usual, *([include] for include in usual), []]
+        else:
+            attempts = [usual, []]
         for includes in attempts:
             sent = [*plain, *(("_include", include) for include in includes)]
             try:
@@ -210,7 +213,7 @@ class Explorer:
 
     def remember_wards(self, results: Results) -> None:
         """Remember the wards of a result by name, for forms."""
-        names = {s.unit: s.ward for s in results.stays if s.unit}
+        names = {stay.unit: stay.ward for stay in results.stays if stay.unit}
         wards = self.trail.wards
         if not names.keys() <= wards.keys():
             merged = {**names, **{code: name for code, name in wards.items() if name}}

@@ -22,7 +22,7 @@ from explorer.core import Explorer, blueprint, clock, explorer, see
 from explorer.failures import failure_of
 from explorer.language import LANGUAGES, day, gettext, language, moment, number
 from explorer.language import ngettext as count_in_words
-from explorer.words import CODES, COUNTS, NONE, RESOURCES
+from explorer.words import CODES, COUNTS, RESOURCES
 
 HEADERS = (
     ("Cache-Control", "no-store"),
@@ -59,7 +59,6 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
         moment=moment,
         languages=LANGUAGES,
         sections=RESOURCES,
-        nothing=NONE,
         count=_count,
         see=see,
         formats=exports.FORMATS,

@@ -103,8 +103,7 @@ def _stored(id: str) -> Export:
 @blueprint.get("/exports/<id>")
 def progress(id: str) -> Response:
     """Read on, and show how far a file is; without script the page reloads."""
-    file = _stored(id)
-    _read_on(file)
+    file = _read_on(id)
     response = Response(render_template("export.html", export=file))
     if file.next != []:
         response.headers["Refresh"] = "2"
@@ -114,9 +113,7 @@ def progress(id: str) -> Response:
 @blueprint.get("/exports/<id>/note")
 def note(id: str) -> str:
     """Read on, and return the note that shows how far a file is."""
-    file = _stored(id)
-    _read_on(file)
-    return render_template("note.html", export=file)
+    return render_template("note.html", export=_read_on(id))
 
 
 @blueprint.post("/exports/<id>/cancel")
@@ -141,10 +138,11 @@ def file(id: str) -> Response:
     return response
 
 
-def _read_on(file: Export) -> None:
-    """Read further pages of a result for a moment and store them."""
+def _read_on(id: str) -> Export:
+    """Read further pages of a result for a moment and store them; return the file."""
+    file = _stored(id)
     if file.next == [] or not explorer.sessions.claim(g.session, file.id):
-        return
+        return file
     until = time.monotonic() + _A_LOOK
     try:
         while time.monotonic() < until and file.next != []:
@@ -157,6 +155,7 @@ def _read_on(file: Export) -> None:
             explorer.sessions.save_export(g.session, file)
     finally:
         explorer.sessions.release(g.session, file.id)
+    return file
 
 
 def _read_page(file: Export) -> None:
@@ -187,10 +186,11 @@ def _part(file: Export, results: Results, *, is_first: bool) -> bytes:
         columns = columns_of(file.kind)
         text = csv_lines(file.kind, columns, results, now, head=is_first)
         return text.encode("utf-8-sig" if is_first else "utf-8")
-    resources = [orjson.dumps(resource) for resource in results.matches]
     if file.format == "ndjson":
-        return b"".join(resource + b"\n" for resource in resources)
-    entries = b",".join(b'{"resource":' + resource + b"}" for resource in resources)
-    head = b'{"resourceType":"Bundle","type":"collection","entry":['
-    before = head if is_first else b"," if entries else b""
-    return before + entries + (b"]}" if file.next == [] else b"")
+        return b"".join(orjson.dumps(resource) + b"\n" for resource in results.matches)
+    part = b",".join(orjson.dumps({"resource": match}) for match in results.matches)
+    if is_first:
+        part = b'{"resourceType":"Bundle","type":"collection","entry":[' + part
+    elif part:
+        part = b"," + part
+    return part + b"]}" if file.next == [] else part

@@ -16,10 +16,7 @@ TEXTS: Mapping[int, tuple[str, str]] = {
         _("This hospital does not offer such a search."),
         _("Change the search. If it worked before, tell the operator."),
     ),
-    401: (
-        _("Your login has ended."),
-        _("Log in again."),
-    ),
+    401: (_("Your login has ended."), _("Log in again.")),
     403: (
         _("Your account may not see this."),
         _("Ask the operator for the right to; trying again does not help."),
@@ -39,14 +36,8 @@ TEXTS: Mapping[int, tuple[str, str]] = {
         _("The hospital system cannot read one of the values."),
         _("Correct it, and search again."),
     ),
-    422: (
-        _("The search is too wide."),
-        _("Add a name, a number, a ward or dates."),
-    ),
-    429: (
-        _("Too many searches in this minute."),
-        _("Wait a moment, then try again."),
-    ),
+    422: (_("The search is too wide."), _("Add a name, a number, a ward or dates.")),
+    429: (_("Too many searches in this minute."), _("Wait a moment, then try again.")),
     500: (
         _("This page cannot be shown."),
         _("Tell the operator the number below: it leads to the reason."),

@@ -25,7 +25,7 @@ PATIENTS_OF_A_SEARCH = 100
 """How many patients a search for stays may name: the service takes no more values."""
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """How a condition is filled in."""
 
     TEXT = auto()
@@ -45,7 +45,7 @@ class Field:
 
     name: str
     title: str
-    kind: Kind
+    kind: FieldKind
     of: str
     parameter: str
     identifies: bool = False
@@ -53,25 +53,30 @@ class Field:
     @property
     def inputs(self) -> Sequence[str]:
         """The names of its inputs."""
-        if self.kind is Kind.DAYS:
+        if self.kind is FieldKind.DAYS:
             return (f"{self.name}.from", f"{self.name}.to")
         return (self.name,)
 
 
-_NAME = Field("name", _("Name"), Kind.TEXT, "Patient", "name", identifies=True)
+_NAME = Field("name", _("Name"), FieldKind.TEXT, "Patient", "name", identifies=True)
 _BORN = Field(
-    "born", _("Birth date"), Kind.DAY, "Patient", "birthdate", identifies=True
+    "born", _("Birth date"), FieldKind.DAY, "Patient", "birthdate", identifies=True
 )
 _IPP = Field(
     "ipp",
     _("Patient number (IPP)"),
-    Kind.NUMBER,
+    FieldKind.NUMBER,
     "Patient",
     "identifier",
     identifies=True,
 )
 _VISIT = Field(
-    "visit", _("Visit number"), Kind.NUMBER, "Encounter", "identifier", identifies=True
+    "visit",
+    _("Visit number"),
+    FieldKind.NUMBER,
+    "Encounter",
+    "identifier",
+    identifies=True,
 )
 _WARD = "service-provider._extension"
 
@@ -81,26 +86,31 @@ FIELDS: Mapping[str, Sequence[Field]] = {
         _BORN,
         _IPP,
         _VISIT,
-        Field("admission", _("Admission"), Kind.DAYS, "Encounter", "date"),
-        Field("ward", _("Ward (unit)"), Kind.WARD, "Encounter", _WARD),
-        Field("status", _("Status"), Kind.CODES, "Encounter", "status"),
-        Field("class", _("Type of stay"), Kind.CODES, "Encounter", "class"),
+        Field("admission", _("Admission"), FieldKind.DAYS, "Encounter", "date"),
+        Field("ward", _("Ward (unit)"), FieldKind.WARD, "Encounter", _WARD),
+        Field("status", _("Status"), FieldKind.CODES, "Encounter", "status"),
+        Field("class", _("Type of stay"), FieldKind.CODES, "Encounter", "class"),
     ),
     "Patient": (
         _NAME,
         _BORN,
         _IPP,
-        Field("gender", _("Sex"), Kind.CODES, "Patient", "gender"),
+        Field("gender", _("Sex"), FieldKind.CODES, "Patient", "gender"),
     ),
     "Organization": (
-        Field("name", _("Name"), Kind.TEXT, "Organization", "name"),
-        Field("finess", "FINESS", Kind.NUMBER, "Organization", "identifier"),
+        Field("name", _("Name"), FieldKind.TEXT, "Organization", "name"),
+        Field("finess", "FINESS", FieldKind.NUMBER, "Organization", "identifier"),
     ),
 }
 """The conditions of each form, in its order."""
 
 _PATIENT = Field(
-    "patient", _("Patient id"), Kind.NUMBER, "Encounter", "patient", identifies=True
+    "patient",
+    _("Patient id"),
+    FieldKind.NUMBER,
+    "Encounter",
+    "patient",
+    identifies=True,
 )
 """The condition of a deployment whose patients are not found by their number."""
 
@@ -110,9 +120,9 @@ def fields_of(offer: Offer, kind: str) -> Sequence[Field]:
     fields = []
     for condition in FIELDS[kind]:
         parameter = offer.parameter(condition.of, condition.parameter)
-        if parameter and condition.kind is Kind.DAYS and parameter.most == 1:
+        if parameter and condition.kind is FieldKind.DAYS and parameter.most == 1:
             # One value is a day; two would be a range.
-            fields.append(replace(condition, kind=Kind.DAY))
+            fields.append(replace(condition, kind=FieldKind.DAY))
         elif parameter:
             fields.append(condition)
     if kind == "Encounter" and _IPP not in fields:
@@ -161,7 +171,7 @@ class Conditions:
                 title = gettext(chip.field.title)
                 by = gettext("by %(title)s", title=title[:1].lower() + title[1:])
                 texts.append(by)
-            elif not preset or chip.field.kind is Kind.WARD:
+            elif not preset or chip.field.kind is FieldKind.WARD:
                 texts.append(chip.text)
         text = ", ".join(texts) or gettext("without a condition")
         return text if preset else f"{gettext(RESOURCES[self.kind])}: {text}"
@@ -194,9 +204,9 @@ def _read_field(
 ) -> tuple[str, Pairs]:
     """Return a condition in words and its parameters, which are [] without a value."""
     title, name = gettext(condition.title), condition.parameter
-    if condition.kind is Kind.DAYS:
+    if condition.kind is FieldKind.DAYS:
         return _read_days(condition, form, faults)
-    if condition.kind is Kind.CODES:
+    if condition.kind is FieldKind.CODES:
         words = CODES[name]
         codes = [code for code in form.getlist(condition.name) if code in words]
         listed = [gettext(words[code]).lower() for code in codes]
@@ -206,14 +216,14 @@ def _read_field(
     if not value:
         return "", []
     shown, sent = value, _escaped(value)
-    if condition.kind is Kind.DAY:
+    if condition.kind is FieldKind.DAY:
         try:
             born = read_day(value)
         except DateError as error:
             faults[condition.name] = Fault(title, str(error))
             return "", []
         shown, sent = day(born), born.isoformat()
-    elif condition.kind is Kind.NUMBER:
+    elif condition.kind is FieldKind.NUMBER:
         if condition.identifies and not re.search(r"\d", value):
             text = gettext(
                 "“%(text)s” looks like a name: a number has digits.", text=value
@@ -221,7 +231,7 @@ def _read_field(
             faults[condition.name] = Fault(title, text, value)
             return "", []
         shown = sent = _escaped(value.replace(" ", ""))
-    elif condition.kind is Kind.WARD:
+    elif condition.kind is FieldKind.WARD:
         # A list of wards writes the name behind the code.
         code = value.partition(" ")[0]
         title = gettext("Ward")
@@ -232,31 +242,32 @@ def _read_field(
 def _read_days(
     condition: Field, form: Form, faults: dict[str, Fault]
 ) -> tuple[str, Pairs]:
+    title, parameter = gettext(condition.title), condition.parameter
     days: dict[str, date] = {}
-    for prefix, name in zip(("ge", "le"), condition.inputs, strict=True):
+    for name in condition.inputs:
         if text := form.get(name, "").strip():
             try:
-                days[prefix] = read_day(text)
+                days[name] = read_day(text)
             except DateError as error:
-                faults[name] = Fault(gettext(condition.title), str(error))
-    first, last = days.get("ge"), days.get("le")
-    title = gettext(condition.title)
-    if first and last and first > last:
-        text = gettext("The first day is after the last one.")
-        faults[condition.inputs[1]] = Fault(title, text)
-    words = ""
+                faults[name] = Fault(title, str(error))
+    first, last = map(days.get, condition.inputs)
     if first and last:
-        between = gettext("%(title)s from %(first)s to %(last)s")
-        words = between % {"title": title, "first": day(first), "last": day(last)}
+        if first > last:
+            text = gettext("The first day is after the last one.")
+            faults[condition.inputs[1]] = Fault(title, text)
+        texts = {"title": title, "first": day(first), "last": day(last)}
         if first == last:
-            words = gettext("%(title)s on %(first)s", title=title, first=day(first))
-            return words, [(condition.parameter, first.isoformat())]
-    elif first:
+            words = gettext("%(title)s on %(first)s", **texts)
+            return words, [(parameter, first.isoformat())]
+        words = gettext("%(title)s from %(first)s to %(last)s", **texts)
+        return words, [(parameter, f"ge{first}"), (parameter, f"le{last}")]
+    if first:
         words = gettext("%(title)s since %(first)s", title=title, first=day(first))
-    elif last:
+        return words, [(parameter, f"ge{first}")]
+    if last:
         words = gettext("%(title)s until %(last)s", title=title, last=day(last))
-    pairs = [(condition.parameter, f"{p}{at.isoformat()}") for p, at in days.items()]
-    return words, pairs
+        return words, [(parameter, f"le{last}")]
+    return "", []
 
 
 def _escaped(text: str) -> str:

@@ -6,6 +6,7 @@ hospital's own zone.
 """
 
 import re
+from calendar import monthrange
 from datetime import date, datetime, timedelta
 from functools import cache
 from gettext import NullTranslations
@@ -134,49 +135,40 @@ def read_day(text: str) -> date:
     """
     text = " ".join(text.split())
     if match := _YEAR_MONTH_DAY.fullmatch(text):
-        numbers = int(match[3]), int(match[2]), int(match[1])
+        year, month, number_of_day = int(match[1]), int(match[2]), int(match[3])
     elif match := _DAY_MONTH_YEAR.fullmatch(text):
-        numbers = int(match[1]), int(match[2]), int(match[3])
+        year, month, number_of_day = int(match[3]), int(match[2]), int(match[1])
     elif match := _DAY_NAME_YEAR.fullmatch(text):
-        name = match[2].lower().removesuffix(".")
-        numbers = int(match[1]), _months().get(name, 0), int(match[3])
+        month = _months().get(match[2].lower().removesuffix("."), 0)
+        year, number_of_day = int(match[3]), int(match[1])
     else:
-        example = day(date(2024, 12, 31))
-        raise DateError(
-            gettext(
-                "“%(text)s” is no date. Write it like %(example)s.",
-                text=text,
-                example=example,
-            )
-        )
-    return _existing(text, *numbers)
-
-
-def _existing(text: str, day_number: int, month: int, year: int) -> date:
-    try:
-        return date(year, month, day_number)
-    except ValueError:
-        pass
-    example = day(date(2024, 12, 31))
-    if 1 <= month <= 12 and year >= 1900 and day_number <= 31:
-        following = date(year + month // 12, month % 12 + 1, 1)
-        last = following - timedelta(days=1)
-        example = day(last)
-        name = named(datetime(last.year, last.month, 1), "LLLL").capitalize()  # noqa: DTZ001 - a name
-        text = gettext(
-            "%(name)s has %(days)s days. Write for example %(example)s.",
-            name=name,
-            days=last.day,
-            example=example,
-        )
-        raise DateError(text)
-    raise DateError(
-        gettext(
-            "%(text)s does not exist: the day comes first, then the month. Write it "
-            "like %(example)s.",
+        message = gettext(
+            "“%(text)s” is no date. Write it like %(example)s.",
             text=text,
-            example=example,
+            example=day(date(2024, 12, 31)),
         )
+        raise DateError(message)
+    try:
+        return date(year, month, number_of_day)
+    except ValueError as error:
+        raise DateError(_impossible(text, year, month, number_of_day)) from error
+
+
+def _impossible(text: str, year: int, month: int, number_of_day: int) -> str:
+    """Return what is wrong with a day that the calendar does not have."""
+    if 1 <= month <= 12 and year >= 1900 and number_of_day <= 31:
+        last = date(year, month, monthrange(year, month)[1])
+        return gettext(
+            "%(name)s has %(days)s days. Write for example %(example)s.",
+            name=str(format_date(last, "LLLL", locale=language())).capitalize(),
+            days=last.day,
+            example=day(last),
+        )
+    return gettext(
+        "%(text)s does not exist: the day comes first, then the month. Write it "
+        "like %(example)s.",
+        text=text,
+        example=day(date(2024, 12, 31)),
     )
 
 

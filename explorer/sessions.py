@@ -142,12 +142,7 @@ class Sessions:
     """Stores sessions; `idle` is in seconds, `secure`: whether pages come over HTTPS."""
 
     def __init__(
-        self,
-        client: redis.Redis,
-        keys: Sequence[str],
-        *,
-        idle: int,
-        secure: bool,
+        self, client: redis.Redis, keys: Sequence[str], *, idle: int, secure: bool
     ) -> None:
         self._redis = client
         self._encryption = Encryption(keys)
@@ -185,13 +180,8 @@ class Sessions:
     def current(self) -> Session | None:
         """Return the session of the request and count it as used. Raises AwayError."""
         id = self.cookie()
-        with _calling_redis():
-            content = self._redis.get(_key(id)) if id else None
-        if not isinstance(content, bytes):
-            return None
-        try:
-            raw = self._encryption.decrypt(id, _FIELD, content)
-        except DecryptionError:
+        raw = self._read(_key(id), id, _FIELD) if id else None
+        if raw is None:
             return None
         session = Session(**orjson.loads(raw))
         if session.expires <= time.time():
@@ -235,8 +225,8 @@ class Sessions:
         if raw is None:
             return None
         stored = orjson.loads(raw)
-        for name in ("form", "criteria"):
-            stored[name] = _pairs(stored[name])
+        stored["form"] = _pairs(stored["form"])
+        stored["criteria"] = _pairs(stored["criteria"])
         return Result(**stored)
 
     def trail(self, session: Session) -> Trail:
@@ -303,12 +293,16 @@ class Sessions:
             pipeline.execute()
 
     def _get(self, session: Session, id: str, field: bytes) -> bytes | None:
+        key = _content_key(session, id)
+        return self._read(key, session.id, field + id.encode())
+
+    def _read(self, key: str, session_id: str, field: bytes) -> bytes | None:
         with _calling_redis():
-            content = self._redis.get(_content_key(session, id))
+            content = self._redis.get(key)
         if not isinstance(content, bytes):
             return None
         try:
-            return self._encryption.decrypt(session.id, field + id.encode(), content)
+            return self._encryption.decrypt(session_id, field, content)
         except DecryptionError:
             return None
 

@@ -18,12 +18,6 @@ COUNTS: Mapping[str, tuple[str, str]] = {
 }
 """One and several of a resource type, in numbers."""
 
-NONE: Mapping[str, str] = {
-    "Encounter": _("No stays"),
-    "Patient": _("No patients"),
-    "Organization": _("No hospitals"),
-}
-
 CLASSES: Mapping[str, str] = {
     "IMP": _("Inpatient"),
     "EMER": _("Emergency"),

@@ -90,10 +90,10 @@ def run(*, seconds: float, token: Path | None, as_json: bool) -> int:
         )
     ended = run_at_once(checks, seconds)
     if as_json:
-        print_json({"checks": [each.as_json() for each in ended]})
+        print_json({"checks": [check.as_json() for check in ended]})
     else:
-        print(*aligned([row for each in ended for row in each.rows()]), sep="\n")
-    is_wrong = any(result.is_wrong for each in ended for result in each.results)
+        print(*aligned([row for check in ended for row in check.rows()]), sep="\n")
+    is_wrong = any(result.is_wrong for check in ended for result in check.results)
     return FINDINGS if is_wrong else FINE
 
 
@@ -114,17 +114,17 @@ class Running(threading.Thread):
 
     def rows(self) -> Iterator[Sequence[str]]:
         """Yield a row for each result, and below it what to do."""
-        for each in self.results:
-            yield self.check.name, each.status, each.detail or each.text
-            yield from (("", "→", line) for line in each.remedy.splitlines())
+        for result in self.results:
+            yield self.check.name, result.status, result.detail or result.text
+            yield from (("", "→", line) for line in result.remedy.splitlines())
 
     def as_json(self) -> dict[str, object]:
         """Return the name of the check and its results."""
-        seen = [
+        results = [
             {"text": r.detail or r.text, "remedy": r.remedy, "severity": r.status}
             for r in self.results
         ]
-        return {"check": self.check.name, "seen": seen}
+        return {"check": self.check.name, "seen": results}
 
 
 def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:
@@ -313,7 +313,7 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
         results.append(error(str(failure), "correct the mapping"))
     yield from results
     source = parts[0].source
-    if source.kind == "sql" and not any(each.is_wrong for each in results):
+    if source.kind == "sql" and not any(result.is_wrong for result in results):
         yield from _check_database(source, settings)
     if source.kind == "http":
         yield from check_certificate(source.url)

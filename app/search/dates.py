@@ -130,6 +130,7 @@ def _of_time(part: dict[str, str | None], day: datetime) -> tuple[datetime, date
 
 
 def _offset(text: str | None) -> tzinfo | None:
+    """Return the zone of an offset such as +02:00, None without one. Raises ValueError."""
     if text is None:
         return None
     if text == "Z":
@@ -137,5 +138,5 @@ def _offset(text: str | None) -> tzinfo | None:
     hours, minutes = int(text[1:3]), int(text[4:6])
     if hours > 14 or minutes > 59 or (hours == 14 and minutes):
         raise ValueError("an offset is at most 14:00")
-    width = timedelta(hours=hours, minutes=minutes)
-    return timezone(-width if text[0] == "-" else width)
+    difference = timedelta(hours=hours, minutes=minutes)
+    return timezone(-difference if text[0] == "-" else difference)

@@ -313,9 +313,9 @@ def _criteria(
 
 
 def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:
-    """Return the requested size; too large a one is refused unless `lenient`.
+    """Return the requested size of a page, which may be too large if `lenient`.
 
-    `parse_search` lowers it then.
+    `parse_search` lowers that one. Raises BadValueError.
     """
     if text is None:
         return offer.count_default

@@ -80,7 +80,7 @@ def included_in(
             if not isinstance(row, RowFault) and (id := getattr(row, include.field)):
                 of_type[id] = None
     rows = {
-        kind: tuple(_found(kind, tuple(of_type), adapter))
+        kind: tuple(_rows_by_id(kind, tuple(of_type), adapter))
         for kind, of_type in ids.items()
     }
     missing = [
@@ -91,9 +91,10 @@ def included_in(
     return Included(rows, sorted(missing))
 
 
-def _found(
+def _rows_by_id(
     kind: ResourceType, ids: Sequence[str], adapter: Adapter
 ) -> Iterator[Record | RowFault]:
+    """Yield the resources with these ids, in as many searches as the source needs."""
     most = adapter.capabilities[kind].parameters["_id"].most or len(ids)
     for start in range(0, len(ids), most or 1):
         tokens = tuple(Token(None, id) for id in ids[start : start + most])
