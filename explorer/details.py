@@ -93,13 +93,13 @@ def _stay(reference: str) -> str:
     near, neighbours = _near(stay)
     drawn: list[Any] = []
     if stay.start:
-        start, now = wall(stay.start), wall(explorer.read_offer().now())
-        end = wall(stay.end) if stay.end else max(start, now)
-        if stay.status == "planned":
-            end = start
-        span = {"since": start - _BEFORE, "until": end + _AFTER}
+        now = explorer.read_offer().now()
+        start = end = wall(stay.start)
+        if stay.status != "planned":
+            end = wall(stay.end) if stay.end else max(start, wall(now))
+        since, until = start - _BEFORE, end + _AFTER
         bands = _bands(near)
-        drawn = timelines(bands, explorer.read_offer().now(), gutter=_GUTTER, **span)
+        drawn = timelines(bands, now, gutter=_GUTTER, since=since, until=until)
     return render_template(
         "stay.html",
         stay=stay,
@@ -195,8 +195,10 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     if not reference.startswith("Patient/") or period not in {None, *PERIODS}:
         raise NotFound
     digest = blake2b(reference.encode(), digest_size=18).hexdigest()
-    is_look = period is not None or "page" in request.args
-    result = explorer.sessions.result(g.session, digest) if is_look else None
+    # Another period or page of what has been read is no new look at the patient.
+    result = None
+    if period is not None or "page" in request.args:
+        result = explorer.sessions.result(g.session, digest)
     if result is None:
         result = _collected(reference)
         explorer.sessions.save_result(g.session, result, digest)
@@ -207,10 +209,10 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     now = explorer.read_offer().now()
     if period is None:
         period = "12" if len(stays) > MANY else ""
-    span: dict[str, datetime] = {}
+    since: datetime | None = None
     if period:
-        span["since"] = wall(now) - timedelta(days=int(365.25 / 12 * int(period)))
-    drawn = timelines(_bands(stays), now, gutter=_GUTTER, **span)
+        since = wall(now) - timedelta(days=int(365.25 / 12 * int(period)))
+    drawn = timelines(_bands(stays), now, gutter=_GUTTER, since=since)
     if not drawn and period and request.args.get("period") is None:
         period, drawn = "", timelines(_bands(stays), now, gutter=_GUTTER)
     here = next((s for s in stays if s.status == "in-progress" and s.took(now)), None)

@@ -28,15 +28,13 @@ LANGUAGES = {"en": "English", "fr": "Français"}
 LOCALES = Path(__file__).parent / "locale"
 
 _DATES = {"en": "d MMM y", "fr": "dd/MM/y"}
+_MONTHS = {"en": "MMM y", "fr": "MM/y"}
 _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})")
 _DAY_NAME_YEAR = re.compile(r"(\d{1,2}) ([^\W\d_]+\.?),? (\d{4})")
 _YEAR_MONTH_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 DATE_IN_TEXT = re.compile(
-    "|".join(
-        re.sub(r"\((?!\?)", "(?:", form.pattern)
-        for form in (_DAY_MONTH_YEAR, _YEAR_MONTH_DAY, _DAY_NAME_YEAR)
-    )
+    f"{_DAY_MONTH_YEAR.pattern}|{_YEAR_MONTH_DAY.pattern}|{_DAY_NAME_YEAR.pattern}"
 )
 """What looks like a date among other words."""
 
@@ -100,9 +98,8 @@ def partial_day(text: str) -> str:
     if len(text) <= len("2024"):
         return text
     if len(text) == len("2024-12"):
-        pattern = _DATES[language()].lstrip("d /")
         month = date.fromisoformat(f"{text}-01")
-        return str(format_date(month, pattern, locale=language()))
+        return str(format_date(month, _MONTHS[language()], locale=language()))
     return day(date.fromisoformat(text[:10]))
 
 

@@ -85,7 +85,7 @@ class Person:
             ),
             gender=gender,
             sex=gettext(SEXES[gender]) if gender in SEXES else "",
-            numbers=[*_numbers(resource)],
+            numbers=_numbers(resource),
             contacts=[*_contacts(resource)],
             site=_reference(resource.get("managingOrganization")),
             replaced_by=next((_reference(link["other"]) for link in links), ""),
@@ -99,8 +99,9 @@ class Person:
             return ""
         birth = date.fromisoformat(born)
         until = date.fromisoformat(died[:10]) if len(died) >= len(born) else today
-        before_birthday = (until.month, until.day) < (birth.month, birth.day)
-        years = until.year - birth.year - before_birthday
+        years = until.year - birth.year
+        if (until.month, until.day) < (birth.month, birth.day):
+            years -= 1
         return gettext("%(years)s years", years=years)
 
     def facts(self, today: date) -> str:
@@ -154,18 +155,19 @@ def _reference(element: Resource | None) -> str:
     return str((element or {}).get("reference", ""))
 
 
-def _numbers(resource: Resource) -> Iterator[Number]:
-    """Yield the numbers of a patient: those of hospitals, then the national one."""
-    identifiers = resource.get("identifier", ())
-    by_kind: dict[bool, list[str]] = {False: [], True: []}
-    for identifier in identifiers:
-        is_national = bool(_INS.fullmatch(identifier.get("system", "")))
-        by_kind[is_national].append(str(identifier.get("value", "")))
-    for text in by_kind[False]:
-        shown = text[-4:] if len(text) > 4 else ""
-        yield Number(gettext("IPP"), text, f"{_HIDDEN * 4} {shown}".strip())
-    for text in by_kind[True]:
-        yield Number(gettext("INS"), text, f"{text[:1]} {text[1:3]} {_HIDDEN * 7}")
+def _numbers(resource: Resource) -> Sequence[Number]:
+    """Return the numbers of a patient: those of hospitals, then the national one."""
+    of_hospitals, national = [], []
+    for identifier in resource.get("identifier", ()):
+        text = str(identifier.get("value", ""))
+        if _INS.fullmatch(identifier.get("system", "")):
+            masked = f"{text[:1]} {text[1:3]} {_HIDDEN * 7}"
+            national.append(Number(gettext("INS"), text, masked))
+        else:
+            end = text[-4:] if len(text) > 4 else ""
+            masked = f"{_HIDDEN * 4} {end}".strip()
+            of_hospitals.append(Number(gettext("IPP"), text, masked))
+    return [*of_hospitals, *national]
 
 
 def _contacts(resource: Resource) -> Iterator[Contact]:

@@ -173,7 +173,7 @@ def recent(id: str) -> BaseResponse | tuple[str, int]:
     entry = next((e for e in explorer.trail.recent if e["id"] == id), None)
     if entry is None:
         raise NotFound
-    form: Form = MultiDict([(name, text) for name, text in entry["form"]])
+    form: Form = MultiDict(entry["form"])
     if form.get("preset"):
         today = explorer.read_offer().now().date()
         form = preset(form["preset"], today, form.get("ward", ""))
@@ -182,8 +182,7 @@ def recent(id: str) -> BaseResponse | tuple[str, int]:
 
 def described(entry: dict[str, Any]) -> str:
     """Return a recent search in words that identify no patient."""
-    form: Form = MultiDict([(name, text) for name, text in entry["form"]])
-    return _read(entry["kind"], form).describe()
+    return _read(entry["kind"], MultiDict(entry["form"])).describe()
 
 
 # ---------------------------------------------------------------------------- searching
@@ -195,16 +194,14 @@ def _read(kind: str, form: Form) -> Conditions:
 
 def _run(kind: str, form: Form, sort: str = "") -> BaseResponse | tuple[str, int]:
     """Lead to the result of a search; a form that was refused is shown again."""
-    conditions, status = _read(kind, form), int(HTTPStatus.UNPROCESSABLE_ENTITY)
-    result = None
-    if not conditions.faults:
-        try:
-            result = _search(conditions, sort)
-        except RefusedError as error:
-            conditions.faults.update(_faults(kind, error))
-            status = error.status
-    if result is None:
-        return form_page(kind, form, conditions.faults), status
+    conditions = _read(kind, form)
+    if conditions.faults:
+        page = form_page(kind, form, conditions.faults)
+        return page, HTTPStatus.UNPROCESSABLE_ENTITY
+    try:
+        result = _search(conditions, sort)
+    except RefusedError as error:
+        return form_page(kind, form, _faults(kind, error)), error.status
     _remember(conditions, result)
     return go(url_for(".results", id=_save(result)))
 
@@ -287,12 +284,9 @@ def results(id: str) -> str:
 def _page(id: str, result: Result, **more: Any) -> str:
     kind, bundle = result.kind, result.bundle
     shown, search = Results(bundle), explorer.search_offer(kind)
-    conditions = _read(kind, MultiDict(result.form))
-    at, tab = clock(result.at), more.get("tab", "table")
-    sort = dict(result.criteria).get("_sort") or search.usual_sort
-    count = len(shown.matches)
+    at, count = clock(result.at), len(shown.matches)
     frise = []
-    if tab == "timeline":
+    if more["tab"] == "timeline":
         frise = timelines(_bands(shown, id), at, gutter=_GUTTER)
     return render_template(
         "results.html" if count else "none.html",
@@ -301,11 +295,11 @@ def _page(id: str, result: Result, **more: Any) -> str:
         result=result,
         results=shown,
         rows=shown.rows(kind),
-        chips=conditions.chips,
+        chips=_read(kind, MultiDict(result.form)).chips,
         first=result.first,
         last=result.first + count - 1,
         steps=[relation for relation in STEPS if step_of(bundle, relation)],
-        sort=sort,
+        sort=dict(result.criteria).get("_sort", search.usual_sort),
         sorts={key: SORTED[key] for key in search.sorts if key in SORTED},
         columns=columns_of(kind),
         every_column=COLUMNS[kind],
@@ -372,8 +366,8 @@ def drop(id: str, name: str) -> BaseResponse | tuple[str, int]:
         raise NotFound
     if len(conditions.chips) == 1 and result.kind != "Organization":
         return go(url_for(".search", kind=result.kind))
-    form, sort = without(conditions.form, fields[0]), dict(result.criteria).get("_sort")
-    return _run(result.kind, form, sort or "")
+    sort = dict(result.criteria).get("_sort", "")
+    return _run(result.kind, without(conditions.form, fields[0]), sort)
 
 
 @blueprint.get("/results/<id>/change")

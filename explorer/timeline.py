@@ -5,19 +5,20 @@ clock: a change of the clock moves nothing.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from explorer.language import day, gettext, named, ngettext
 from explorer.stays import Stay
 
-_UNITS = (
-    *(("hour", 6), ("day", 1), ("day", 2), ("week", 1)),
-    *(("month", 1), ("month", 2), ("month", 3)),
-    *(("year", 1), ("year", 2), ("year", 5), ("year", 10)),
-)
-_SECONDS = {"hour": 3600, "day": 86400, "week": 604800, "month": 2629800}
-_SECONDS["year"] = 31557600
+_STEPS = {
+    "hour": (3600, (6,)),
+    "day": (86400, (1, 2)),
+    "week": (604800, (1,)),
+    "month": (2629800, (1, 2, 3)),
+    "year": (31557600, (1, 2, 5, 10)),
+}
+"""Between two ticks: a unit, its seconds, and how many of it."""
 
 GAP = 4
 """What is between two bars of a lane at least."""
@@ -139,7 +140,7 @@ def timelines(
     `gutter` is the width of the titles, `since` and `until` the span, else that of the stays.
     """
     shown = [
-        Band(band.title, stays, band.sub, band.reference)
+        replace(band, stays=stays)
         for band in bands
         if (stays := [s for s in band.stays if _is_within(s, since, until)])
     ]
@@ -183,14 +184,13 @@ class _Layout:
         self._left = 0 if drawing.is_narrow else gutter
         self._plot = drawing.width - self._left - _RIGHT
         seconds = (last - first).total_seconds()
-        self._unit, self._count = next(
-            (
-                (unit, count)
-                for unit, count in _UNITS
-                if seconds / _SECONDS[unit] / count * drawing.tick <= self._plot
-            ),
-            _UNITS[-1],
+        steps = (
+            (unit, count)
+            for unit, (size, counts) in _STEPS.items()
+            for count in counts
+            if seconds / size / count * drawing.tick <= self._plot
         )
+        self._unit, self._count = next(steps, ("year", 10))
         self._first = first if is_fixed else self._floor(first)
 
     def draw(self, bands: Sequence[Band]) -> Timeline:
@@ -203,14 +203,7 @@ class _Layout:
             row.bars = self._bars(band.stays, [x for x, _ in ticks])
             for bar in row.bars:
                 bar.y = y + bar.lane * drawing.pitch + (drawing.pitch - drawing.bar) / 2
-                bar.label = next(
-                    (
-                        text
-                        for text in self._labels(bar)
-                        if len(text) * _LETTER + 12 <= bar.width
-                    ),
-                    "",
-                )
+                bar.label = self._label_of(bar)
             lanes = max((bar.lane for bar in row.bars), default=0) + 1
             y += lanes * drawing.pitch + 4
             rows.append(row)
@@ -227,15 +220,18 @@ class _Layout:
         part = (time - self._first) / (self._last - self._first)
         return round(self._left + min(max(part, 0), 1) * self._plot, 1)
 
-    def _labels(self, bar: Bar) -> Iterator[str]:
-        if (count := len(bar.stays)) > 1:
-            yield ngettext("%(count)s stay", "%(count)s stays", count)
-            yield f"×{count}"
-            yield str(count)
-            return
-        ward, took = bar.stay.ward or bar.stay.unit, bar.stay.took(self._moment)
-        yield " · ".join(filter(None, (ward, took)))
-        yield from filter(None, (ward, took, bar.stay.unit))
+    def _label_of(self, bar: Bar) -> str:
+        """Return the first text that fits into a bar, "" for none."""
+        count = len(bar.stays)
+        if count > 1:
+            texts = [ngettext("%(count)s stay", "%(count)s stays", count)]
+            texts += [f"×{count}", str(count)]
+        else:
+            ward, took = bar.stay.ward or bar.stay.unit, bar.stay.took(self._moment)
+            both = " · ".join(filter(None, (ward, took)))
+            texts = [both, ward, took, bar.stay.unit]
+        fitting = (t for t in texts if t and len(t) * _LETTER + 12 <= bar.width)
+        return next(fitting, "")
 
     def _bars(self, stays: Sequence[Stay], ticks: Sequence[float]) -> list[Bar]:
         edge = self._drawing.width - _RIGHT
@@ -243,10 +239,11 @@ class _Layout:
         for stay in sorted(stays, key=lambda stay: (stay.start, stay.id)):
             assert stay.start is not None
             start, is_here = wall(stay.start), stay.status == "in-progress"
-            x = self._x(start)
-            end = self._x(self._now) if is_here else x
+            x = end = self._x(start)
             if stay.end:
                 end = self._x(wall(stay.end))
+            elif is_here:
+                end = self._x(self._now)
             width = round(max(end - x, self._drawing.least), 1)
             x = min(x, edge - width)
             tail = 0.0

@@ -339,15 +339,15 @@ def _check_database(source: SourceConfig, settings: Settings) -> Results:
         return
     yield fine(status.version)
     needed = settings.workers * (source.connections + COUNTS)
-    need = f"this instance needs up to {needed}"
+    requirement = f"this instance needs up to {needed}"
     remedy = "fewer ENCOUNTERS_WORKERS or source.connections, or more there"
     if status.own_most is not None and status.own_most < needed:
         text = f"the account may have {status.own_most} connections"
-        yield error(f"{text}, {need}", remedy)
+        yield error(f"{text}, {requirement}", remedy)
     others = (status.used or 0) - (status.own_used or 0)
     if status.most is not None and others + needed > status.most:
         text = f"allows {status.most} connections, others use {others}"
-        yield error(f"{text}, {need}", remedy)
+        yield error(f"{text}, {requirement}", remedy)
 
 
 # Redis

@@ -123,19 +123,21 @@ def read_event(event: Mapping[str, Any]) -> AuditedResponse:
         reference = entity.get("reference", {}).get("reference", "")
         if entity.get("role") == _PATIENT:
             (detail,) = entity["detail"]
-            kind, _, text = detail["type"].partition("/")
+            # The digests of several patients follow one another, without a separator.
             names = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
-            lists = text.split(" ") if text else [""] * len(names)
+            kind, _, text = detail["type"].partition("/")
+            ids_by_patient = text.split(" ") if text else [""] * len(names)
         elif _is_reference(reference):
+            names = [reference]
             kind, _, text = entity["description"].partition("/")
-            names, lists = [reference], [text]
+            ids_by_patient = [text]
         else:
             if reference:
                 others.append(reference)
             continue
         if returned in (None, kind):
             returned = kind
-            patients |= zip(names, lists, strict=True)
+            patients |= zip(names, ids_by_patient, strict=True)
         else:
             included += names
     bundles = [r for r in others if r.startswith("Bundle/")]

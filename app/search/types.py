@@ -153,7 +153,9 @@ class ValueType(ABC):
     ) -> tuple[str, ...]:
         """Return the modifiers that are offered, with their colon."""
         offered = self.matches(capability)
-        return tuple(f":{word}" for word, m in MATCHES.items() if word and m in offered)
+        words = [word for word, match in MATCHES.items() if match in offered]
+        # The word of the match without a modifier is "".
+        return tuple(f":{word}" for word in words if word)
 
 
 class TokenType(ValueType):
