@@ -107,7 +107,9 @@ def workbench(demo: Demo, directory: Path) -> Iterator[tuple[str, str]]:
 
 
 def map_a_row(page: Page) -> None:
-    """Show a row of the made-up hospital, its resource, and what makes its status."""
+    """Show codes, a row of the made-up hospital, and what makes the status of its resource."""
+    page.get_by_role("button", name="Codes").click()
+    expect(page.locator("#panel-codes table")).to_be_visible()
     page.get_by_label("Show values of patients").check()
     page.locator("#panel-rows [data-row]").nth(3).click()
     status = page.locator("#panel-resource tr[data-line]").filter(
