@@ -1,5 +1,5 @@
 # The service alone: no compiler, no package manager of its own, no tests. The mapping and
-# the settings come at run time; docs/run/deploy.md shows how.
+# the settings come at run time; docs/run/containers.md shows how.
 
 # Any image with Python 3.11 or later and its venv module; both stages need the same.
 ARG BASE=python:3.12-slim

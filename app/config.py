@@ -1,7 +1,7 @@
 """The settings of a deployment: one line each, read from environment variables.
 
 The fields of `Settings` are the only list of settings. Parser, `encounters settings`
-and the table in docs/run/operators.md are derived from it. A secret can also be given as
+and the table in docs/run/settings.md are derived from it. A secret can also be given as
 NAME_FILE, the path of a file that holds it.
 """
 
@@ -678,7 +678,7 @@ def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "PAGE_IDLE_MINUTES", "is longer than PAGE_LIFE_MINUTES."
     if settings.tracing and find_spec("opentelemetry.sdk") is None:
         text = "requires the extra 'tracing', which is not installed."
-        yield "TRACING", f"{text} See docs/run/operators.md."
+        yield "TRACING", f"{text} See docs/run/traces.md."
     refuses = settings.plain_http == "refuse"
     if refuses and settings.base_url.startswith("http://"):
         yield "BASE_URL", "is plain HTTP, which PLAIN_HTTP refuses."

@@ -132,9 +132,7 @@ def open_tracing() -> "TracerProvider":
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        fault = (
-            "ENCOUNTERS_TRACING needs the extra 'tracing': see docs/run/operators.md."
-        )
+        fault = "ENCOUNTERS_TRACING needs the extra 'tracing': see docs/run/traces.md."
         raise SettingsError((fault,)) from error
     os.environ.setdefault("OTEL_SERVICE_NAME", "encounters")
     try:

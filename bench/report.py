@@ -88,7 +88,7 @@ def write(place: Path, results: Results, plan: Plan, stays: int, machine: str) -
 
 
 def served() -> str:
-    """Return what one core serves by the last report, as a part of docs/run/operators.md."""
+    """Return what one core serves by the last report, as a part of docs/run/capacity.md."""
     text = REPORT.read_text("utf-8")
     lines = ["| | CPU of one | a second, by one core |", "|---|---:|---:|"]
     for name in SCALED:

@@ -15,7 +15,7 @@ from typing import Any
 from adapters.mapping.schema import mapping_schema
 from app.config import SETTINGS
 from app.paging import READ
-from tests.docs.pages import OPERATORS, section, table
+from tests.docs.pages import operators, section, table
 
 LISTS = Path(__file__).parent / "promised"
 
@@ -31,9 +31,9 @@ def settings() -> Iterator[str]:
 def metrics() -> Iterator[str]:
     """Yield the names of metrics, and of each with each of its labels.
 
-    They are read off the table in docs/run/operators.md, which tests compare with the code.
+    They are read off the table of docs/run/probes.md, which tests compare with the code.
     """
-    page = OPERATORS.read_text("utf-8")
+    page = operators()
     for name, _, labels in table(section(page, "Probes"), "Metric"):
         yield name
         yield from (f"{name} {label}" for label in labels.split(", ") if label)

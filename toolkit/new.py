@@ -30,7 +30,7 @@ from toolkit.sections import Tables, read_sections
 
 MAY_WRITE = (
     "warning: this account may change tables ({}): the service needs one that may only read"
-    " (docs/run/operators.md, The database account)"
+    " (docs/run/databases.md, The database account)"
 )
 NAME_TABLES = "name the tables with --stay TABLE --patient TABLE --organization TABLE"
 VARIABLE = "PAS_URL"

@@ -83,7 +83,7 @@ T = TypeVar("T")
 
 _MAY_WRITE = (
     "the account of the source may change tables ({}): give it one that may only read"
-    " (docs/run/operators.md, The database account), or say source.may_write: true"
+    " (docs/run/databases.md, The database account), or say source.may_write: true"
 )
 _OF_MERGES = "-- merged patients, again for each step of a chain\n"
 _BLANKS = "a code of a stay that is not served ends in blanks: RTRIM it in the SELECT"

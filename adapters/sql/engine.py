@@ -83,7 +83,7 @@ class Database:
         except ImportError as error:
             raise SourceUnavailableError(
                 f"the driver for {address.get_backend_name()} cannot be loaded: install"
-                f" the extra that docs/run/operators.md names ({error.msg})"
+                f" the extra that docs/run/databases.md names ({error.msg})"
             ) from error
         except (ValueError, sa.exc.ArgumentError) as error:
             raise _invalid_option() from error

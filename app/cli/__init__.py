@@ -84,7 +84,7 @@ def cli() -> None:
 def serve_command() -> NoReturn:
     """Start the service under gunicorn.
 
-    Environment variables named ENCOUNTERS_… configure it; docs/run/operators.md lists them.
+    Environment variables named ENCOUNTERS_… configure it; docs/run/settings.md lists them.
     It checks settings and mapping first, and refuses to start if one is invalid.
     """
     from app.server.reload import serve

@@ -215,7 +215,7 @@ _ANSWERS = {
     ),
     403: error(
         "requests from the proxy are refused (403): they count as plain HTTP",
-        "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/run/operators.md, HTTPS",
+        "ENCOUNTERS_TRUSTED_PROXIES, X-Forwarded-Proto: docs/run/proxy.md, HTTPS",
     ),
 }
 
@@ -371,7 +371,7 @@ def _redis_details(url: str) -> Results:
         policy = info.get("maxmemory_policy")
         if not info.get("maxmemory"):
             text = "has no maxmemory: other data in it may use up the machine's memory"
-            yield note(text, "CONFIG SET maxmemory …: docs/run/operators.md, Capacity")
+            yield note(text, "CONFIG SET maxmemory …: docs/run/capacity.md")
         elif policy not in {None, "noeviction"}:
             text = f"drops pages when it is full ({policy}): page walks end with 410"
             yield warning(text, "CONFIG SET maxmemory-policy noeviction")
@@ -463,7 +463,7 @@ _REMEDIES = {
     "BadSignatureError": "ENCOUNTERS_KEY_SET_URL: the keys of the token's provider",
     "not active": "get a new one, or check the introspection account",
 }
-_LINES = "docs/run/operators.md, Lines for your identity provider"
+_LINES = "docs/run/providers.md"
 
 
 def _check_token(settings: Settings, token: str) -> Results:

@@ -57,7 +57,7 @@ def run(*, as_json: bool, first: bool) -> int:
 
 def _first_file() -> Iterator[str]:
     """Yield the lines of a file of settings to fill in."""
-    yield "# Fill this in, then run `encounters settings`. docs/run/operators.md has all settings."
+    yield "# Fill this in, then run `encounters settings`. docs/run/settings.md has all settings."
     for need in (Need.REQUIRED, Need.PRODUCTION):
         yield f"\n# {need}"
         for setting in SETTINGS:

@@ -19,7 +19,7 @@ from app.auth import CACHE_SECONDS, Authenticator, Client
 from app.errors import IssueCode, UnauthenticatedError, UnavailableError
 from tests.app import provider
 from tests.app.provider import INTROSPECTION_URL, Clock, bearer, ec, okp, rsa, sign
-from tests.docs.pages import OPERATORS, blocks
+from tests.docs.pages import blocks, operators
 
 TECHNICAL = frozenset(
     {
@@ -309,7 +309,7 @@ def test_the_operators_page_has_the_lines_of_each_provider(make, key_set):
 
 def provider_lines():
     """Return the settings that the operators' page has for each identity provider."""
-    page = OPERATORS.read_text("utf-8")
+    page = operators()
     (block,) = (each for each in blocks(page, "ini") if "# Keycloak" in each.text)
     lines = {}
     for part in block.text.strip().split("\n\n"):

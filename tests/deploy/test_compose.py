@@ -69,7 +69,7 @@ def test_each_instance_runs_as_the_image_is_made_for() -> None:
         peak = Peak.of(*counts)
         assert service["pids_limit"] >= peak.tasks
         assert (service["mem_limit"], peak.memory_bytes < 1024**3) == ("1g", True)
-        # What a stop takes (docs/run/operators.md): requests under way.
+        # What a stop takes (docs/run/capacity.md): requests under way.
         assert int(service["stop_grace_period"].removesuffix("s")) > 30
 
 

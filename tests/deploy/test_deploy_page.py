@@ -1,4 +1,4 @@
-"""The commands of docs/run/deploy.md for one machine are typed, and the service starts.
+"""The commands of docs/run for one machine are typed, and the service starts.
 
 What a test machine lacks or must not change is a stand-in: accounts, systemd and Docker.
 Everything else is real, below a directory of the test.
@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.test_compose import composed, env_file
-from tests.docs.pages import RUN, section
+from tests.docs.pages import operators, section
 from tests.live import HOST, ROOT, free_ports
 from tests.redis_server import RedisServer
 from tests.server.running import fetch, running_as
 
-PAGE = (RUN / "deploy.md").read_text("utf-8")
+PAGE = operators()
 COMMAND = re.compile(r"^ *\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
 
 STAND_INS = {

@@ -45,7 +45,7 @@ def settings_table() -> str:
     parts = []
     for need in Need:
         rows = [_setting(setting) for setting in SETTINGS if setting.need is need]
-        parts.append(f"### {need}\n\n{_SETTINGS}{''.join(rows)}")
+        parts.append(f"## {need}\n\n{_SETTINGS}{''.join(rows)}")
     return "\n".join(parts)
 
 

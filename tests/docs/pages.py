@@ -12,7 +12,6 @@ BRING = DOCS / "bring"
 README = ROOT / "README.md"
 CALL = DOCS / "call"
 RUN = DOCS / "run"
-OPERATORS = RUN / "operators.md"
 GUIDE = tuple(
     BRING / f"{name}.md"
     for name in (
@@ -45,6 +44,11 @@ class Block(NamedTuple):
 def door(folder: Path) -> list[Path]:
     """Return the pages of a door, its first page first."""
     return sorted(folder.glob("*.md"), key=lambda page: (page.name != "index.md", page))
+
+
+def operators() -> str:
+    """Return the pages for operators, one after the other."""
+    return "\n".join(page.read_text("utf-8") for page in door(RUN))
 
 
 def pages() -> list[Path]:

@@ -1,4 +1,4 @@
-"""docs/run/operators.md says what the service does with its settings, its database and its log."""
+"""docs/run says what the service does with its settings, its database and its log."""
 
 import ast
 import json
@@ -31,7 +31,7 @@ from app.config import PREFIX, SETTINGS, Need, Settings
 from app.fhir.audit_event import Deployment, audit_event, read_event
 from app.redis_client import REDIS_SECONDS
 from tests.demo.running import get, offline_token
-from tests.docs.pages import OPERATORS, blocks, section, table, words, written
+from tests.docs.pages import blocks, operators, section, table, words, written
 from tests.docs.running import Demo
 from tests.docs.update import PARTS
 from tests.live import ROOT
@@ -39,13 +39,15 @@ from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
 from tests.validity import fhir_faults
 
-PAGE = OPERATORS.read_text("utf-8")
+PAGE = operators()
 ACCOUNT = "The database account"
 
 
 def test_generated_parts_are_up_to_date() -> None:
-    for name, part in PARTS:
-        assert written(PAGE, name) == part(), "run: python -m tests.docs.update"
+    for page, name, part in PARTS:
+        assert written(page.read_text("utf-8"), name) == part(), (
+            "run: python -m tests.docs.update"
+        )
 
 
 def test_settings_of_the_page_are_those_of_the_service() -> None:
@@ -53,12 +55,14 @@ def test_settings_of_the_page_are_those_of_the_service() -> None:
     rows = [
         row
         for need in Need
-        for row in table(text.partition(f"### {need}")[2], "Variable")
+        for row in table(text.partition(f"## {need}")[2], "Variable")
     ]
     settings = {setting.name: setting.secret for setting in SETTINGS}
     assert {row[0]: row[4] == "yes" for row in rows} == settings
     files = {f"{name}_FILE" for name, is_secret in settings.items() if is_secret}
-    assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE)) <= settings.keys() | files
+    compose = {f"{PREFIX}IMAGE"}
+    named = set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE))
+    assert named <= settings.keys() | files | compose
 
 
 def test_every_kind_of_database_is_in_the_table_and_has_its_extra() -> None:
@@ -93,7 +97,7 @@ def test_the_minimal_settings_start(tmp_path: Path) -> None:
     mapping.touch()
     seal_keys.write_text("A" * 43 + "=\n")
     (tmp_path / "audit_key").write_text("k" * 44 + "\n")
-    shown = next(iter(blocks(section(PAGE, "Start"), "ini"))).text
+    shown = next(iter(blocks(section(PAGE, "Minimal settings"), "ini"))).text
     for folder in ("/etc/encounters", "/var/log/encounters"):
         shown = shown.replace(folder, str(tmp_path))
     environ = dict(line.split("=", 1) for line in shown.splitlines())

@@ -8,11 +8,11 @@ import yaml
 
 from app.cli import cli
 from app.config import PREFIX, SETTINGS
-from tests.docs.pages import OPERATORS, RUN, blocks, section, table
+from tests.docs.pages import RUN, blocks, operators, section, table
 from tests.live import ROOT
 
 RUNBOOK = (RUN / "runbook.md").read_text("utf-8")
-PAGE = OPERATORS.read_text("utf-8")
+PAGE = operators()
 ENTRIES = re.findall(r"^## (\d+\. .+)$", RUNBOOK, re.MULTILINE)
 ALERTS = ROOT / "deploy" / "monitoring" / "alerts.yaml"
 

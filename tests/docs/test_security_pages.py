@@ -26,13 +26,13 @@ KINDS = (
     "Elevation",
 )
 
-_TEST = re.compile(r"\[`(test_\w+)`\]\(([^)]+)\)")
+_TEST = re.compile(r"`(test_\w+)`\s+in\s+`(tests/[^`]+)`")
 _DEFINED = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
 
 def named_in(text: str) -> list[tuple[str, Path]]:
     """Return the tests that a text names, with their files."""
-    return [(name, (FOLDER / file).resolve()) for name, file in _TEST.findall(text)]
+    return [(name, ROOT / file) for name, file in _TEST.findall(text)]
 
 
 def test_every_test_that_is_named_is_there() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench import report
 from tests.docs import generated, key_tables
 from tests.docs.following import Typed, follow
-from tests.docs.pages import BRING, CALL, GUIDE, OPERATORS, rewritten
+from tests.docs.pages import BRING, CALL, GUIDE, RUN, rewritten
 
 TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (BRING / "keys.md", "parameters", generated.compared),
@@ -26,21 +26,21 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 )
 """The tables of search parameters and of keys, with the page of each."""
 
-PARTS: tuple[tuple[str, Callable[[], str]], ...] = (
-    ("settings", generated.settings_table),
-    ("refused-settings", generated.refused_settings),
-    ("refused-mapping", generated.refused_mapping),
-    ("capacity", report.served),
-    ("audit-sizes", generated.audit_sizes),
+PARTS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+    (RUN / "settings.md", "settings", generated.settings_table),
+    (RUN / "check.md", "refused-settings", generated.refused_settings),
+    (RUN / "check.md", "refused-mapping", generated.refused_mapping),
+    (RUN / "capacity.md", "capacity", report.served),
+    (RUN / "capacity.md", "audit-sizes", generated.audit_sizes),
 )
-"""The parts of docs/run/operators.md."""
+"""The generated parts of docs/run."""
 
 STOPPED = "The service stopped by itself"
 
 
 def main() -> None:
     """Write them."""
-    for file, name, part in (*TABLES, *((OPERATORS, *each) for each in PARTS)):
+    for file, name, part in (*TABLES, *PARTS):
         page = rewritten(file.read_text("utf-8"), name, part())
         file.write_text(page, "utf-8")
     if sys.argv[1:] == ["tables"]:

@@ -1,4 +1,4 @@
-"""Every key and secret is replaced, as docs/run/operators.md says, while clients go on.
+"""Every key and secret is replaced, as docs/run/security/keys.md says, while clients go on.
 
 Clients repeat nothing: a response that is lost or refused counts.
 """

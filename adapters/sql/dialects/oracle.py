@@ -1,6 +1,6 @@
 """Oracle, by python-oracledb: read-only transactions, calls with a timeout.
 
-Written from Oracle's documentation and tested with golden files; docs/run/operators.md says what
+Written from Oracle's documentation and tested with golden files; docs/run/databases.md says what
 has not been tried on a server.
 """
 

@@ -1,6 +1,6 @@
 """SQL Server, by pyodbc: connections that declare to read only, statements with a timeout.
 
-Written from Microsoft's documentation and tested with golden files; docs/run/operators.md says
+Written from Microsoft's documentation and tested with golden files; docs/run/databases.md says
 what has not been tried on a server.
 """
 

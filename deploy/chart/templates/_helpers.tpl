@@ -59,7 +59,7 @@ checksum/{{ $name }}: {{ .data | toJson | sha256sum }}
 {{- end }}
 
 {{- define "resources" -}}
-{{- /* docs/run/operators.md, "Capacity": the peak of a reload. */}}
+{{- /* docs/run/capacity.md: the peak of a reload. */}}
 {{- $workers := index .Values.settings "ENCOUNTERS_WORKERS" | default "2" | atoi }}
 {{- $limits := dict "memory" (printf "%dMi" (add (mul $workers 150) 200)) }}
 {{- $requests := dict "memory" (printf "%dMi" (add (mul $workers 100) 100)) }}

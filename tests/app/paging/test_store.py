@@ -36,7 +36,7 @@ from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import body, messages, pages, parameters, refused
 from tests.app.changing import DATED, NEWEST_FIRST, SEAL_KEYS, Changing
-from tests.docs.pages import OPERATORS, section, table
+from tests.docs.pages import operators, section, table
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, relations, serve
@@ -313,7 +313,7 @@ def test_the_formats_are_those_of_the_documentation() -> None:
     """Decision 11."""
     assert WRITTEN in READ
     assert f"format-{WRITTEN}" in {file.stem for file in SAMPLES}
-    releases = table(section(OPERATORS.read_text("utf-8"), "Upgrading"), "Release")
+    releases = table(section(operators(), "Upgrading"), "Release")
     formats = [(int(row[2]), {int(n) for n in row[3].split(",")}) for row in releases]
     assert formats[-1] == (WRITTEN, READ)
     for (before, could), (after, can) in pairwise(formats):
