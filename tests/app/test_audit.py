@@ -704,6 +704,8 @@ def test_events_go_to_syslog_whole_and_over_a_new_connection_after_its_restart(
             assert json.loads(message(connection))["resourceType"] == "AuditEvent"
             assert audited.served.get("Encounter/1").status_code == 200
             assert json.loads(message(connection))["outcomeDesc"] == "200 OK"
+    daemon.close()
+    assert audited.served.get("Encounter/1").status_code == 503
 
 
 def test_a_syslog_that_is_away_or_stalls_gets_no_answer_out(
