@@ -63,9 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 DOORS = (
-    "Documentation, in docs/ and in the folder docs of a release: call/index.md for clients of "
-    "the API, bring/index.md to connect a hospital, run/index.md to run the service, "
-    "change/index.md to change it."
+    "Documentation, in docs/ of the project and in the archive encounters-docs of a release: "
+    "call/ for clients of the API, bring/ to connect a hospital, run/ to run the service, "
+    "change/ to change it."
 )
 
 
