@@ -307,8 +307,15 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
         question = "is it up, and are address and account right?"
         raise CannotRunError(f"{text}; {question}") from error
     for source in exposed_sources(mapping):
-        details = (WITHOUT_TLS, "source.url", "", Severity.WARNING, source.remedy)
-        results.append(Finding.at(source.mark, *details))
+        results.append(
+            Finding.at(
+                source.mark,
+                WITHOUT_TLS,
+                element="source.url",
+                severity=Severity.WARNING,
+                remedy=source.remedy,
+            )
+        )
     findings = dict.fromkeys(findings_in(results))
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from measurements_in(results)

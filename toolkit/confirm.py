@@ -152,8 +152,13 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
                 yield from comparison.unconfirmed()
     except AdapterError as error:
         text = f"the comparison with the hospital's screens is not complete: {error}"
-        details = (text, STAY, "", Severity.WARNING, "", UNCONFIRMED)
-        yield Finding.at(stays[0].mark, *details)
+        yield Finding.at(
+            stays[0].mark,
+            text,
+            element=STAY,
+            severity=Severity.WARNING,
+            topic=UNCONFIRMED,
+        )
 
 
 def _answers(path: Path) -> tuple[Table, list[Finding]]:
@@ -240,44 +245,57 @@ class Stay:
     def __init__(
         self, resources: Mapping[ResourceType, Resource], clock: ZoneInfo
     ) -> None:
-        self.resources, stay = resources, resources[STAY]
-        self.record: EncounterRecord = stay.record
-        field = stay.section.fields.get("class_code")
-        is_few = field and field.codes and len(field.codes.table) <= _MOST_CLASSES
-        code = stay.code("class") if is_few else self.record.class_code
-        self.case = f"of class {code}"
+        self.resources, self._clock = resources, clock
+        self._stay = resources[STAY]
+        self.record: EncounterRecord = self._stay.record
+        self.case = f"of class {self._class()}"
         self.shown: dict[str, list[str]] = {}
         self.parts: dict[str, set[AnswerPart]] = {}
         for key, (kind, slot) in QUESTIONS.items():
-            resource = resources.get(kind)
-            values = resource.values(slot) if resource else []
-            if resource is None or (key in _IF_ANY and not values):
-                continue
-            place = resource.place(slot)
-            self.shown[key] = [_shown(value, place, clock) for value in values]
-            case = "" if values else "where it is empty"
-            if kind is STAY and key != "class":
-                # It may come from elsewhere for stays of some classes.
-                case = self.case
-            self.parts[key] = {AnswerPart(resource.section.mark, slot, case)}
-            if code := resource.code(slot) if key in _CODED else "":
-                self.parts[key].add(AnswerPart(resource.section.mark, slot, code))
+            if resource := resources.get(kind):
+                self._add_question(key, resource, slot)
         if side := _side(self.record.start, clock):
-            self.parts["start"].add(AnswerPart(stay.section.mark, "start", side))
-        # No screen shows ids: a reference is right if who it leads to is.
-        mark, organization = stay.section.mark, self.record.organization_id or ""
-        hospital = AnswerPart(
-            mark, "organization_id", case="of another hospital", of=organization
-        )
-        patient = AnswerPart(mark, "patient_id", self.case)
+            mark = self._stay.section.mark
+            self.parts["start"].add(AnswerPart(mark, "start", side))
+        self._add_references()
+
+    def _class(self) -> str | None:
+        """Return the source code of the class, what clients get where there are many."""
+        field = self._stay.section.fields.get("class_code")
+        if field and field.codes and len(field.codes.table) <= _MOST_CLASSES:
+            return self._stay.code("class")
+        return self.record.class_code
+
+    def _add_question(self, key: str, resource: Resource, slot: str) -> None:
+        values, mark = resource.values(slot), resource.section.mark
+        if key in _IF_ANY and not values:
+            return
+        place = resource.place(slot)
+        self.shown[key] = [_shown(value, place, self._clock) for value in values]
+        case = "" if values else "where it is empty"
+        if resource is self._stay and key != "class":
+            # It may come from elsewhere for stays of some classes.
+            case = self.case
+        self.parts[key] = {AnswerPart(mark, slot, case)}
+        if key in _CODED and (code := resource.code(slot)):
+            self.parts[key].add(AnswerPart(mark, slot, code))
+
+    def _add_references(self) -> None:
+        """Add references: no screen shows ids, so one is right if who it leads to is."""
+        mark = self._stay.section.mark
         for key in {"family", "name", "birth_date"} & self.shown.keys():
             if self.shown[key]:
-                self.parts[key].add(patient)
+                self.parts[key].add(AnswerPart(mark, "patient_id", self.case))
                 if self.is_merged:
-                    self.parts[key].add(patient._replace(case="of a merged patient"))
+                    case = "of a merged patient"
+                    self.parts[key].add(AnswerPart(mark, "patient_id", case))
         if self.shown.get("hospital"):
+            organization = self.record.organization_id or ""
+            other = AnswerPart(
+                mark, "organization_id", case="of another hospital", of=organization
+            )
             of_class = AnswerPart(mark, "organization_id", self.case)
-            self.parts["hospital"] |= {hospital, of_class}
+            self.parts["hospital"] |= {other, of_class}
 
     @property
     def all_parts(self) -> set[AnswerPart]:
@@ -567,12 +585,17 @@ class _Comparison:
         """Yield what no screen has confirmed: a warning, and a note of what nobody asks."""
         file, sample = self._served.reader.file, self._served.sample()
         left = {part for stay in sample for part in stay.all_parts} - self._confirmed
-        general = [_CLOCK] if _answer(self._answers, "clock") == _OPEN else []
+        remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
+
+        # What is about the whole file comes with its first section.
+        general = []
+        if _answer(self._answers, "clock") == _OPEN:
+            general.append(_CLOCK)
         counts = [_answer(entry, "stays") for entry in self._answers.tables("counts")]
         is_counted = any(count != _OPEN for count in counts)
         if not is_counted and _countable(self._served) is not None:
             general.append(_COUNTED)
-        remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
+
         for section in (s for kind in ResourceType for s in file.sections(kind)):
             parts = [
                 f"{part.slot} {part.case}".rstrip()
@@ -585,12 +608,23 @@ class _Comparison:
             if parts:
                 text = f"parts{of_source} that no screen has confirmed: {len(parts)}"
                 more = f"{remedy}\n{', '.join(dict.fromkeys(parts))}"
-                details = (kind, "", Severity.WARNING, more, UNCONFIRMED)
-                yield Finding.at(section.mark, text, *details)
+                yield Finding.at(
+                    section.mark,
+                    text,
+                    element=kind,
+                    severity=Severity.WARNING,
+                    remedy=more,
+                    topic=UNCONFIRMED,
+                )
             if others := [*dict.fromkeys(_unasked(section))]:
                 text = f"fields{of_source} that no screen confirms: {', '.join(others)}"
-                details = (kind, "", Severity.NOTE, "", UNASKED)
-                yield Finding.at(section.mark, text, *details)
+                yield Finding.at(
+                    section.mark,
+                    text,
+                    element=kind,
+                    severity=Severity.NOTE,
+                    topic=UNASKED,
+                )
 
 
 def _unasked(section: ResourceMapping) -> Iterator[str]:

@@ -195,7 +195,8 @@ class FileComparison:
 
     def _count(self, changes: Sequence[tuple[Change, ChangeGroup]]) -> None:
         self.counts.update(changes)
-        self.differing += bool(changes)
+        if changes:
+            self.differing += 1
 
 
 def _changes(old: Summary | None, new: FoundRow) -> Iterator[Change]:

@@ -74,11 +74,24 @@ class Finding:
 
     @classmethod
     def of_field(
-        cls, place: Place, column: str, text: str, severity: Severity, *details: str
+        cls,
+        place: Place,
+        column: str,
+        text: str,
+        severity: Severity,
+        remedy: str = "",
+        topic: str = "",
     ) -> Self:
-        """Return the finding of a field; `details` are its remedy and its topic."""
-        mark, element = place.field.mark, place.element
-        return cls.at(mark, text, element, column, severity, *details)
+        """Return the finding of a field."""
+        return cls.at(
+            place.field.mark,
+            text,
+            element=place.element,
+            source=column,
+            severity=severity,
+            remedy=remedy,
+            topic=topic,
+        )
 
     @property
     def is_wrong(self) -> bool:

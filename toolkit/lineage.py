@@ -88,14 +88,16 @@ def _list(
         for source in extras.get(item, ()) if item.rows else (row,):
             is_included, counts = _fills(read, source), _fills(condition, source)
             path = f"{listed.element}[{number}]" if is_included else listed.element
-            number += is_included
+            if is_included:
+                number += 1
             lines = 0
             for place in places:
                 element = _relative(place.element).replace(listed.element, path, 1)
                 is_line = place.field in item.lines
                 element += f"[{lines}]" if is_line else ""
                 traced = _read(place, element, source, positions_here)
-                lines += is_line and bool(traced.value)
+                if is_line and traced.value:
+                    lines += 1
                 yield replace(traced, is_included=is_included, item=item, counts=counts)
 
 

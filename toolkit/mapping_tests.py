@@ -354,14 +354,20 @@ def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findin
     if isinstance(outcome, dict) and not (fault or case.text("expect")):
         yield from _resource(tried, case, coverage)
         return
-    wanted = f"the fault '{fault}'" if fault else case.text("expect") or "a resource"
-    name, actual, text = "status", tried.unserved or "a resource", ""
+
+    slot, actual, fault_text = "status", tried.unserved or "a resource", ""
     if isinstance(outcome, RowFault):
-        name, text = outcome.field, _fault_text(case.kind, outcome)
-        places = (f"{traced.field.mark}: " for traced in tried.named(name))
-        actual = f"a fault: {next(places, '')}{text}"
-    if fault in text if fault else wanted == actual:
-        for traced in tried.named(name):
+        slot, fault_text = outcome.field, _fault_text(case.kind, outcome)
+        places = (f"{traced.field.mark}: " for traced in tried.named(slot))
+        actual = f"a fault: {next(places, '')}{fault_text}"
+
+    if fault:
+        wanted, is_as_expected = f"the fault '{fault}'", fault in fault_text
+    else:
+        wanted = case.text("expect") or "a resource"
+        is_as_expected = wanted == actual
+    if is_as_expected:
+        for traced in tried.named(slot):
             coverage.touch_field(traced)
     else:
         mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)

@@ -117,7 +117,9 @@ def _mark(text: str) -> str:
 
 def single_page(fetch: FetchList, query: SearchQuery, *, has_total: bool) -> Window:
     """Return the first rows of a source that cannot page: nothing continues after them."""
-    answer = fetch((), query.count + (not has_total), "")
+    # Without a total, only a row after the page shows that there are more.
+    size = query.count if has_total else query.count + 1
+    answer = fetch((), size, "")
     rows, total = answer.rows[: query.count], answer.total
     more = len(answer.rows) > query.count if total is None else total > len(rows)
     is_short = len(rows) < min(total or 0, query.count)
@@ -162,7 +164,8 @@ def numbered_page(
     trail = Trail.at(query.after)
     start = _number(query.after) + 1 if query.after else 0
     # Without a total, only a row after the page shows that there are more.
-    wanted = query.count + (not has_total or lists.second is not None)
+    is_counted = has_total and lists.second is None
+    wanted = query.count if is_counted else query.count + 1
     rows, total = _rows(lists, paging, query.count, start, wanted)
     available = len(rows) if total is None else total - start
     rows = rows[: query.count]
@@ -185,18 +188,23 @@ def _rows(
         return rows[:wanted], total
     if len(rows) >= wanted:
         return rows[:wanted], None
+
+    # The page continues in the second list.
     assert total is not None, "the rules require a total for lists that are read as one"
     begin, missing = max(0, start - total), wanted - len(rows)
     more, size_of_second = fetch_rows(lists.second, paging, size, begin, missing)
     assert size_of_second is not None, "it comes with the same answer"
+    more = more[:missing]
     if lists.belongs is None:
-        return rows + more[:missing], total + size_of_second
-    rest = size_of_second - total
-    others = tuple(takewhile(lists.belongs, more[:missing]))
-    if len(others) != min(len(more[:missing]), max(0, rest - begin)):
+        return rows + more, total + size_of_second
+
+    # The second list ends with the rows of the first.
+    size_of_rest = size_of_second - total
+    others = tuple(takewhile(lists.belongs, more))
+    if len(others) != min(len(more), max(0, size_of_rest - begin)):
         text = "rows without the sort key are not in their place"
         raise SourceChangedError(text, reason=text)
-    return rows + others, total + rest
+    return rows + others, size_of_second
 
 
 def linked_page(

@@ -125,14 +125,12 @@ def _pattern(form: str | None) -> re.Pattern[str]:
         return _IN_ISO
     if not {"m", "d"} <= directives(form):
         return re.compile("(?!)")
+    # Texts between directives stand at even places, the letters of directives at odd ones.
     parts = re.split("%(:z|.)", form)
-    spelled = "".join(
-        (_SPELLED.get(part) or {"d": "00", "%": "%"}.get(part, ".+?"))
-        if at % 2
-        else re.escape(part)
-        for at, part in enumerate(parts)
-    )
-    return re.compile(spelled, re.ASCII | re.DOTALL)
+    patterns = {"d": "00", "%": "%", **_SPELLED}
+    parts[::2] = [re.escape(text) for text in parts[::2]]
+    parts[1::2] = [patterns.get(letter, ".+?") for letter in parts[1::2]]
+    return re.compile("".join(parts), re.ASCII | re.DOTALL)
 
 
 def written(partial: Partial, form: str | None) -> tuple[str, ...]:

@@ -722,17 +722,16 @@ class Filters:
         return self._times[slot]
 
     def _time(self, slot: str) -> TimeColumn:
-        name, kind = self._slot(slot)
-        time = self.section.fields[name]
-        key = self.columns.key(time)
-        if time.time is None:
-            raise AssertionError(f"{slot} is a time")
-        column, rule = key.column.kind, time.time
-        if kind is not SlotKind.DATE:
-            return TimeColumn(key, partial(time_bound, column, rule))
+        name, slot_kind = self._slot(slot)
+        field = self.section.fields[name]
+        rule, key = field.time, self.columns.key(field)
+        assert rule is not None, f"{slot} is a time"
+        column_kind = key.column.kind
+        if slot_kind is not SlotKind.DATE:
+            return TimeColumn(key, partial(time_bound, column_kind, rule))
         zeros = bool(key.column.dialect.zero_date)
-        bound = partial(day_bound, column, rule, zeros=zeros)
-        values = partial(partial_values, column, rule, zeros=zeros)
+        bound = partial(day_bound, column_kind, rule, zeros=zeros)
+        values = partial(partial_values, column_kind, rule, zeros=zeros)
         return TimeColumn(key, bound, partial=values)
 
     @cached_property

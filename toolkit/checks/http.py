@@ -389,8 +389,10 @@ def _check_steady(sample: Sample) -> Findings:
     listed = sample.section.http.list
     sorts = [*sample.section.mapping.sorts, SortKey.ID]
     query = sample.query(sort=Sort(sorts[0], descending=True), count=SMALL_SAMPLE)
-    pages = [sample.search(query)[0] for _ in range(2)]
-    first, second = ([r.id for r in _records(p.rows)] if p else [] for p in pages)
+    first, second = (
+        [record.id for record in _records(page.rows)] if page else []
+        for page in (sample.search(query)[0], sample.search(query)[0])
+    )
     # A stay that comes or goes in between is none of both.
     both = {*first} & {*second}
     is_same = [id for id in first if id in both] == [id for id in second if id in both]

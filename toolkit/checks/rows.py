@@ -251,7 +251,7 @@ class CodeCounts:
         severity = Severity.NOTE if is_meant else Severity.WARNING
         text += f": all become '{table.otherwise}'"
         topic = "code tables whose 'otherwise' is used"
-        yield Finding.of_field(place, self.column, text, severity, "", topic)
+        yield Finding.of_field(place, self.column, text, severity, topic=topic)
 
     def _rank(self, code: str) -> tuple[int, str]:
         return -self.counts[code], code
@@ -313,8 +313,13 @@ def never_filled(
             cells = [row[at[name]] for row in of_item for name in read if name in at]
             element = f"{section.resource_type}.{listed.element}"
             severity, text = _emptiness(len(plain_rows), cells, doubt)
-            details = (severity, "", _EMPTY_IN_SOURCE)
-            yield Finding.at(item.mark, text, element, "", *details)
+            yield Finding.at(
+                item.mark,
+                text,
+                element=element,
+                severity=severity,
+                topic=_EMPTY_IN_SOURCE,
+            )
 
 
 _EMPTY_IN_SOURCE = "fields that are empty in the source"
@@ -334,7 +339,7 @@ def _never_filled_field(
         cells = [row[positions[name]] for row in rows for name in columns]
         severity, text = _emptiness(len(rows), cells)
         source = ", ".join(names.get(name, name) for name in columns)
-        yield Finding.of_field(place, source, text, severity, "", _EMPTY_IN_SOURCE)
+        yield Finding.of_field(place, source, text, severity, topic=_EMPTY_IN_SOURCE)
 
 
 def _is_filled(read: Reader, rows: Iterable[Row]) -> bool:
@@ -413,7 +418,7 @@ class Records:
         column = ", ".join(place.field.columns[:1])
         if not place.rows:
             column = self.columns.get(column, column)
-        return Finding.of_field(place, column, text, severity, "", _TOPIC)
+        return Finding.of_field(place, column, text, severity, topic=_TOPIC)
 
     def _times(self, place: Place) -> list[datetime]:
         """Return the times of a field; of starts, those of stays that have begun."""
@@ -497,10 +502,12 @@ class Records:
         fields = place.item.fields.items() if place.item else ()
         fixed = {n: f.constant for n, f in fields if f.constant is not None}
         listed = place.slot.partition(".")[0]
-        parts = (part for one in self.records for part in getattr(one, listed, ()))
-        return [
-            p for p in parts if all(getattr(p, n, v) == v for n, v in fixed.items())
-        ]
+        items = []
+        for record in self.records:
+            for item in getattr(record, listed, ()):
+                if all(getattr(item, n, text) == text for n, text in fixed.items()):
+                    items.append(item)
+        return items
 
     def _no_values(self, place: Place) -> Findings:
         """Texts that stand for none: without a letter or digit, or one number of many people."""

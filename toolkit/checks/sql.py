@@ -257,17 +257,17 @@ def types_of_columns(inspection: Inspection) -> Findings:
             yield from _type_of_time(inspection, place, kind, place.field.time)
         elif place.kind is SlotKind.ID and kind is ColumnKind.NUMBER:
             text = "a type with fractions: CAST it to an integer or a text"
-            yield inspection.at(place, text, Severity.NOTE, "", _TYPES)
+            yield inspection.at(place, text, Severity.NOTE, topic=_TYPES)
         elif place.kind in (SlotKind.ID, SlotKind.EXACT) and kind in TIMES:
             text = "a column of times cannot be an id"
-            yield inspection.at(place, text, Severity.WARNING, "", _TYPES)
+            yield inspection.at(place, text, Severity.WARNING, topic=_TYPES)
         elif (
             place.kind is SlotKind.PARTS
             and kind is ColumnKind.OTHER
             and place.field in inspection.compared
         ):
             text = "a list cannot be searched: name a column of texts with search:"
-            yield inspection.at(place, text, Severity.ERROR, "", _TYPES)
+            yield inspection.at(place, text, Severity.ERROR, topic=_TYPES)
 
 
 def _type_of_time(
@@ -352,8 +352,9 @@ def mixed_zones(inspection: Inspection) -> Findings:
                     f"{match[1]} mixes a time without a zone ('{kinds[local]}') and one"
                     f" with ('{kinds[ColumnKind.INSTANT]}'): one of them is hours off"
                 )
-                details = inspection.kind, "", Severity.WARNING
-                yield Finding.at(mark, text, *details)
+                yield Finding.at(
+                    mark, text, element=inspection.kind, severity=Severity.WARNING
+                )
 
     # A start and an end that are written alike. Last changes may be written in another
     # zone than what people type.

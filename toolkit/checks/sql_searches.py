@@ -358,8 +358,12 @@ class SearchChecks:
             begins = self._begins(origin.table, compared)
             if begins is not None and _plain(origin.column) not in begins:
                 text = f"{_NONE} a column that joins tables"
-                details = self._severity, self._statement(origin), str(origin)
-                lacks.append(self._finding(place, text, *details))
+                remedy = self._statement(origin)
+                lacks.append(
+                    self._finding(
+                        place, text, self._severity, remedy=remedy, column=str(origin)
+                    )
+                )
         return lacks
 
     def _indexes_inside(self) -> list[Finding]:
@@ -386,13 +390,15 @@ class SearchChecks:
             columns = [comparison.inner.origin for comparison in indexable]
             if begins is None or not columns:
                 continue
-            if not any(
-                _plain(columnarison.column) in begins for columnarison in columns
-            ):
+            if not any(_plain(column.column) in begins for column in columns):
                 text = f"{_NONE} a column that a subquery of rows compares: each search"
                 text += f" reads all of {table}, for each of its rows at worst"
-                details = self._severity, self._statement(columns[0]), str(columns[0])
-                lacks.append(self._finding(place, text, *details))
+                remedy, name = self._statement(columns[0]), str(columns[0])
+                lacks.append(
+                    self._finding(
+                        place, text, self._severity, remedy=remedy, column=name
+                    )
+                )
         return lacks
 
     def _is_indexable(self, comparison: JoinComparison) -> bool:

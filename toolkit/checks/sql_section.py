@@ -100,10 +100,17 @@ class Inspection:
 
     # Findings
 
-    def at(self, place: Place, text: str, severity: Severity, *details: str) -> Finding:
-        """Return the finding of a field; `details` are its remedy and its topic."""
+    def at(
+        self,
+        place: Place,
+        text: str,
+        severity: Severity,
+        remedy: str = "",
+        topic: str = "",
+    ) -> Finding:
+        """Return the finding of a field."""
         column = self.column(place)
-        return Finding.of_field(place, column, text, severity, *details)
+        return Finding.of_field(place, column, text, severity, remedy, topic)
 
     def finding(self, text: str, severity: Severity, topic: str = "") -> Finding:
         """Return a finding of the section as a whole."""

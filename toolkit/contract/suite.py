@@ -358,10 +358,10 @@ def _cases_by_parameter() -> Iterator[Any]:
         groups: dict[str, list[SearchCase]] = {}
         for case in cases_of_kind:
             first = case[1][0]
-            match = first.match if isinstance(first, StringCriterion) else ""
-            groups.setdefault(f"{first.parameter}{match and f':{match}'}", []).append(
-                case
-            )
+            name = first.parameter
+            if isinstance(first, StringCriterion) and first.match:
+                name += f":{first.match}"
+            groups.setdefault(name, []).append(case)
         for name, cases in groups.items():
             yield pytest.param(kind, cases, id=f"{kind}-{name}")
 
