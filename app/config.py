@@ -650,7 +650,7 @@ def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
     if not text:
         text, origin = setting.default or "", Origin.DEFAULT
     try:
-        return Entry(setting, origin, text, kind.read(text))
+        return Entry(setting, origin, text=text, value=kind.read(text))
     except (ValueError, KeyError, OSError):
         fault = f"{name} cannot be read: expected {kind.takes} ({kind.name})."
         return Entry(setting, origin, fault=fault)

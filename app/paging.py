@@ -325,11 +325,11 @@ class SearchSessions:
         stored = StoredSearch(
             client,
             search.query.resource_type,
-            parameters,
-            lenient,
-            self._total(search, page),
-            self.fingerprint,
-            self.store.now(),
+            parameters=parameters,
+            lenient=lenient,
+            total=self._total(search, page),
+            fingerprint=self.fingerprint,
+            created=self.store.now(),
         )
         first = StoredPage(self.store.new_id(client), stored, Start())
         return self._result(call, first, search, page)
@@ -461,11 +461,11 @@ def _unpack_page(page_id: str, values: list[Any]) -> StoredPage:
     search = StoredSearch(
         client,
         ResourceType(kind),
-        tuple((name, text) for name, text in parameters),
-        lenient,
-        total,
-        fingerprint,
-        created,
+        parameters=tuple((name, text) for name, text in parameters),
+        lenient=lenient,
+        total=total,
+        fingerprint=fingerprint,
+        created=created,
     )
     return StoredPage(page_id, search, _unpack_start(start))
 
@@ -483,8 +483,13 @@ def _unpack_start(values: list[Any]) -> Start:
     if position is None:
         return Start(index, Direction(direction))
     group, key, id, packed, source = position
-    moment = datetime.fromisoformat(packed[1]) if packed else None
-    at = Position(Group(group), _unpack_key(key), _unpack_key(id), moment, source)
+    at = Position(
+        Group(group),
+        _unpack_key(key),
+        id=_unpack_key(id),
+        moment=datetime.fromisoformat(packed[1]) if packed else None,
+        source=source,
+    )
     return Start(index, Direction(direction), at)
 
 

@@ -78,9 +78,9 @@ class Service:
                 kind: schema(mapping.constants) for kind, schema in SCHEMAS.items()
             },
             limit=RequestLimit(
-                settings.threads,
-                settings.threads * WAITING_PER_THREAD,
-                settings.request_seconds,
+                running=settings.threads,
+                waiting=settings.threads * WAITING_PER_THREAD,
+                seconds=settings.request_seconds,
             ),
             transport=Transport(
                 settings.trusted_proxies, settings.plain_http == "loopback"

@@ -155,13 +155,13 @@ class _CodeGrant(AuthorizationCodeGrant):
     def save_authorization_code(self, code: str, request: Any) -> None:
         data = request.payload.data
         self.server.codes[code] = _Code(
-            request.payload.client_id,
-            request.payload.redirect_uri,
-            request.payload.scope,
-            request.user,
-            data.get("nonce"),
-            data["code_challenge"],
-            data["code_challenge_method"],
+            client_id=request.payload.client_id,
+            redirect_uri=request.payload.redirect_uri,
+            scope=request.payload.scope,
+            person=request.user,
+            nonce=data.get("nonce"),
+            code_challenge=data["code_challenge"],
+            code_challenge_method=data["code_challenge_method"],
         )
 
     def query_authorization_code(self, code: str, client: _Client) -> _Code | None:

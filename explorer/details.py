@@ -75,9 +75,8 @@ def _list(reference: str = "") -> dict[str, Any]:
         return shown
     place = references.index(reference)
     links = {link["relation"] for link in result.bundle["link"]}
-    neighbours = {"previous": place - 1, "next": place + 1}
     shown["place"] = result.first + place
-    for relation, index in neighbours.items():
+    for relation, index in (("previous", place - 1), ("next", place + 1)):
         if 0 <= index < len(references):
             shown[relation] = see(references[index], origin=origin)
         elif relation in links:

@@ -64,10 +64,10 @@ def require_login() -> BaseResponse | None:
     page = (request.endpoint or "").removeprefix("explorer.")
     is_login = page.startswith("login")
     is_post = request.method == "POST"
-    if session is None and page != "login_start" and (is_post or not is_login):
-        return expired() if explorer.sessions.cookie() else go("/login")
-    if session is None or (is_login and not is_post) or page == "login_start":
+    if page == "login_start" or (is_login and not is_post):
         return None
+    if session is None:
+        return expired() if explorer.sessions.cookie() else go("/login")
     if is_post and not session.accepts(request.form.get("csrf", "")):
         raise LoginError(_("This form is of another login: it is not accepted."))
     if not session.token and not is_login:

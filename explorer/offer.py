@@ -66,9 +66,9 @@ class Offer:
         texts = (rest.get("documentation", "") for rest in statement["rest"])
         zone = _ZONE.search(" ".join(texts))
         return cls(
-            statement["implementation"]["description"],
-            ZoneInfo(zone[1]) if zone else UTC,
-            searches,
+            title=statement["implementation"]["description"],
+            zone=ZoneInfo(zone[1]) if zone else UTC,
+            searches=searches,
         )
 
     def now(self) -> datetime:

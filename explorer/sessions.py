@@ -16,7 +16,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -152,13 +152,13 @@ class Sessions:
         # The prefix makes a browser refuse a cookie that another host has set.
         self._cookie = "__Host-explorer" if secure else "explorer"
 
-    def begin(self, response: Response, **values: object) -> Session:
+    def begin(self, response: Response, **values: Any) -> Session:
         """Store a new session and put its cookie into a response.
 
         Its id is new each time: one that was planted in the browser is worth nothing.
         """
-        session = Session(secrets.token_urlsafe(32), time.time() + LOGIN_SECONDS)
-        session = replace(session, **values)  # type: ignore[arg-type]
+        values = {"expires": time.time() + LOGIN_SECONDS, **values}
+        session = Session(id=secrets.token_urlsafe(32), **values)
         self.save(session)
         response.set_cookie(
             self._cookie,

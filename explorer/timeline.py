@@ -153,10 +153,13 @@ def timelines(
     last = until or max([wall(now), *starts, *ends])
     last = max(min(last, _LATEST), first)
     last += max(last - first, timedelta(hours=6)) * 0.04
-    return [
-        _Layout(drawing, first, last, now, gutter, since is not None).draw(shown)
+    layouts = [
+        _Layout(
+            drawing, first, last, now=now, gutter=gutter, is_fixed=since is not None
+        )
         for drawing in DRAWINGS
     ]
+    return [layout.draw(shown) for layout in layouts]
 
 
 def _is_within(stay: Stay, since: datetime | None, until: datetime | None) -> bool:
@@ -175,6 +178,7 @@ class _Layout:
         drawing: Drawing,
         first: datetime,
         last: datetime,
+        *,
         now: datetime,
         gutter: int,
         is_fixed: bool,
@@ -214,7 +218,9 @@ class _Layout:
             anchor = "end"
         elif now is not None and now < self._left + 40:
             anchor = "start"
-        return Timeline(drawing, y + 4, now, anchor, ticks, rows)
+        return Timeline(
+            drawing, y + 4, now=now, now_anchor=anchor, ticks=ticks, rows=rows
+        )
 
     def _x(self, time: datetime) -> float:
         part = (time - self._first) / (self._last - self._first)
@@ -249,8 +255,15 @@ class _Layout:
             tail = 0.0
             if is_here and stay.end is None:
                 tail = round(max(edge - x - width, 0), 1)
-            is_small = width == self._drawing.least and stay.status == "finished"
-            bars.append(Bar([stay], x, width, tail, start < self._first, is_small))
+            bar = Bar(
+                [stay],
+                x,
+                width=width,
+                tail=tail,
+                is_cut=start < self._first,
+                is_small=width == self._drawing.least and stay.status == "finished",
+            )
+            bars.append(bar)
         lanes = _pack(bars)
         if lanes > _MOST_LANES:
             bars = _gather(bars, ticks)
@@ -318,18 +331,18 @@ def _pack(bars: Sequence[Bar]) -> int:
 def _gather(bars: Sequence[Bar], ticks: Sequence[float]) -> list[Bar]:
     """Return the bars, short neighbours of one interval of ticks as one."""
     gathered: list[Bar] = []
-    last: Bar | None = None
+    last: Bar | None = None  # the last short one
     for bar in bars:
         limit = next((tick for tick in ticks if tick > bar.x), None)
-        is_near = (
-            bar.is_small
-            and last is not None
-            and bar.x < last.end + GAP
-            and limit == next((tick for tick in ticks if tick > last.x), None)
-        )
-        if not is_near or last is None:
+        if (
+            last is None
+            or not bar.is_small
+            or bar.x >= last.end + GAP
+            or limit != next((tick for tick in ticks if tick > last.x), None)
+        ):
             gathered.append(bar)
-            last = bar if bar.is_small else last
+            if bar.is_small:
+                last = bar
             continue
         width = max(bar.x + bar.width, last.end) - last.x
         if limit is not None:

@@ -105,8 +105,9 @@ def who(
     search = _Search(
         reference,
         _keys(keys),
-        f"{start:%Y-%m-%d}" if start else "",
-        f"{end + timedelta(days=1):%Y-%m-%d}" if end else "~",
+        start=f"{start:%Y-%m-%d}" if start else "",
+        # "~" is after every date.
+        end=f"{end + timedelta(days=1):%Y-%m-%d}" if end else "~",
     )
     rows: list[Disclosure] = []
     for path in _paths(files):

@@ -149,8 +149,8 @@ def parse_search(
         tuple(
             criterion for parameter, criterion in criteria if not parameter.is_linked
         ),
-        _sort(single.get("_sort"), offer),
-        min(size, offer.count_max),
+        sort=_sort(single.get("_sort"), offer),
+        count=min(size, offer.count_max),
     )
     if presentation.summary is Summary.COUNT:
         includes = {}

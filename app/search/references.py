@@ -35,7 +35,7 @@ def linked(search: Search, adapter: Adapter) -> tuple[Search, tuple[str, ...]]:
         return search, ()
     kind = ResourceType.PATIENT
     most = MOST_PATIENTS + 1
-    query = SearchQuery(kind, search.patients, Sort(SortKey.ID), most)
+    query = SearchQuery(kind, search.patients, sort=Sort(SortKey.ID), count=most)
     rows = adapter.search(query).rows
     if len(rows) > MOST_PATIENTS:
         raise BusinessRuleError(
@@ -99,5 +99,6 @@ def _rows_by_id(
     for start in range(0, len(ids), most or 1):
         tokens = tuple(Token(None, id) for id in ids[start : start + most])
         criterion = TokenCriterion("_id", tokens)
-        query = SearchQuery(kind, (criterion,), Sort(SortKey.ID), len(tokens))
+        sort = Sort(SortKey.ID)
+        query = SearchQuery(kind, (criterion,), sort=sort, count=len(tokens))
         yield from adapter.search(query).rows
