@@ -221,7 +221,8 @@ STATUSES: Mapping[int, Answer] = {
         Answer(
             404,
             _I.NOT_FOUND,
-            "Nothing is served at this address. /fhir/v3/metadata lists what is.",
+            "Nothing is served at this address. /fhir/v3/metadata lists what is; clients "
+            "start with docs/call/index.md of the documentation.",
         ),
         Answer(405, _I.NOT_SUPPORTED, "This method is not offered here."),
         Answer(406, _I.NOT_SUPPORTED, "Only JSON is served."),

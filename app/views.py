@@ -134,7 +134,6 @@ def register_views(app: Flask) -> None:
     app.url_map.merge_slashes = False
     app.url_map.converters["default"] = Segment
     app.register_blueprint(fhir)
-    app.get("/")(home)
 
 
 def fhir_view(
@@ -276,15 +275,6 @@ def discovery(call: Call) -> Response:
     if settings.token_url:
         document = {"token_endpoint": settings.token_url, **document}
     return Response(_json(document, single), content_type=_PLAIN_JSON)
-
-
-def home() -> Response:
-    """Refuse the address above the interface, and name the one to call."""
-    service: Service = current_app.extensions[EXTENSION]
-    raise UnknownResourceError(
-        f"The interface is at {service.settings.base_url}. Clients start with "
-        "docs/call/index.md of the documentation."
-    )
 
 
 @fhir.get("/metadata")

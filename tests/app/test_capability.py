@@ -252,8 +252,6 @@ def test_discovery_names_where_tokens_and_descriptions_are(mapped: Mapped) -> No
         anonymous_at_closed = Served(closed.app).http.get(address, base_url=HOST)
         refused(anonymous_at_closed, 401, "login", "Authorization")
         assert closed.http.get(address, base_url=HOST, headers=closed.headers).json
-    above = anonymous.http.get("/", base_url=HOST)
-    assert HOST + BASE_PATH in refused(above, 404, "not-found")
     answer = anonymous.http.get(f"{BASE_PATH}?_id=1", base_url=HOST)
     refused(answer, 400, "not-supported", "_id")
     statement = body(anonymous.get("metadata"))
