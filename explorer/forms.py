@@ -203,15 +203,11 @@ def _read_field(
     condition: Field, form: Form, faults: dict[str, Fault], wards: Mapping[str, str]
 ) -> tuple[str, Pairs]:
     """Return a condition in words and its parameters, which are [] without a value."""
-    title, name = gettext(condition.title), condition.parameter
     if condition.kind is FieldKind.DAYS:
         return _read_days(condition, form, faults)
     if condition.kind is FieldKind.CODES:
-        words = CODES[name]
-        codes = [code for code in form.getlist(condition.name) if code in words]
-        listed = [gettext(words[code]).lower() for code in codes]
-        text = gettext("%(title)s: %(value)s", title=title, value=_either(listed))
-        return text, [(name, ",".join(codes))] if codes else []
+        return _read_codes(condition, form)
+    title = gettext(condition.title)
     value = " ".join(form.get(condition.name, "").split())
     if not value:
         return "", []
@@ -236,7 +232,23 @@ def _read_field(
         code = value.partition(" ")[0]
         title = gettext("Ward")
         shown, sent = f"{code} {wards.get(code, '')}".strip(), _escaped(code)
-    return gettext("%(title)s: %(value)s", title=title, value=shown), [(name, sent)]
+    words = gettext("%(title)s: %(value)s", title=title, value=shown)
+    return words, [(condition.parameter, sent)]
+
+
+def _read_codes(condition: Field, form: Form) -> tuple[str, Pairs]:
+    words = CODES[condition.parameter]
+    codes = [code for code in form.getlist(condition.name) if code in words]
+    if not codes:
+        return "", []
+    texts = [gettext(words[code]).lower() for code in codes]
+    choice = texts[0]
+    if len(texts) > 1:
+        first = ", ".join(texts[:-1])
+        choice = gettext("%(first)s or %(last)s", first=first, last=texts[-1])
+    title = gettext(condition.title)
+    text = gettext("%(title)s: %(value)s", title=title, value=choice)
+    return text, [(condition.parameter, ",".join(codes))]
 
 
 def _read_days(
@@ -273,14 +285,6 @@ def _read_days(
 def _escaped(text: str) -> str:
     """Return a text as one value of a parameter (decision 4)."""
     return re.sub(r"([\\,|$])", r"\\\1", text)
-
-
-def _either(words: Sequence[str]) -> str:
-    """Return words as a choice: a, b or c."""
-    if len(words) < 2:
-        return "".join(words)
-    first, last = ", ".join(words[:-1]), words[-1]
-    return gettext("%(first)s or %(last)s", first=first, last=last)
 
 
 def without(form: Form, condition: Field) -> Form:

@@ -302,7 +302,7 @@ def _page(id: str, result: Result, **more: Any) -> str:
         sort=dict(result.criteria).get("_sort", search.usual_sort),
         sorts={key: SORTED[key] for key in search.sorts if key in SORTED},
         columns=columns_of(kind),
-        every_column=COLUMNS[kind],
+        all_columns=COLUMNS[kind],
         frise=frise,
         body=orjson.dumps(bundle, option=orjson.OPT_INDENT_2).decode(),
         curl=as_curl(f"{explorer.settings.base_url}/{kind}/_search", result.criteria),

@@ -506,7 +506,7 @@ def by_kind(metric: str) -> Graph:
 def graphs() -> Iterator[Graph]:
     """Yield the graphs above, then those of metrics that none of them names."""
     yield from GRAPHS
-    exprs = " ".join(expr for each in (*STATS, *GRAPHS) for expr in each.exprs)
+    exprs = " ".join(expr for panel in (*STATS, *GRAPHS) for expr in panel.exprs)
     for metric, family in METRICS.items():
         endings = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
         names = [family.name + end for end in endings.get(family.type, ("",))]
