@@ -315,11 +315,11 @@ def _query_of_source(
     ahead = later_source != reads_upwards
     if cursor.moment is not None and not keyless:
         return starting(Bound(cursor.moment, included=ahead))
-    unkeyed = cursor.group is Group.UNKEYED and not keyless
-    if unkeyed and ahead is not backwards:
+    among_unkeyed = cursor.group is Group.UNKEYED and not keyless
+    if among_unkeyed and ahead != backwards:
         return starting(Bound())
-    whole = ahead if cursor.moment is None else not backwards
-    return replace(source_query, from_end=backwards) if whole else None
+    all_are_ahead = ahead if cursor.moment is None else not backwards
+    return replace(source_query, from_end=backwards) if all_are_ahead else None
 
 
 _Placed = tuple[Position, Record | RowFault]

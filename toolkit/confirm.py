@@ -437,15 +437,20 @@ def _questions(stays: Sequence[Stay]) -> list[tuple[Stay, list[str]]]:
     First one of each class, the most ordinary one. Others show the other side of a clock
     change, a merged patient, another hospital, or another code.
     """
-    left = {part for stay in stays for part in stay.all_parts}
-    first = {(s.resources[STAY].section.mark, s.case): s for s in reversed(stays)}
-    ahead = [stay for stay in stays if stay in first.values()]
+    unasked = {part for stay in stays for part in stay.all_parts}
+    firsts: dict[tuple[Mark, str], Stay] = {}
+    for stay in stays:
+        firsts.setdefault((stay.resources[STAY].section.mark, stay.case), stay)
+    of_classes = list(firsts.values())
     questions = []
-    while left:
-        sizes = [len(left & stay.all_parts) for stay in stays]
-        stay = ahead.pop(0) if ahead else stays[sizes.index(max(sizes))]
-        questions.append((stay, [k for k, parts in stay.parts.items() if left & parts]))
-        left -= stay.all_parts
+    while unasked:
+        if of_classes:
+            stay = of_classes.pop(0)
+        else:
+            stay = max(stays, key=lambda stay: len(unasked & stay.all_parts))
+        keys = [key for key, parts in stay.parts.items() if unasked & parts]
+        questions.append((stay, keys))
+        unasked -= stay.all_parts
     return questions
 
 

@@ -52,7 +52,7 @@ def segments(
     """
     key = time and time.key
     cursor, backwards = query.after or query.before, query.backwards
-    descends = query.sort.descending is not backwards
+    descends = query.sort.descending != backwards
     if few and key and key.is_missing_as_null and not (cursor or backwards):
         yield Segment(None, ALWAYS, ((key.column, descends), (id_column, descends)))
         return

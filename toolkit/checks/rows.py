@@ -213,12 +213,14 @@ class CodeCounts:
         A table that names half of them was written for codes: a small copy of a hospital has
         few rows of each.
         """
-        named = sum(code in self.table.table for code in self.counts)
-        is_often = sum(self.counts.values()) >= _OFTEN * len(self.counts)
-        if len(self.counts) <= FEW:
+        different = len(self.counts)
+        if different <= FEW:
             return True
-        is_named = 2 * named >= len(self.counts)
-        return len(self.counts) <= MOST and (is_often or is_named)
+        if different > MOST:
+            return False
+        named = self.counts.keys() & self.table.table.keys()
+        are_repeated = sum(self.counts.values()) >= _OFTEN * different
+        return are_repeated or 2 * len(named) >= different
 
     def findings(self, required: Collection[str]) -> Findings:
         """Yield the codes that no entry names, and where a required one is missing."""

@@ -377,11 +377,14 @@ class SearchChecks:
         for segment, condition in self._section.segments(query):
             statement = self._section.page(segment, condition, PAGE)
             scanned.update(self._database.scanned(statement))
+
+        # Comparisons of the subqueries whose tables a plan reads whole, by table.
         inside: dict[tuple[str, str], list[JoinComparison]] = {}
         for comparison in comparisons(self._rows):
             alias, (table, _) = comparison.inner
             if comparison.is_nested and {alias, table.rpartition(".")[2]} & scanned:
                 inside.setdefault((alias, table), []).append(comparison)
+
         place, compared = self._inspection.place("id"), names_compared(self._rows)
         lacks = []
         for (_, table), group in inside.items():
