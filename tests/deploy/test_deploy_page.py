@@ -131,7 +131,7 @@ def test_one_machine_with_compose(tmp_path: Path, redis_server: RedisServer) -> 
     (tmp_path / "work").symlink_to(compose)
     if os.geteuid() != 0:
         pytest.skip("the page has them typed as root")
-    type_commands("One machine", tmp_path)
+    type_commands("One machine with containers", tmp_path)
     secrets = compose / "secrets"
     (secrets / "redis_url").chmod(0o600)
     (secrets / "redis_url").write_text(redis_server.url)
