@@ -162,7 +162,10 @@ def kept_word(answer: TestResponse, right: list[str]) -> bool:
     if answer.status_code == 503:
         assert int(answer.headers["Retry-After"]) > 0
     (issue,) = answer.get_json(force=True)["issue"]
-    assert (issue["severity"], issue["code"]) == ("error", "transient")
+    # An answer that makes no sense is no better at the next try.
+    codes = {"transient", "exception"} if answer.status_code == 502 else {"transient"}
+    assert issue["severity"] == "error"
+    assert issue["code"] in codes
     return False
 
 

@@ -55,7 +55,7 @@ STAND_INS = {
 
 def type_commands(title: str, directory: Path, *changes: tuple[str, str]) -> str:
     """Type the commands of a section in a directory; return what they print."""
-    commands = COMMAND.findall(section(PAGE, title))
+    commands = COMMAND.findall(section(PAGE, title).partition("\n## ")[0])
     assert len(commands) > 5
     text = "\n".join(["set -e", *commands])
     for before, after in changes:
