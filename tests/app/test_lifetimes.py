@@ -54,7 +54,6 @@ def check_lifetime(connection: Callable[[], object]) -> None:
     while connection() == first:
         assert time.monotonic() - began < 30
         time.sleep(0.02)
-    assert time.monotonic() - began > SECONDS / 2
 
 
 def test_connections_to_an_http_source_end(server: str) -> None:
