@@ -135,7 +135,7 @@ def _require(condition: object) -> None:
         raise ValueError
 
 
-@_kind("text", "printable ASCII without blanks")
+@_kind("text", "ASCII without blanks")
 def _word(text: str) -> str:
     _require(_WORD.fullmatch(text))
     return text
@@ -148,7 +148,7 @@ def _readable_file(text: str) -> Path:
     return path
 
 
-@_kind("URL", "https (http for a loopback host), without user name and fragment")
+@_kind("URL", "https, or http on loopback")
 def _web_url(text: str) -> str:
     """Accept http too: `_conflicts` says where it is allowed."""
     parts = urlsplit(_word.read(text))
@@ -158,7 +158,7 @@ def _web_url(text: str) -> str:
     return text
 
 
-@_kind("URL", f"https (http for a loopback host), ending in {BASE_PATH}, without query")
+@_kind("URL", f"https, or http on loopback, ending in {BASE_PATH}")
 def _base_url(text: str) -> str:
     _require(text.endswith(BASE_PATH) and "?" not in text)
     _require(not is_plain(_web_url.read(text)))
@@ -190,7 +190,7 @@ def _redis_url(text: str) -> str:
     return text
 
 
-@_kind("keys", "one or more Fernet keys, separated by a blank or a comma")
+@_kind("keys", "Fernet keys, separated by blanks or commas")
 def _fernet_keys(text: str) -> tuple[str, ...]:
     keys = tuple(filter(None, _BLANKS_OR_COMMAS.split(text)))
     _require(keys)
@@ -199,7 +199,7 @@ def _fernet_keys(text: str) -> tuple[str, ...]:
     return keys
 
 
-@_kind("list", "JMESPath expressions, separated by semicolons")
+@_kind("list", "JMESPath, separated by semicolons")
 def _claims(text: str) -> tuple[str, ...]:
     expressions = tuple(filter(None, map(str.strip, text.split(";"))))
     _require(expressions)
@@ -252,7 +252,7 @@ def audit_file(target: str) -> Path | None:
     return None if target.startswith(AUDIT_SYSLOG) or not is_file else Path(target)
 
 
-@_kind("key", "32 to 64 characters of printable ASCII without blanks")
+@_kind("key", "32 to 64 ASCII characters without blanks")
 def _digest_key(text: str) -> str:
     _require(32 <= len(_word.read(text)) <= 64)
     return text
@@ -263,12 +263,12 @@ def _scope_names(text: str) -> str:
     return text
 
 
-@_kind("list", "addresses or CIDR networks, separated by a blank or a comma")
+@_kind("list", "addresses or CIDR networks, separated by blanks or commas")
 def _networks(text: str) -> tuple[Network, ...]:
     return tuple(map(ip_network, filter(None, _BLANKS_OR_COMMAS.split(text))))
 
 
-@_kind("list", f"{', '.join(Link)}, separated by a blank or a comma")
+@_kind("list", f"{', '.join(Link)}, separated by blanks or commas")
 def _links(text: str) -> frozenset[Link]:
     return frozenset(map(Link, filter(None, _BLANKS_OR_COMMAS.split(text.lower()))))
 
@@ -343,8 +343,8 @@ class Settings:
         "The public address of the service. Every link starts with it.", _REQUIRED
     )
     issuer: Annotated[str, _word] = _setting(
-        "The `iss` that access tokens must carry. Its metadata supplies the addresses of "
-        "the identity provider that are not set.",
+        "The `iss` that access tokens must carry. Its metadata names the addresses of the "
+        "provider that are not set.",
         _REQUIRED,
     )
     audience: Annotated[str, _word] = _setting(
@@ -354,30 +354,24 @@ class Settings:
         "Where clients get access tokens; discovery and OpenAPI name it.", first=""
     )
     key_set_url: Annotated[str | None, _web_url] = _setting(
-        "Where the identity provider publishes its keys (JWKS). Default: from the "
-        "metadata of the issuer, unless all tokens are introspected."
+        "Where the identity provider publishes its keys (JWKS). Default: as the metadata "
+        "of the issuer names it."
     )
     key_set_seconds: Annotated[int, _whole(10, 86400)] = _setting(
-        "How long a key set is fresh. Then it is fetched again; while it cannot be, it is "
-        "used for another hour.",
-        "300",
+        "How long a key set is fresh; then it is fetched again.", "300"
     )
     key_set_retry_seconds: Annotated[int, _whole(1, 300)] = _setting(
-        "The shortest pause between two fetches of the key set, for tokens with an "
-        "unknown key and after a failed fetch.",
-        "10",
+        "The shortest pause between two fetches of the key set.", "10"
     )
     introspection_url: Annotated[str | None, _web_url] = _setting(
-        "Where opaque tokens are introspected (RFC 7662). Default: from the metadata of "
-        "the issuer, if a client id is set."
+        "Where opaque tokens are introspected (RFC 7662). Default: as the metadata of the "
+        "issuer names it."
     )
     introspection_client_id: Annotated[str | None, _word] = _setting(
-        "The client id of the service at the introspection endpoint. It enables "
-        "introspection of opaque tokens."
+        "The client id of the service at the introspection. It enables introspection."
     )
     introspection_client_secret: Annotated[str | None, _word] = _setting(
-        "The client secret of the service at the introspection endpoint. Required "
-        "with the client id.",
+        "The client secret of the service at the introspection. Required with the client id.",
         secret=True,
     )
     identity_timeout_seconds: Annotated[float, _decimal(0.1, 30)] = _setting(
@@ -442,8 +436,8 @@ class Settings:
         "How audit events name the patients of a response.", "digest"
     )
     audit_failure: Literal["refuse", "count"] = _setting(
-        "Whether a response whose event cannot be written is refused (503), or sent "
-        "and counted.",
+        "Whether a response whose event cannot be written is refused (503), or sent and "
+        "counted.",
         "refuse",
     )
     audit_addresses: bool = _setting(
@@ -453,13 +447,11 @@ class Settings:
         "How many requests per minute one client may make.", "60000"
     )
     address_requests_per_minute: Annotated[int | None, _rate] = _setting(
-        "How many requests per minute one address may make without a token that is "
-        "known to be valid.",
+        "How many requests per minute one address may make without a known valid token.",
         "6000",
     )
     plain_http: Literal["refuse", "loopback"] = _setting(
-        "Whether requests without HTTPS are refused, or accepted from this machine "
-        "itself.",
+        "Whether requests without HTTPS are refused, or accepted from this machine.",
         "refuse",
     )
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = _setting(
@@ -482,11 +474,11 @@ class Settings:
     )
     explorer_url: Annotated[str | None, _web_url] = _setting(
         "The public address of the explorer, without a path. Required unless it listens "
-        "on a loopback address and port."
+        "on loopback."
     )
     explorer_client_id: Annotated[str | None, _word] = _setting(
-        "The client id of the explorer at the identity provider (authorization code with "
-        "PKCE). Required unless the explorer is on loopback."
+        "The client id of the explorer at the identity provider. Required unless it "
+        "listens on loopback."
     )
     explorer_client_secret: Annotated[str | None, _word] = _setting(
         "The client secret of the explorer; without one it is a public client.",
@@ -500,13 +492,11 @@ class Settings:
         "How long a person may be inactive before being logged out.", "15"
     )
     explorer_reason: bool = _setting(
-        "Whether a person must give a reason before the first search, for the audit.",
-        "false",
+        "Whether a person must give a reason, for the audit.", "false"
     )
     connection_lifetime_seconds: Annotated[int, _whole(5, 3600)] = _setting(
-        "How long a connection lives at most, to a source, Redis or the identity provider. "
-        "Each ends up to a fifth earlier, so that not all end at once. A host that moved by "
-        "name is followed after that time.",
+        "How long a connection to a source, Redis or the identity provider lives at most. "
+        "A host that moved is then found.",
         str(LIFETIME_SECONDS),
     )
     explorer_export_rows: Annotated[int, _whole(0, 1_000_000)] = _setting(
@@ -514,7 +504,7 @@ class Settings:
         "10000",
     )
     explorer_export_scope: Annotated[str | None, _word] = _setting(
-        "A scope that a person needs to export. Without it everybody may who sees the rows."
+        "A scope that a person needs to export. Default: everybody may export."
     )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
         "How often everything that `/ready` reports is checked.", "60"
@@ -523,8 +513,7 @@ class Settings:
         "How many processes answer requests.", "2", first="2"
     )
     threads: Annotated[int, _whole(1, 128)] = _setting(
-        "How many threads answer requests in each process. More than a source has "
-        "connections.",
+        "How many threads of a process answer requests: more than a source's connections.",
         "16",
         first="16",
     )
@@ -532,9 +521,7 @@ class Settings:
         "The lowest level of log lines that are written.", "info"
     )
     tracing: bool = _setting(
-        "Whether spans of requests are sent (OpenTelemetry). Requires the extra "
-        "`tracing`.",
-        "false",
+        "Whether spans are sent (OpenTelemetry). Requires the extra `tracing`.", "false"
     )
 
     @property

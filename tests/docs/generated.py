@@ -25,8 +25,8 @@ source: {kind: sql, url: {env: PAS_URL}}
 """
 
 _SETTINGS = """\
-| Variable | Type | Takes | Default | Secret | What it is |
-|---|---|---|---|---|---|
+| Variable | Value | Default | What it is |
+|---|---|---|---|
 """
 
 _MINIMAL = {
@@ -50,14 +50,12 @@ def settings_table() -> str:
 
 
 def _setting(setting: Setting) -> str:
-    default = "required" if setting.required else "–"
+    default = "–"
     if setting.default is not None:
         mark = "``" if "`" in setting.default else "`"
         default = f"{mark}{setting.default}{mark}" if setting.default else "none"
-    secret = "yes" if setting.secret else "no"
-    kind = setting.kind
-    told = (kind.name, kind.takes, default, secret, setting.sentence)
-    cells = (f"`{setting.name}`", *told)
+    sentence = f"Secret. {setting.sentence}" if setting.secret else setting.sentence
+    cells = (f"`{setting.name}`", setting.kind.takes, default, sentence)
     return f"| {' | '.join(cells)} |\n"
 
 
