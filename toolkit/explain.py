@@ -5,7 +5,7 @@ With `--live`, why clients get a resource or not: its row is followed from the t
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,15 +17,20 @@ from adapters.contract import (
     SourceDataError,
 )
 from adapters.mapping.load import load_mapping
+from adapters.mapping.model import ResourceMapping
 from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import FHIR_ID
 from adapters.parameters import SEARCH_PARAMETERS
+from adapters.sql.adapter import SqlAdapter
+from adapters.sql.query import Columns
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.search.types import TYPES
+from toolkit.checks.selects import steps, without_comments
 from toolkit.console import MappingFile
 from toolkit.source_rows import SourceReader
 from toolkit.trial import (
     MASK,
+    PERSONAL,
     RefusedError,
     Searches,
     TriedRow,
@@ -73,34 +78,16 @@ def _rows(searches: Searches) -> Iterator[ParameterRow]:
         wanted = profile.resources.get(kind)
         for name in SEARCH_PARAMETERS[kind]:
             if wanted is None or name not in wanted.parameters:
-                yield ParameterRow(
-                    kind,
-                    name,
-                    offered=False,
-                    reason=f"profile {profile.name} leaves it out",
-                )
+                reason = f"profile {profile.name} leaves it out"
             elif name not in listed:
-                yield ParameterRow(
-                    kind,
-                    name,
-                    offered=False,
-                    reason="the file does not list it under search",
-                )
+                reason = "the file does not list it under search"
             elif name not in able:
-                yield ParameterRow(
-                    kind,
-                    name,
-                    offered=False,
-                    reason="not every source can filter by it",
-                )
+                reason = "not every source can filter by it"
             else:
-                values = wanted.parameters[name]
-                yield ParameterRow(
-                    kind,
-                    name,
-                    offered=True,
-                    reason=_extent(kind, name, values, able[name]),
-                )
+                reason = _extent(kind, name, wanted.parameters[name], able[name])
+                yield ParameterRow(kind, name, offered=True, reason=reason)
+                continue
+            yield ParameterRow(kind, name, offered=False, reason=reason)
 
 
 def _extent(
@@ -153,7 +140,8 @@ def _show_resource(path: Path, search: str, *, redact: bool, as_json: bool) -> i
     kind, id = ResourceType(match[1]), match[2]
     file = MappingFile.open(path, os.environ)
     with SourceReader(file) as reader, searching(file.mapping) as searches:
-        where = whereabouts(reader, searches, kind, id, redacted=redact)
+        masked = PERSONAL if redact else frozenset[str]()
+        where = whereabouts(reader, searches, kind, id, masked)
     name = f"{kind}/{MASK if redact else id}"
     if as_json:
         tried = where.tried.as_json() if where.tried else {}
@@ -170,8 +158,7 @@ def whereabouts(
     searches: Searches,
     kind: ResourceType,
     id: str,
-    *,
-    redacted: bool,
+    masked: Set[str],
 ) -> Whereabouts:
     """Return why clients get a resource or not. Raises AdapterError."""
     file = reader.file
@@ -187,7 +174,7 @@ def whereabouts(
         return Whereabouts("removed", "the API says that it is gone")
     except NotFoundError:
         return _not_selected(reader, kind, id)
-    tried = TriedRow.of(file, row, redacted=redacted)
+    tried = TriedRow.of(file, row, masked)
     if tried.unserved:
         origin = tried.origin_of(tried.named("status")[0])
         return Whereabouts(tried.unserved, f"by {origin.rule} ({origin.place})", tried)
@@ -213,21 +200,53 @@ def _not_selected(reader: SourceReader, kind: ResourceType, id: str) -> Whereabo
     prefix = section.fields["id"].prefix
     if not id.startswith(prefix):
         return Whereabouts("absent", f"ids begin with {prefix}")
-    if section.http is not None:
-        return Whereabouts("absent", "the API has no such row, or does not return it")
-    # Imported here, so that an API needs no database library.
-    from adapters.sql.adapter import SqlAdapter
-    from toolkit.left_out import absence
-
     adapter = reader.adapter(section)
-    assert isinstance(adapter, SqlAdapter), "the section is one of a database"
-    missing = absence(adapter, kind, id)
-    if missing is None:
+    if not isinstance(adapter, SqlAdapter):
+        return Whereabouts("absent", "the API has no such row, or does not return it")
+    return _left_out(adapter, section, id)
+
+
+def _left_out(adapter: SqlAdapter, section: ResourceMapping, id: str) -> Whereabouts:
+    """Return which JOIN or condition of a SELECT leaves the row of an id out.
+
+    The SELECT is run for that id in steps: the first that has no row loses it.
+    """
+    name = section.fields["id"].filter_column or ""
+    origin = adapter.database.origins(section.rows).get(name)
+    table = origin.table if origin else ""
+    if origin:
+        alone = f"SELECT {origin.column} AS {name} FROM {table}"
+        if _has(adapter, section, alone, id) is False:
+            return Whereabouts("absent", f"{table} has no row with this id")
+    column = origin.column if origin else name
+    for step in steps(without_comments(section.rows), name, column):
+        is_there = _has(adapter, section, step.select, id)
+        if is_there is None:
+            # Its table comes with a later JOIN.
+            continue
+        if not is_there and not table:
+            return Whereabouts("absent", f"{step.first_table} has no row with this id")
+        table = table or step.first_table
+        if not is_there:
+            text = f"{table} has the row, and the SELECT leaves it out: {step.added}"
+            return Whereabouts("filtered", text)
+    if not table:
         text = "the SELECT returns no such row. From which table its ids come cannot be"
         return Whereabouts("unknown", f"{text} read from it")
-    if not missing.is_there:
-        return Whereabouts("absent", f"{missing.table} has no row with this id")
-    text = f"{missing.table} has the row, and the SELECT leaves it out"
-    if missing.clause:
-        return Whereabouts("filtered", f"{text}: {missing.clause}")
-    return Whereabouts("filtered", f"{text}; by which part of it is not known")
+    text = f"{table} has the row, and the SELECT leaves it out; by which part of it is"
+    return Whereabouts("filtered", f"{text} not known")
+
+
+def _has(
+    adapter: SqlAdapter, section: ResourceMapping, select: str, id: str
+) -> bool | None:
+    """Return whether a SELECT has a row of an id, None where the database refuses it."""
+    database, zone = adapter.database, adapter.mapping.source.zone
+    try:
+        described = database.columns(select)
+        columns = Columns(database.dialect, select, described, zone=zone)
+        condition = columns.equal(section.fields["id"], [id])
+        ((number,),) = database.fetch(columns.count(condition))
+    except SourceDataError:
+        return None
+    return bool(number)

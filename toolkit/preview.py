@@ -16,7 +16,7 @@ from app.console import FINDINGS, FINE, CannotRunError, print_json
 from toolkit.console import MappingFile
 from toolkit.rows import read_row
 from toolkit.source_rows import SourceReader, SourceRow
-from toolkit.trial import TriedRow
+from toolkit.trial import PERSONAL, TriedRow
 
 
 def run(
@@ -35,7 +35,7 @@ def run(
     source_row = (
         _written(mapping, kind, row, source) if row else _live(mapping, kind, id)
     )
-    tried = TriedRow.of(mapping, source_row, redacted=redact)
+    tried = TriedRow.of(mapping, source_row, PERSONAL if redact else frozenset())
     if as_json:
         print_json(tried.as_json())
     else:

@@ -25,8 +25,10 @@ from adapters.contract import (
     SourceDataError,
     SourcePage,
 )
+from adapters.http.adapter import HttpAdapter
 from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.row_mapper import own_columns
+from adapters.sql.adapter import SqlAdapter
 from toolkit.checks.rows import SAMPLE, SMALL_SAMPLE
 from toolkit.console import MappingFile, show_progress
 from toolkit.findings import timed
@@ -146,16 +148,10 @@ class SourceReader:
         self, section: ResourceMapping, ids: Sequence[str]
     ) -> list[SourceRow]:
         adapter, kind = self.adapter(section), section.resource_type
-        # Imported here, so that a database needs no HTTP library, and the other way round.
-        if section.http is not None:
-            from adapters.http.adapter import HttpAdapter
-
-            assert isinstance(adapter, HttpAdapter), "the section is one of an API"
+        if isinstance(adapter, HttpAdapter):
             columns, cells = own_columns(section), adapter.section(kind).cells
             rows = [cells(adapter.read_row(kind, text)) for text in ids]
             return [SourceRow(section, columns, *row) for row in rows]
-        from adapters.sql.adapter import SqlAdapter
-
         assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         opened, database = adapter.section(kind), adapter.database
         rows = [opened.read(database, text) for text in ids]
@@ -168,10 +164,8 @@ class SourceReader:
     def columns(self, section: ResourceMapping) -> tuple[str, ...]:
         """Return the columns of a SELECT; of an API, those that the file names."""
         adapter = self.adapter(section)
-        if section.http is not None:
+        if isinstance(adapter, HttpAdapter):
             return own_columns(section)
-        from adapters.sql.adapter import SqlAdapter
-
         assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         return tuple(column.name for column in adapter.database.columns(section.rows))
 
@@ -226,11 +220,9 @@ class SourceReader:
         Each is sent, also one that a page needs only if the ones before do not fill it.
         """
         adapter = self.adapter(section)
-        if section.http is not None:
+        if isinstance(adapter, HttpAdapter):
             _, took = timed(lambda: adapter.search(query))
             return [(adapter.explain(query), took)]
-        from adapters.sql.adapter import SqlAdapter
-
         assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         database, sent = adapter.database, list[tuple[str, float]]()
         for label, statement in adapter.statements(query):

@@ -5,7 +5,7 @@ here, by the service's own row mapper, schemas, parser and adapters.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -28,7 +28,7 @@ from adapters.mapping.model import FieldMapping, Mark, ResourceMapping, SourceMa
 from adapters.mapping.problems import one_of
 from adapters.mapping.profile import profile_of
 from adapters.mapping.row_mapper import RowMapper
-from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots, places_of
+from adapters.mapping.slots import SLOTS, UNSERVED, element, named_slots
 from adapters.mapping.values import LONGEST_CODE, as_text
 from adapters.mapping.yaml import find
 from app.console import CannotRunError
@@ -48,13 +48,16 @@ MASK = "***"
 BASE_URL = "https://encounters.example/fhir/v3"
 """Stands for the address of the deployment, which a mapping file does not say."""
 
-_PERSONAL = frozenset(
+PERSONAL = frozenset(
     f"{kind}.{name}"
     for kind in (ResourceType.ENCOUNTER, ResourceType.PATIENT)
     for name, slot in named_slots(kind)
     if slot.personal
 )
-"""The slots that tell whose row it is. Times of a stay, codes and units are shown."""
+"""The slots that tell whose row it is. Times of a stay, codes and units do not."""
+
+PERSONAL_TEXTS = PERSONAL - {"Patient.birth_date", "Patient.deceased_at"}
+"""Those of them that are no dates: on the integrator's own screen, dates are shown."""
 
 _FIXED: Mapping[str, str] = {
     "Encounter.identifier.use": "always so",
@@ -132,17 +135,19 @@ class TriedRow:
     """A row, what clients would get of it, and what each of its fields makes.
 
     `outcome` is a resource, a RowFault, or the word `hidden` or `removed`. What is shown of
-    the row has a mask for what identifies a person if `redacted`.
+    the row has a mask in the slots that are `masked`, and where a cell may be anything.
     """
 
     file: MappingFile
     row: SourceRow
     outcome: Any
     traced: Sequence[TracedField]
-    redacted: bool
+    masked: Set[str]
 
     @classmethod
-    def of(cls, file: MappingFile, row: SourceRow, *, redacted: bool = False) -> Self:
+    def of(
+        cls, file: MappingFile, row: SourceRow, masked: Set[str] = frozenset()
+    ) -> Self:
         """Map a row as the service does, and trace each field."""
         section = row.section
         traced = trace(section, row.columns, row.cells, row.items)
@@ -151,7 +156,7 @@ class TriedRow:
             mapped = mapped.status
         elif not isinstance(mapped, RowFault):
             mapped = as_resource(file.mapping, section.resource_type, mapped)
-        return cls(file, row, mapped, traced, redacted)
+        return cls(file, row, mapped, traced, masked)
 
     @property
     def kind(self) -> ResourceType:
@@ -168,7 +173,7 @@ class TriedRow:
         """The resource as it is shown, None where there is none."""
         if not isinstance(self.outcome, dict):
             return None
-        shown = self._masked(self.outcome, "") if self.redacted else self.outcome
+        shown = self._masked(self.outcome, "") if self.masked else self.outcome
         return dict(shown)
 
     @property
@@ -300,9 +305,9 @@ class TriedRow:
         return MASK if self._is_masked(self.origin(path).traced) else value
 
     def _is_masked(self, traced: TracedField | None) -> bool:
-        if not self.redacted or traced is None or traced.field.constant is not None:
+        if traced is None or traced.field.constant is not None:
             return False
-        return f"{self.kind}.{traced.name}" in _PERSONAL
+        return f"{self.kind}.{traced.name}" in self.masked
 
     def _line(self, element: str, value: Any, origin: ElementOrigin) -> Line:
         traced = origin.traced
@@ -318,41 +323,36 @@ class TriedRow:
     def _cell(self, traced: TracedField, cell: object) -> str | None:
         if cell is None:
             return None
-        is_known = not _may_be_anything(traced.field, cell, bool(traced.fault))
-        is_shown = is_known and not self._is_masked(traced)
-        return cell_text(cell) if is_shown or not self.redacted else MASK
+        is_hidden = self._is_masked(traced) or _may_be_anything(traced, cell)
+        return MASK if self.masked and is_hidden else cell_text(cell)
 
 
-def _may_be_anything(field: FieldMapping, cell: object, is_fault: bool) -> bool:
+def _may_be_anything(traced: TracedField, cell: object) -> bool:
     """Whether a cell is a fault, or is too long for a code (decision 16)."""
-    if field.codes is None:
-        return is_fault
+    codes = traced.field.codes
+    if codes is None:
+        return traced.fault is not None
     text = cell_text(cell)
-    return text not in field.codes.table and len(text) > LONGEST_CODE
+    return text not in codes.table and len(text) > LONGEST_CODE
 
 
-def redacted_cells(section: ResourceMapping, row: FoundRow) -> Iterator[str | None]:
-    """Yield the cells of a row, with a mask for what identifies a person; None is NULL.
+def masked_cells(section: ResourceMapping, row: FoundRow) -> Iterator[str | None]:
+    """Yield the cells of a row for the integrator's screen; None is NULL.
 
-    Codes and times of stays are shown.
+    What identifies a person but for dates is masked, and so is what no field reads.
     """
-    kind = section.resource_type
-    fault = row.outcome if isinstance(row.outcome, RowFault) else None
-    broken = fault.column.split(", ") if fault else []
+    traced = trace(section, row.columns, row.cells, {})
     for column, cell in zip(row.columns, row.cells, strict=True):
-        fields = [
-            (place.field, f"{kind}.{place.slot}")
-            for place in places_of(section)
-            if column in place.field.columns and not place.rows
-        ]
-        is_personal = any(name in _PERSONAL for _, name in fields)
-        is_fault = column in broken
-        is_unsure = any(_may_be_anything(f, cell, is_fault) for f, _ in fields)
-        is_masked = not fields or is_personal or is_unsure
+        fields = [one for one in traced if column in one.field.columns]
+        is_hidden = not fields or any(
+            f"{section.resource_type}.{one.name}" in PERSONAL_TEXTS
+            or _may_be_anything(one, cell)
+            for one in fields
+        )
         if cell is None:
             yield None
         else:
-            yield MASK if is_masked else cell_text(cell)
+            yield MASK if is_hidden else cell_text(cell)
 
 
 def as_resource(mapping: SourceMapping, kind: ResourceType, record: Any) -> Any:

@@ -68,12 +68,13 @@ from toolkit.new import VARIABLE
 from toolkit.new import run as write_first
 from toolkit.source_rows import FoundRow, SourceReader
 from toolkit.trial import (
+    PERSONAL_TEXTS,
     TriedRow,
     as_resource,
     cell_text,
     element_of,
+    masked_cells,
     parsed_search,
-    redacted_cells,
     searching,
 )
 
@@ -434,7 +435,7 @@ def _shown(section: ResourceMapping, row: FoundRow) -> Mapping[str, Any]:
     if _is_unmasked():
         cells = [None if cell is None else cell_text(cell) for cell in row.cells]
     else:
-        cells = [*redacted_cells(section, row)]
+        cells = [*masked_cells(section, row)]
     reason, line = "", 0
     if isinstance(row.outcome, RowFault):
         fault = row.outcome
@@ -459,7 +460,8 @@ def _resource() -> str:
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
     unmasked, id = _is_unmasked(), request.args["id"].strip()
     with SourceReader(file) as reader, searching(file.mapping) as searches:
-        where = whereabouts(reader, searches, kind, id, redacted=not unmasked)
+        masked = frozenset[str]() if unmasked else PERSONAL_TEXTS
+        where = whereabouts(reader, searches, kind, id, masked)
     tried = where.tried
     if tried is None:
         raise CannotRunError(f"No client gets this {kind}: {where.text}.")

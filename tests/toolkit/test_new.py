@@ -315,6 +315,37 @@ def test_what_stands_in_a_comment_stays_there(new_url: NewUrl, tmp_path: Path) -
     assert mapping["source"] == {"kind": "sql", "url": {"env": "PAS_URL"}}
 
 
+def test_codes_that_differ_in_case_are_two(
+    kind: str, new_url: NewUrl, tmp_path: Path
+) -> None:
+    url = new_url(kind)
+    create(url, kind, "CREATE TABLE s (id INTEGER PRIMARY KEY, k VARCHAR(3))")
+    insert(url, "s", [{"id": n, "k": "M" if n % 3 else "m"} for n in range(15)])
+    assert "M (10), m (5)" in new(url, tmp_path, "--stay", "s")
+
+
+def test_rows_are_counted_up_to_a_limit(
+    new_url: NewUrl, tmp_path: Path, capsys: Capture
+) -> None:
+    url = new_url("sqlite")
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE {})"
+    create(
+        url,
+        "sqlite",
+        "CREATE TABLE large (id INTEGER PRIMARY KEY, k VARCHAR(3));\n"
+        f"INSERT INTO large {numbers.format('i < 100010')}"
+        " SELECT i, CASE WHEN i < 11 THEN 'A' ELSE 'B' END FROM n;\n"
+        f"CREATE VIEW endless AS {numbers.format('i % 3 < 9')}"
+        " SELECT i % 3 AS k FROM n WHERE i < 0",
+    )
+    assert main(["mapping", "new", "--from", url]) == 0
+    lines = [re.split(r"\s{2,}", line) for line in capsys.readouterr().out.splitlines()]
+    assert ["large", "> 100,000", "id", "-"] in lines
+    assert ["endless", "not counted", "-", "-"] in lines
+    # Codes are of the newest rows.
+    assert "# VARCHAR(3); B (100,000)" in new(url, tmp_path, "--stay", "large")
+
+
 # ------------------------------------------------------------------ without options
 
 

@@ -204,14 +204,22 @@ def test_values_are_masked_until_they_are_unmasked(page: Page) -> None:
         assert "<textarea" not in masked, "no test is made of masked values"
 
 
-def test_dates_and_codes_are_shown_and_names_and_numbers_are_not(page: Page) -> None:
+def test_dates_and_codes_are_shown_and_names_and_numbers_are_not(
+    page: Page, file: Path
+) -> None:
     stays = page.panel("rows", kind="encounter")
     assert ">S</td>" in stays
     assert str(STAY.began)[:10] in stays
-    patients = page.panel("rows", kind="patient")
-    names = [p.birth_name for p in EDGES.patients if p.birth_name]
-    assert names
-    assert not any(name in patients for name in names)
+    patient = EDGES.patients[0]
+    for shown in (
+        page.panel("rows", kind="patient"),
+        page.panel("resource", kind="patient", id="1"),
+    ):
+        assert str(patient.born) in shown
+        assert str(patient.birth_name) not in shown
+    # A text in place of a date may be anything.
+    page.draft(file.read_text().replace("{from: born}", "{from: birth_name}"))
+    assert str(patient.birth_name) not in page.panel("rows", kind="patient")
 
 
 def test_an_invalid_row_has_its_reason_in_the_list(page: Page, file: Path) -> None:

@@ -14,8 +14,8 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from adapters.contract import (
     Criterion,
     DateCriterion,
     DateValue,
-    EncounterRecord,
     GoneError,
     Group,
     NotAskableError,
@@ -47,27 +46,31 @@ from adapters.contract import (
     TokenCriterion,
     TooCostlyError,
 )
-from adapters.http.adapter import HttpAdapter, OpenHttpSection
+from adapters.http.adapter import HttpAdapter
 from adapters.http.paging import JsonRow
-from adapters.mapping.model import PagingKind, SourceConfig
+from adapters.mapping.model import PagingKind
 from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
-from adapters.mapping.slots import UNSERVED, Place, places_of
+from adapters.mapping.slots import UNSERVED, Place
 from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.checks.rows import (
-    RULES_OF_CODES,
     SMALL_SAMPLE,
-    CodeCounts,
-    Findings,
-    Records,
+    codes,
+    doubtful_values,
     far_days,
-    has_far_days,
     invalid_rows,
     never_filled,
     plain_text,
     unknown_zone,
+)
+from toolkit.checks.section import (
+    UNEXAMINED,
+    Counted,
+    Findings,
+    Inspection,
+    SampledRows,
 )
 from toolkit.findings import Check, Finding, Measurement, Result, Severity, timed
 
@@ -78,7 +81,6 @@ _PAGE = 10
 _CLOCK_CHANGE = timedelta(hours=1)
 """How far apart the times of an autumn night may be read from their order."""
 
-_TOPIC = "types with something that is not examined"
 _KNOWN = "does the API know the parameter?"
 _FORBIDDEN = 403
 _NO_CREDENTIALS = (
@@ -87,53 +89,64 @@ _NO_CREDENTIALS = (
 )
 
 
-@dataclass(eq=False)
-class Sample:
-    """A section and the first rows of its list.
+class HttpInspection(Inspection):
+    """A section of an API under inspection, and the first rows of its list.
 
-    `refused` is whether the source refused to return the list, `size` how many rows were
-    requested, `skipped` what is not examined, and why.
+    `is_refused` is whether the source refused to return the list, `size` how many rows were
+    requested.
     """
 
-    section: OpenHttpSection
-    adapter: HttpAdapter
-    first_rows: Callable[[int], Sequence[JsonRow]]
-    source: SourceConfig
-    refused: bool = False
-    size: int = MAX_ROWS
-    skipped: list[str] = field(default_factory=list)
-
-    @property
-    def kind(self) -> ResourceType:
-        """The resource type of the section."""
-        return self.section.mapping.resource_type
+    def __init__(self, adapter: HttpAdapter, kind: ResourceType) -> None:
+        self.opened = adapter.section(kind)
+        super().__init__(self.opened.mapping)
+        self.adapter = adapter
+        self.source = adapter.mapping.source
+        self.is_refused = False
+        self.size = MAX_ROWS
 
     @cached_property
     def rows(self) -> Sequence[JsonRow]:
         """The first rows of the list."""
         try:
-            return self.first_rows(MAX_ROWS)
+            return self.adapter.first_rows(self.kind, MAX_ROWS)
         except AdapterError as error:
             if isinstance(error, SourceDataError) and error.refused:
                 raise
             # It may have a limit of its own, or take too long for so many.
             self.size = SMALL_SAMPLE
-            return self.first_rows(SMALL_SAMPLE)
+            return self.adapter.first_rows(self.kind, SMALL_SAMPLE)
 
     @cached_property
-    def mapped(self) -> tuple[Record | RowFault, ...]:
+    def sample(self) -> Sequence[Record | RowFault]:
         """Those rows as records and faults."""
-        return tuple(map(self.section.record, self.rows))
+        return tuple(map(self.opened.record, self.rows))
 
-    @property
-    def records(self) -> Iterator[Record]:
-        """Those of the rows that can be mapped."""
-        return _records(self.mapped)
+    def cells(self) -> tuple[Sequence[str], SampledRows]:
+        """Return the columns and cells of the rows, none where a column is missing."""
+        rows = [] if [*missing_columns(self)] else self.rows
+        return own_columns(self.section), [self.opened.cells(row) for row in rows]
+
+    def values(self, place: Place) -> Sequence[object]:
+        """Return the values of a field."""
+        path = path_of(place.field.columns[0])
+        return [_value(row, path) for row in _rows_within(self.rows, place)]
+
+    def counted_codes(self, place: Place) -> Counted:
+        """Return the codes of a field in the rows in which it counts."""
+        path, rows = path_of(place.field.columns[0]), _rows_within(self.rows, place)
+        if place.only_if is not None:
+            of_condition, values = path_of(place.only_if.column), place.only_if.values
+            rows = [r for r in rows if plain_text(_value(r, of_condition)) in values]
+        return [(_value(row, path), 1) for row in rows]
+
+    def counted_days(self, place: Place) -> Counted:
+        """Return the values of a time."""
+        return [(value, 1) for value in self.values(place)]
 
     @property
     def has_pages(self) -> bool:
         """Whether the list has further pages."""
-        listed = self.section.http.list
+        listed = self.opened.http.list
         return listed is not None and listed.paging is not None
 
     def criteria(self, parameter: str) -> Iterator[Criterion]:
@@ -159,110 +172,83 @@ class Sample:
                 raise
             return None, str(error)
 
-    def skip(self, subject: str, reason: str) -> None:
-        """Note what is not examined, for the one finding about it."""
-        self.skipped.append(f"{subject} ({reason})")
-
-    def finding(self, text: str, severity: Severity) -> Finding:
-        """Return a finding about the section as a whole."""
-        mark = self.section.mapping.mark
-        return Finding.at(mark, text, self.kind, severity=severity, topic=_TOPIC)
-
 
 def checks(adapter: HttpAdapter, kinds: Collection[ResourceType]) -> Iterator[Check]:
     """Yield the checks of an API, section by section."""
     for kind in adapter.mapping.resources:
         if kind not in kinds:
             continue
-        first_rows = partial(adapter.first_rows, kind)
-        section, source = adapter.section(kind), adapter.mapping.source
-        sample = Sample(section, adapter, first_rows=first_rows, source=source)
-        if section.http.list is None:
-            finding = sample.finding(
-                "it has no list: it is not examined", Severity.NOTE
-            )
+        inspection = HttpInspection(adapter, kind)
+        if inspection.opened.http.list is None:
+            text = "it has no list: it is not examined"
+            finding = inspection.finding(text, Severity.NOTE, UNEXAMINED)
             yield Check(f"{kind}: rows", partial(iter, [finding]))
             continue
         for subject, check in CHECKS:
-            yield Check(f"{kind}: {subject}", partial(_run, sample, subject, check))
-        yield Check(f"{kind}: what is not examined", partial(_not_examined, sample))
+            run = partial(_run, inspection, subject, check)
+            yield Check(f"{kind}: {subject}", run)
+        yield Check(f"{kind}: what is not examined", partial(_not_examined, inspection))
 
 
 def _run(
-    sample: Sample, subject: str, check: Callable[[Sample], Iterator[Result]]
+    sample: HttpInspection,
+    subject: str,
+    check: Callable[[HttpInspection], Iterator[Result]],
 ) -> Iterator[Result]:
     """Run a check; what the source refuses is a finding, and refused rows end the others."""
-    if sample.refused:
+    if sample.is_refused:
         return
     try:
         yield from check(sample)
     except SourceDataError as error:
-        sample.refused = subject == "rows"
-        http, section = sample.source.http, sample.section
+        sample.is_refused = subject == "rows"
+        http, opened = sample.source.http, sample.opened
         authenticates = http is not None and bool(http.headers or http.auth)
         if (error.refused or error.code == _FORBIDDEN) and not authenticates:
             yield Finding.at(sample.source.mark, _NO_CREDENTIALS, "source")
         elif error.refused:
             raise
         else:
-            call = section.http.read if subject == "read" else section.http.list
+            call = opened.http.read if subject == "read" else opened.http.list
             names = {"read": "read", "filters": "search"}
-            at = (call.mark if call else None) or section.mapping.mark
+            at = (call.mark if call else None) or sample.section.mark
             element = f"{sample.kind}.{names.get(subject, 'list')}"
             yield Finding.at(at, str(error), element)
 
 
-def _not_examined(sample: Sample) -> Findings:
-    if sample.refused:
+def _not_examined(sample: HttpInspection) -> Findings:
+    if sample.is_refused:
         # The error about the list says so.
         return
-    parts = ["types and indexes (no API reveals them)", *sample.skipped]
+    sample.skipped.insert(0, "types and indexes (no API reveals them)")
     if sample.kind is ResourceType.ENCOUNTER:
-        parts.append("starts before births, references (no patient is read for a stay)")
-    yield sample.finding(f"not examined: {', '.join(parts)}", Severity.NOTE)
+        sample.skip("starts before births, references", "no patient is read for a stay")
+    yield from sample.not_examined()
 
 
-def _check_rows(sample: Sample) -> Findings:
-    """Report fields, codes, times and rules that do not fit the rows of the list."""
-    section = sample.section.mapping
+def _check_rows(sample: HttpInspection) -> Findings:
+    """Report what of the list cannot be read, and states that it should not have."""
     if not sample.rows:
         yield _no_rows(sample)
         return
     rows = f"the first {len(sample.rows):,} rows alone are examined"
     text = f"{rows}, of {sample.size:,} that were requested at once"
-    yield sample.finding(text, Severity.NOTE)
-    missing = list(_missing_columns(sample))
-    yield from missing
-    if not missing:
-        cells = [sample.section.cells(row) for row in sample.rows]
-        yield from never_filled(section, own_columns(section), cells, {})
-    places = places_of(section)
-    coded = [p for p in places if p.field.codes and p.field.columns]
-    for place in coded:
-        yield from rows_of_codes(sample, place).findings(section.required)
-    reported = [(p.field.columns[0], rule) for p in coded for rule in RULES_OF_CODES]
-    yield from invalid_rows(section, sample.mapped, {}, reported)
-    now = datetime.now(UTC)
-    yield from Records(section, list(sample.records), columns={}, now=now).findings()
-    for place, column in ((p, c) for p in places for c in p.field.columns[:1]):
-        values = [_value(row, path_of(column)) for row in sample.rows]
-        yield from unknown_zone(place, column, partial(list, values))
-        if has_far_days(place):
-            yield from far_days(place, column, [(value, 1) for value in values], now)
-    hidden = [
-        record
-        for record in sample.records
-        if isinstance(record, EncounterRecord) and record.status in UNSERVED
-    ]
-    if hidden:
+    yield sample.finding(text, Severity.NOTE, UNEXAMINED)
+    yield from missing_columns(sample)
+    if hidden := sum(stay.status in UNSERVED for stay in sample.stays):
         text = (
-            f"{len(hidden)} rows of the list are hidden or removed, which searches"
-            " refuse: keep them out with list.fixed"
+            f"{hidden} rows of the list are hidden or removed, which searches refuse: keep"
+            " them out with list.fixed"
         )
         yield sample.finding(text, Severity.ERROR)
 
 
-def _no_rows(sample: Sample) -> Finding:
+def _check_zones(sample: HttpInspection) -> Findings:
+    for place in sample.places:
+        yield from unknown_zone(sample, place)
+
+
+def _no_rows(sample: HttpInspection) -> Finding:
     """Return the finding for a list without a row: no hospital has one of stays."""
     keys = ", ".join(sample.adapter.keys_beside_rows(sample.kind)) or "none"
     text = (
@@ -273,25 +259,15 @@ def _no_rows(sample: Sample) -> Finding:
     return sample.finding(text, Severity.ERROR if is_stay else Severity.WARNING)
 
 
-def _missing_columns(sample: Sample) -> Findings:
-    for place in places_of(sample.section.mapping):
+def missing_columns(sample: HttpInspection) -> Findings:
+    """Report the columns that no row of the list has."""
+    for place in sample.places:
         rows = _rows_within(sample.rows, place)
         known = Counter(path for row in rows for path in _paths(row))
         for column in place.field.columns:
             if rows and not any(_has(row, path_of(column)) for row in rows):
                 text = f"no row of the list has '{column}'{did_you_mean(column, known)}"
                 yield Finding.of_field(place, column, text, Severity.ERROR)
-
-
-def rows_of_codes(sample: Sample, place: Place) -> CodeCounts:
-    """Return the codes of a field, in the rows in which it counts."""
-    (column,) = place.field.columns
-    rows = _rows_within(sample.rows, place)
-    if place.only_if is not None:
-        path, values = path_of(place.only_if.column), place.only_if.values
-        rows = [row for row in rows if plain_text(_value(row, path)) in values]
-    codes = [(_value(row, path_of(column)), 1) for row in rows]
-    return CodeCounts.of(place, ", ".join(filter(None, (place.rows, column))), codes)
 
 
 def _rows_within(rows: Sequence[JsonRow], place: Place) -> list[Any]:
@@ -324,9 +300,9 @@ def _paths(row: Any, above: str = "") -> Iterator[str]:
             yield from _paths(value, f"{above}{key}.")
 
 
-def _check_paging(sample: Sample) -> Findings:
+def _check_paging(sample: HttpInspection) -> Findings:
     """Request two pages of one row each: an API that ignores the parameter repeats it."""
-    listed = sample.section.http.list
+    listed = sample.opened.http.list
     paging = listed.paging if listed else None
     if paging is None or paging.mark is None:
         return
@@ -345,9 +321,9 @@ def _check_paging(sample: Sample) -> Findings:
         yield Finding.at(paging.mark, text, element, sent)
 
 
-def _check_total(sample: Sample) -> Findings:
+def _check_total(sample: HttpInspection) -> Findings:
     """Compare the totals of two page sizes, and look for rows beyond the end."""
-    listed = sample.section.http.list
+    listed = sample.opened.http.list
     if listed is None or listed.mark is None or not sample.rows:
         return
     element = f"{sample.kind}.list.total"
@@ -365,8 +341,8 @@ def _check_total(sample: Sample) -> Findings:
         yield from _beyond_the_end(sample, total)
 
 
-def _beyond_the_end(sample: Sample, total: int) -> Findings:
-    listed = sample.section.http.list
+def _beyond_the_end(sample: HttpInspection, total: int) -> Findings:
+    listed = sample.opened.http.list
     assert listed is not None, "the caller has it"
     paging, query, text = listed.paging, sample.query(count=1), ""
     if paging is not None and paging.is_numbered:
@@ -384,10 +360,10 @@ def _beyond_the_end(sample: Sample, total: int) -> Findings:
         yield Finding.at(listed.mark, text, f"{sample.kind}.list.total")
 
 
-def _check_steady(sample: Sample) -> Findings:
+def _check_steady(sample: HttpInspection) -> Findings:
     """Send one request twice: pages of an order that changes lose rows and repeat others."""
-    listed = sample.section.http.list
-    sorts = [*sample.section.mapping.sorts, SortKey.ID]
+    listed = sample.opened.http.list
+    sorts = [*sample.section.sorts, SortKey.ID]
     query = sample.query(sort=Sort(sorts[0], descending=True), count=SMALL_SAMPLE)
     first, second = (
         [record.id for record in _records(page.rows)] if page else []
@@ -405,54 +381,57 @@ def _check_steady(sample: Sample) -> Findings:
         yield Finding.at(listed.mark, text, f"{sample.kind}.list")
 
 
-def _check_no_match(sample: Sample) -> Findings:
+def _check_no_match(sample: HttpInspection) -> Findings:
     """Search once for an id that no row has."""
     ids = [record.id for record in sample.records]
-    if "_id" not in sample.section.mapping.parameters or not ids:
+    if "_id" not in sample.section.parameters or not ids:
         return
     numbers = [int(id) for id in ids if id.isdecimal()]
     other = str(max(numbers) + 7 * 10**6) if numbers else f"{ids[0][:60]}x0"
     criterion = TokenCriterion("_id", (Token(None, other),))
     page, error = sample.search(sample.query(criterion, count=1))
-    listed = sample.section.http.list
+    listed = sample.opened.http.list
     if page is None and listed is not None and listed.mark is not None:
         text = f"a search without a match fails: {error}"
         yield Finding.at(listed.mark, text, f"{sample.kind}.list")
 
 
-def _check_page_size(sample: Sample) -> Findings:
+def _check_page_size(sample: HttpInspection) -> Findings:
     """Compare the list with its total, where one request has to return a whole page."""
-    listed = sample.section.http.list
+    listed = sample.opened.http.list
     if listed is None or listed.mark is None:
         return
     if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
         return
-    rows, severity = len(sample.first_rows(SMALL_SAMPLE)), Severity.WARNING
+    severity = Severity.WARNING
+    rows = len(sample.adapter.first_rows(sample.kind, SMALL_SAMPLE))
     try:
         total = sample.adapter.count(sample.query(count=SMALL_SAMPLE))
     except TooCostlyError:
-        text = "searches have no total where more than one page matches: counting takes"
-        text += " longer than source.count_timeout_seconds"
+        text = (
+            "searches have no total where more than one page matches: counting takes"
+            " longer than source.count_timeout_seconds"
+        )
     else:
         if rows >= (due := min(SMALL_SAMPLE, total)):
             return
-        text = f"returns {rows} rows where {due} are due: the others are never served"
+        text = f"returns {rows} rows where {due} are due: "
         if listed.total is None:
+            text += "the others are never served"
             severity = Severity.ERROR
         else:
-            text = (
-                f"returns {rows} rows where {due} are due: a search with more (_count) is"
-                " refused (502). Ask the vendor for the largest page, and offer no larger"
-                " one: count: {max: …} in a profile"
+            text += (
+                "a search with more (_count) is refused (502). Ask the vendor for the"
+                " largest page, and offer no larger one: count: {max: …} in a profile"
             )
     yield Finding.at(listed.mark, text, f"{sample.kind}.list", severity=severity)
 
 
-def _check_filters(sample: Sample) -> Iterator[Result]:
+def _check_filters(sample: HttpInspection) -> Iterator[Result]:
     """Search once with each filter, for a value that a row of the list has."""
-    for parameter in sample.section.mapping.parameters:
+    for parameter in sample.section.parameters:
         slots = SEARCH_PARAMETERS[sample.kind][parameter].slots
-        places = [p for p in places_of(sample.section.mapping) if p.slot in slots]
+        places = [p for p in sample.places if p.slot in slots]
         criteria = dict.fromkeys(sample.criteria(parameter)) if places else {}
         for criterion in [*criteria][:_PAGE]:
             try:
@@ -467,16 +446,15 @@ def _check_filters(sample: Sample) -> Iterator[Result]:
 
 
 def _check_filter(
-    sample: Sample, place: Place, criterion: Criterion
+    sample: HttpInspection, place: Place, criterion: Criterion
 ) -> Iterator[Result]:
     """Measure a filter, then report the first of its trials that fails."""
     name, query = criterion.parameter, sample.query(criterion, count=_PAGE)
-    column = ", ".join(place.field.columns)
     page, _, costs = _measured(sample, name, query)
     yield from costs
     if page and len(page.rows) == _PAGE and _may_be_ignored(sample, query):
         text = f"'{name}' brings as many rows as no filter: {_KNOWN}"
-        yield Finding.of_field(place, column, text, Severity.WARNING)
+        yield sample.at(place, text, Severity.WARNING)
         return
     for trial in _trials(sample, criterion):
         query = sample.query(trial.criterion, count=SMALL_SAMPLE)
@@ -486,8 +464,7 @@ def _check_filter(
         if not error and len(records) < _PAGE and not {*trial.finds} <= brought:
             text = f"brings no row{trial.text}, though the list has one with the value"
         if text:
-            text = f"'{name}' {text}"
-            yield Finding.of_field(place, column, text, Severity.ERROR)
+            yield sample.at(place, f"'{name}' {text}", Severity.ERROR)
             return
 
 
@@ -499,7 +476,7 @@ class Trial(NamedTuple):
     finds: Sequence[Criterion] = ()
 
 
-def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
+def _trials(sample: HttpInspection, criterion: Criterion) -> Iterator[Trial]:
     """Yield each way in which a filter is sent.
 
     A bound that is sent alone lies beyond all rows of the sample, so that a list that
@@ -507,7 +484,7 @@ def _trials(sample: Sample, criterion: Criterion) -> Iterator[Trial]:
     the end of a stay.
     """
     name = criterion.parameter
-    call = sample.section.http.search[name]
+    call = sample.opened.http.search[name]
     criteria = [*dict.fromkeys(sample.criteria(name))]
     days = [c.values[0] for c in criteria if isinstance(c, DateCriterion)]
     if days:
@@ -540,7 +517,7 @@ class Measured(NamedTuple):
     costs: Sequence[Measurement]
 
 
-def _measured(sample: Sample, name: str, query: SearchQuery) -> Measured:
+def _measured(sample: HttpInspection, name: str, query: SearchQuery) -> Measured:
     (page, error), milliseconds = timed(partial(sample.search, query))
     if page is None:
         return Measured(None, error, ())
@@ -548,7 +525,7 @@ def _measured(sample: Sample, name: str, query: SearchQuery) -> Measured:
     return Measured(page, error, [cost])
 
 
-def _walk(sample: Sample, query: SearchQuery) -> tuple[list[Record], str]:
+def _walk(sample: HttpInspection, query: SearchQuery) -> tuple[list[Record], str]:
     """Return the rows of a search, up to the limit, and why one of its pages is unusable."""
     records = list[Record]()
     for number in range(1, MAX_ROWS // SMALL_SAMPLE + 1):
@@ -562,7 +539,7 @@ def _walk(sample: Sample, query: SearchQuery) -> tuple[list[Record], str]:
     return records, ""
 
 
-def _may_be_ignored(sample: Sample, query: SearchQuery) -> bool:
+def _may_be_ignored(sample: HttpInspection, query: SearchQuery) -> bool:
     """Whether a filter that rows cannot be compared with narrows nothing."""
     if not isinstance(query.criteria[0], (StringCriterion, ReferenceCriterion)):
         return False
@@ -573,9 +550,9 @@ def _may_be_ignored(sample: Sample, query: SearchQuery) -> bool:
         return False
 
 
-def _check_orders(sample: Sample) -> Iterator[Result]:
+def _check_orders(sample: HttpInspection) -> Iterator[Result]:
     """Search in each order: an API that ignores the parameter keeps its own."""
-    sort = sample.section.http.sort
+    sort = sample.opened.http.sort
     if sort is None or sort.mark is None:
         return
     goes_back = sample.adapter.capabilities[sample.kind].backwards
@@ -618,26 +595,32 @@ def _order_fault(slot: str, records: Sequence[Record], sort: Sort) -> str:
     return f"returns the rows in another order: {_KNOWN}"
 
 
-def _check_read(sample: Sample) -> Findings:
+def _check_read(sample: HttpInspection) -> Findings:
     """Read one row of the list by its id."""
     record = next((record for record in sample.records if record.id), None)
     if record is None:
         sample.skip("read", "no row of the list can be served")
         return
-    place = next(p for p in places_of(sample.section.mapping) if p.slot == "id")
+    place = sample.place("id")
     try:
         sample.adapter.read(sample.kind, record.id)
     except (NotFoundError, GoneError):
         text = "read finds nothing by the id of a row of the list"
-        yield Finding.of_field(place, place.field.columns[0], text, Severity.ERROR)
+        yield sample.at(place, text, Severity.ERROR)
 
 
 def _records(rows: Iterable[Record | RowFault]) -> Iterator[Record]:
     return (row for row in rows if not isinstance(row, RowFault))
 
 
-CHECKS: tuple[tuple[str, Callable[[Sample], Iterator[Result]]], ...] = (
+CHECKS: tuple[tuple[str, Callable[[HttpInspection], Iterator[Result]]], ...] = (
     ("rows", _check_rows),
+    ("codes", codes),
+    ("invalid rows", invalid_rows),
+    ("values", doubtful_values),
+    ("fields", never_filled),
+    ("zones", _check_zones),
+    ("far days", far_days),
     ("paging", _check_paging),
     ("all rows", _check_page_size),
     ("total", _check_total),

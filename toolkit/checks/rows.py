@@ -11,21 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
-from adapters.contract import (
-    EncounterRecord,
-    Record,
-    RowFault,
-)
-from adapters.mapping.model import (
-    HIDDEN,
-    REMOVED,
-    CodeTable,
-    ItemMapping,
-    Mark,
-    ResourceMapping,
-)
+from adapters.contract import EncounterRecord, RowFault, SourceTimedOutError
+from adapters.mapping.model import HIDDEN, REMOVED, CodeTable, Mark, ResourceMapping
 from adapters.mapping.row_mapper import (
     Cell,
     CellError,
@@ -38,9 +27,8 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import LISTS, Place, own_places, places_of
 from adapters.mapping.times import presence, read_day, says_offset
 from adapters.mapping.values import LONGEST_CODE, as_text
+from toolkit.checks.section import Findings, Inspection
 from toolkit.findings import Finding, Severity
-
-Findings: TypeAlias = Iterator[Finding]
 
 SAMPLE = 1000
 """How many rows are read from each end of an order, and at once of a whole list."""
@@ -94,31 +82,31 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-def invalid_rows(
-    section: ResourceMapping,
-    rows: Collection[Record | RowFault],
-    columns: Mapping[str, str],
-    reported: Collection[tuple[str, str]],
-) -> Findings:
-    """Yield how many rows break which rule.
+def invalid_rows(inspection: Inspection) -> Findings:
+    """Report how many rows of the sample break which rule.
 
-    `columns` are names of columns as the source has them. `reported` are columns, each with
-    the start of a rule whose breaches are counted elsewhere, in all rows.
+    Breaches that were counted in all rows are left out.
     """
-    places = places_of(section)
-    faults = Counter(row for row in rows if isinstance(row, RowFault))
+    faults = Counter(row for row in inspection.sample if isinstance(row, RowFault))
     for fault, number in faults.most_common():
-        if any(fault.column == c and fault.rule.startswith(r) for c, r in reported):
+        if any(
+            fault.column == column and fault.rule.startswith(rule)
+            for column, rule in inspection.reported
+        ):
             continue
-        text = f"{number:,} of {len(rows):,} rows of the sample cannot be served"
-        text += f": {fault.rule}{_HINTS.get(fault.rule, '')}"
-        source = columns.get(fault.column, fault.column)
-        named = [place for place in places if place.slot == fault.field]
+        text = (
+            f"{number:,} of {len(inspection.sample):,} rows of the sample cannot be"
+            f" served: {fault.rule}{_HINTS.get(fault.rule, '')}"
+        )
+        source = inspection.name(fault.column)
+        named = [place for place in inspection.places if place.slot == fault.field]
         exact = [p for p in named if ", ".join(p.field.columns) == fault.column]
         if named:
             yield Finding.of_field((exact or named)[0], source, text, Severity.ERROR)
         else:
-            yield Finding.at(section.mark, text, section.resource_type, source)
+            yield Finding.at(
+                inspection.section.mark, text, str(inspection.kind), source
+            )
 
 
 def empty(place: Place, column: str, rows: int) -> Finding:
@@ -138,7 +126,7 @@ def without_code(rule: str) -> str:
 # Codes
 
 
-MOST = 100
+MOST_CODES = 100
 """A column with more different values than this holds no codes."""
 
 _OFTEN = 3
@@ -176,15 +164,13 @@ class CodeCounts:
     nothing: int
 
     @classmethod
-    def of(
-        cls, place: Place, column: str, values: Iterable[tuple[object, int]]
-    ) -> "CodeCounts":
-        """Return the codes of values, each with its number of rows, as a cell is read."""
+    def of(cls, inspection: Inspection, place: Place) -> "CodeCounts":
+        """Count the codes of a field, as a cell is read, in the rows in which it counts."""
         counts: Counter[str] = Counter()
-        for value, rows in values:
+        for value, rows in inspection.counted_codes(place):
             counts[code_of(place, value)] += rows
         nothing = counts.pop("", 0)
-        return cls(place, column, counts, nothing)
+        return cls(place, inspection.column(place), counts=counts, nothing=nothing)
 
     @property
     def table(self) -> CodeTable:
@@ -216,7 +202,7 @@ class CodeCounts:
         different = len(self.counts)
         if different <= FEW:
             return True
-        if different > MOST:
+        if different > MOST_CODES:
             return False
         named = self.counts.keys() & self.table.table.keys()
         are_repeated = sum(self.counts.values()) >= _OFTEN * different
@@ -236,7 +222,11 @@ class CodeCounts:
             texts.append(f"{len(codes) - _SHOWN} more")
         if others := unnamed.get("", 0):
             number = len(self.counts)
-            values = f"over {MOST} values" if number > MOST else f"{number} values"
+            values = (
+                f"over {MOST_CODES} values"
+                if number > MOST_CODES
+                else f"{number} values"
+            )
             texts.append(f"texts that are not shown ({rows_that(others)}; {values})")
         text = f"codes.{table.name} names no {', '.join(texts)}"
         if not codes:
@@ -266,82 +256,82 @@ class CodeCounts:
         return f"{written}: '?'   # {rows_that(self.counts[code])}; {words}"
 
 
+def codes(inspection: Inspection) -> Findings:
+    """Count the codes of each field and compare them with their tables."""
+    for place in inspection.places:
+        if place.field.codes is None or not place.field.columns:
+            continue
+        try:
+            counts = CodeCounts.of(inspection, place)
+        except SourceTimedOutError:
+            subject = f"codes of {inspection.column(place)}"
+            inspection.skip(subject, "it took longer than source.timeout_seconds")
+            continue
+        column = place.field.columns[0]
+        inspection.reported |= {(column, rule) for rule in RULES_OF_CODES}
+        yield from counts.findings(inspection.section.required)
+
+
 # Fields that no row fills
 
-
-SampledRows: TypeAlias = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]]]
-"""Rows, each with the rows of the items that have a SELECT or a list of their own."""
 
 _RARE = ("replaced_by", "deceased_at")
 """What few people have by its nature."""
 
-
-def never_filled(
-    section: ResourceMapping,
-    columns: Sequence[str],
-    rows: SampledRows,
-    names: Mapping[str, str],
-) -> Findings:
-    """Yield each field and item that none of the rows fills; of an item that rows fill, each field.
-
-    A column that is empty in the source leaves nothing to mend, and is a note; one with
-    values of which nothing comes is a warning. `columns` are those of a row in order,
-    `names` their names as the source has them.
-    """
-    if len(rows) < ENOUGH:
-        return
-    positions = {column: at for at, column in enumerate(columns)}
-    plain_rows = [row for row, _ in rows]
-    for place in own_places(section):
-        if place.item is None and place.field.slot not in _RARE:
-            yield from _never_filled_field(place, positions, plain_rows, names)
-    for listed in LISTS[section.resource_type]:
-        for item in section.items.get(listed.name, ()):
-            at = item_positions(item, positions)
-            of_item = plain_rows
-            if item.rows:
-                of_item = [row for _, items in rows for row in items.get(item, ())]
-            if _is_filled(item_reader(item, listed, positions), of_item):
-                known = {} if item.rows else names
-                for place in places_of(section):
-                    if place.item is item:
-                        yield from _never_filled_field(place, at, of_item, known)
-                continue
-            fields = [item.fields[n] for n in listed.content if n in item.fields]
-            read = [name for field in (*fields, *item.lines) for name in field.columns]
-            doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
-            if item.only_if and (of_item or not item.rows):
-                doubt = f": is only_if '{item.only_if.column}' as it says?"
-            cells = [row[at[name]] for row in of_item for name in read if name in at]
-            element = f"{section.resource_type}.{listed.element}"
-            severity, text = _emptiness(len(plain_rows), cells, doubt)
-            yield Finding.at(
-                item.mark,
-                text,
-                element=element,
-                severity=severity,
-                topic=_EMPTY_IN_SOURCE,
-            )
-
-
 _EMPTY_IN_SOURCE = "fields that are empty in the source"
 
 
+def never_filled(inspection: Inspection) -> Findings:
+    """Report each field and item that no row fills; of an item that rows fill, each field.
+
+    A column that is empty in the source leaves nothing to mend, and is a note; one with
+    values of which nothing comes is a warning.
+    """
+    columns, rows = inspection.cells()
+    if len(rows) < ENOUGH:
+        return
+    section = inspection.section
+    positions = {column: at for at, column in enumerate(columns)}
+    own_rows = [row for row, _ in rows]
+    for place in own_places(section):
+        if place.item is None and place.field.slot not in _RARE:
+            yield from _never_filled_field(inspection, place, positions, own_rows)
+    for listed in LISTS[section.resource_type]:
+        for item in section.items.get(listed.name, ()):
+            at = item_positions(item, positions)
+            item_rows = own_rows
+            if item.rows:
+                item_rows = [row for _, items in rows for row in items.get(item, ())]
+            if _is_filled(item_reader(item, listed, positions), item_rows):
+                for place in places_of(section):
+                    if place.item is item:
+                        yield from _never_filled_field(inspection, place, at, item_rows)
+                continue
+            fields = [item.fields[n] for n in listed.content if n in item.fields]
+            names = [name for field in (*fields, *item.lines) for name in field.columns]
+            doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
+            if item.only_if and (item_rows or not item.rows):
+                doubt = f": is only_if '{item.only_if.column}' as it says?"
+            cells = [row[at[name]] for row in item_rows for name in names if name in at]
+            severity, text = _emptiness(len(own_rows), cells, doubt)
+            element = f"{section.resource_type}.{listed.element}"
+            yield Finding.at(
+                item.mark, text, element, severity=severity, topic=_EMPTY_IN_SOURCE
+            )
+
+
 def _never_filled_field(
+    inspection: Inspection,
     place: Place,
     positions: Mapping[str, int],
     rows: Sequence[Row],
-    names: Mapping[str, str],
 ) -> Findings:
     columns = place.field.columns
-    if not columns:
-        return
     read = compile_cell(Cell(place.field, place.slot, positions), place.kind)
-    if not _is_filled(read, rows):
+    if columns and not _is_filled(read, rows):
         cells = [row[positions[name]] for row in rows for name in columns]
         severity, text = _emptiness(len(rows), cells)
-        source = ", ".join(names.get(name, name) for name in columns)
-        yield Finding.of_field(place, source, text, severity, topic=_EMPTY_IN_SOURCE)
+        yield inspection.at(place, text, severity, topic=_EMPTY_IN_SOURCE)
 
 
 def _is_filled(read: Reader, rows: Iterable[Row]) -> bool:
@@ -371,179 +361,173 @@ def _emptiness(
 
 ZONE = "is the time zone of the column right (time_zone:)?"
 _WEEK = timedelta(days=7)
-_TOPIC = "fields with doubtful values"
 
 
-@dataclass(frozen=True)
-class Records:
-    """The records of a sample, and what their values show.
+def doubtful_values(inspection: Inspection) -> Findings:
+    """Report values of the sample that contradict each other, or stand for none."""
+    for place in inspection.places:
+        for check in _DOUBTS.get(place.slot, ()):
+            yield from check(inspection, place)
 
-    `columns` are names of columns as the source has them, `now` the clock of the source.
-    """
 
-    section: ResourceMapping
-    records: Sequence[Record]
-    columns: Mapping[str, str]
-    now: datetime
+def _times(inspection: Inspection, place: Place) -> list[datetime]:
+    """Return the times of a field; of starts, those of stays that have begun."""
+    is_start = place.slot == "start"
+    records = _begun(inspection) if is_start else inspection.records
+    values = (getattr(record, place.slot, None) for record in records)
+    return [value for value in values if value is not None]
 
-    def findings(self) -> Findings:
-        """Yield what contradicts itself, or stands for no value."""
-        for place in places_of(self.section):
-            slot = place.slot
-            if slot in ("start", "end", "last_updated", "deceased_at"):
-                yield from self._days_of_utc(place)
-            if slot in ("start", "last_updated"):
-                yield from self._future(place)
-            if slot == "start":
-                yield from self._without_start(place)
-            elif slot == "last_updated":
-                yield from self._without_change(place)
-            elif slot == "end":
-                yield from self._ended_in_progress(place)
-            elif slot == "status":
-                yield from self._planned_and_past(place)
-            elif slot == "visit_number":
-                yield from self._shared_numbers(place)
-            elif slot in ("identifiers.value", "telecoms.value", "addresses.lines"):
-                yield from self._no_values(place)
-                yield from self._other_system(place)
 
-    @property
-    def _stays(self) -> list[EncounterRecord]:
-        return [one for one in self.records if isinstance(one, EncounterRecord)]
+def _begun(inspection: Inspection) -> list[EncounterRecord]:
+    begun = ("in-progress", "finished")
+    return [stay for stay in inspection.stays if stay.status in begun]
 
-    @property
-    def _begun(self) -> list[EncounterRecord]:
-        return [s for s in self._stays if s.status in ("in-progress", "finished")]
 
-    def _at(self, place: Place, text: str, severity: Severity) -> Finding:
-        column = ", ".join(place.field.columns[:1])
-        if not place.rows:
-            column = self.columns.get(column, column)
-        return Finding.of_field(place, column, text, severity, topic=_TOPIC)
+def _days_of_utc(inspection: Inspection, place: Place) -> Findings:
+    """Report times that were cut to days: all at midnight of UTC, and not of their zone."""
+    times, rule = _times(inspection, place), place.field.time
+    if rule is None or rule.at is not None or len(times) < ENOUGH:
+        return
+    are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
+    are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
+    if are_utc and not are_local:
+        text = f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
+        yield inspection.at(place, f"{text}: {ZONE}", Severity.WARNING)
 
-    def _times(self, place: Place) -> list[datetime]:
-        """Return the times of a field; of starts, those of stays that have begun."""
-        records = self._begun if place.slot == "start" else self.records
-        values = (getattr(record, place.slot, None) for record in records)
-        return [value for value in values if value is not None]
 
-    def _days_of_utc(self, place: Place) -> Findings:
-        """Times that were cut to days: all at midnight of UTC, and not of their zone."""
-        times, rule = self._times(place), place.field.time
-        if rule is None or rule.at is not None or len(times) < ENOUGH:
-            return
-        are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
-        are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
-        if are_utc and not are_local:
-            text = (
-                f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
+def _future(inspection: Inspection, place: Place) -> Findings:
+    times, now = _times(inspection, place), inspection.now
+    if number := sum(moment > now for moment in times):
+        text = f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
+        yield inspection.at(place, f"{text} Or {ZONE}", Severity.WARNING)
+
+
+def _without_start(inspection: Inspection, place: Place) -> Findings:
+    """Report begun stays without a start; `never_filled` reports that none has one."""
+    begun = _begun(inspection)
+    lacking = sum(stay.start is None for stay in begun)
+    if max(ENOUGH, len(begun) / 2) <= lacking < len(begun):
+        text = f"{lacking:,} of {len(begun):,} stays that have begun have none"
+        yield inspection.at(place, text, Severity.WARNING)
+
+
+def _without_change(inspection: Inspection, place: Place) -> Findings:
+    """Report rows without a last change: who polls misses them."""
+    values = [getattr(record, "last_updated", None) for record in inspection.records]
+    if ENOUGH <= (lacking := values.count(None)) < len(values):
+        text = (
+            f"{lacking:,} of {rows_that(len(values), 'have')} no last change, so that no"
+            " search by it brings them: when were they written?"
+        )
+        yield inspection.at(place, text, Severity.WARNING)
+
+
+def _ended_in_progress(inspection: Inspection, place: Place) -> Findings:
+    """Report stays in progress that have ended; a class may have its ends from elsewhere."""
+    ends: dict[str, list[datetime | None]] = {}
+    for stay in inspection.stays:
+        if stay.status == "in-progress":
+            ends.setdefault(stay.class_code or "no", []).append(stay.end)
+    now = inspection.now
+    for name, of_class in sorted(ends.items()):
+        ended = sum(end is not None and end <= now for end in of_class)
+        if ended >= max(ENOUGH, len(of_class) / 2):
+            stays = f"{ended:,} of {len(of_class):,} stays of class {name}"
+            yield inspection.at(
+                place, f"{stays} in progress have ended", Severity.WARNING
             )
-            yield self._at(place, f"{text}: {ZONE}", Severity.WARNING)
 
-    def _future(self, place: Place) -> Findings:
-        times = self._times(place)
-        if number := sum(moment > self.now for moment in times):
-            text = f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
-            yield self._at(place, f"{text} Or {ZONE}", Severity.WARNING)
 
-    def _without_start(self, place: Place) -> Findings:
-        """Begun stays without a start; `never_filled` reports that none has one."""
-        begun = self._begun
-        lacking = sum(stay.start is None for stay in begun)
-        if max(ENOUGH, len(begun) / 2) <= lacking < len(begun):
-            text = f"{lacking:,} of {len(begun):,} stays that have begun have none"
-            yield self._at(place, text, Severity.WARNING)
+def _planned_and_past(inspection: Inspection, place: Place) -> Findings:
+    planned = [stay.start for stay in inspection.stays if stay.status == "planned"]
+    past = sum(start < inspection.now - _WEEK for start in planned if start)
+    if past >= max(ENOUGH, len(planned) / 2):
+        text = (
+            f"{past:,} of {len(planned):,} planned stays should have begun a week ago"
+        )
+        severity = Severity.NOTE
+        if len(planned) == len(inspection.stays):
+            text, severity = f"all stays are planned: {text}", Severity.WARNING
+        yield inspection.at(place, text, severity)
 
-    def _without_change(self, place: Place) -> Findings:
-        """Rows without a last change, which another column may have: who polls misses them."""
-        values = [getattr(record, "last_updated", None) for record in self.records]
-        if ENOUGH <= (lacking := values.count(None)) < len(values):
-            text = f"{lacking:,} of {rows_that(len(values), 'have')} no last change, so that"
-            text += " no search by it brings them: when were they written?"
-            yield self._at(place, text, Severity.WARNING)
 
-    def _ended_in_progress(self, place: Place) -> Findings:
-        """Stays in progress that have ended; a class may have its ends from elsewhere."""
-        ends: dict[str, list[datetime | None]] = {}
-        for stay in self._stays:
-            if stay.status == "in-progress":
-                ends.setdefault(stay.class_code or "no", []).append(stay.end)
-        for name, of_class in sorted(ends.items()):
-            ended = sum(end is not None and end <= self.now for end in of_class)
-            if ended >= max(ENOUGH, len(of_class) / 2):
-                stays = f"{ended:,} of {len(of_class):,} stays of class {name}"
-                text = f"{stays} in progress have ended"
-                yield self._at(place, text, Severity.WARNING)
+def _shared_numbers(inspection: Inspection, place: Place) -> Findings:
+    """Report numbers of stays of several patients; a hospital gives each number once."""
+    patients: dict[tuple[str | None, ...], list[str]] = {}
+    for stay in inspection.stays:
+        if stay.visit_number:
+            key = stay.visit_number, stay.visit_number_system, stay.organization_id
+            patients.setdefault(key, []).append(stay.patient_id)
+    shared = sum(len(ids) for ids in patients.values() if len({*ids}) > 1)
+    if shared >= max(ENOUGH, len(inspection.stays) / 2):
+        text = (
+            f"{shared:,} of {len(inspection.stays):,} stays share theirs with stays of"
+            " other patients: which column tells visits apart?"
+        )
+        yield inspection.at(place, text, Severity.WARNING)
 
-    def _planned_and_past(self, place: Place) -> Findings:
-        planned = [stay.start for stay in self._stays if stay.status == "planned"]
-        past = sum(start < self.now - _WEEK for start in planned if start)
-        if past >= max(ENOUGH, len(planned) / 2):
-            text = f"{past:,} of {len(planned):,} planned stays should have begun a week ago"
-            severity = Severity.NOTE
-            if len(planned) == len(self._stays):
-                text, severity = f"all stays are planned: {text}", Severity.WARNING
-            yield self._at(place, text, severity)
 
-    def _shared_numbers(self, place: Place) -> Findings:
-        """Visit numbers of stays of several patients; a hospital gives each number once."""
-        patients: dict[tuple[str | None, ...], list[str]] = {}
-        for stay in self._stays:
-            if stay.visit_number:
-                key = stay.visit_number, stay.visit_number_system, stay.organization_id
-                patients.setdefault(key, []).append(stay.patient_id)
-        shared = sum(len(ids) for ids in patients.values() if len({*ids}) > 1)
-        if shared >= max(ENOUGH, len(self._stays) / 2):
-            text = f"{shared:,} of {len(self._stays):,} stays share theirs with stays of other"
-            text += " patients: which column tells visits apart?"
-            yield self._at(place, text, Severity.WARNING)
+def _items(inspection: Inspection, place: Place) -> list[Any]:
+    """Return the items of the records that have the constants of the field's own item."""
+    fields = place.item.fields.items() if place.item else ()
+    fixed = {n: f.constant for n, f in fields if f.constant is not None}
+    listed = place.slot.partition(".")[0]
+    return [
+        item
+        for record in inspection.records
+        for item in getattr(record, listed, ())
+        if all(getattr(item, name, text) == text for name, text in fixed.items())
+    ]
 
-    def _parts(self, place: Place) -> list[Any]:
-        """Return the items of the records that have the constants of the field's own item."""
-        fields = place.item.fields.items() if place.item else ()
-        fixed = {n: f.constant for n, f in fields if f.constant is not None}
-        listed = place.slot.partition(".")[0]
-        items = []
-        for record in self.records:
-            for item in getattr(record, listed, ()):
-                if all(getattr(item, n, text) == text for n, text in fixed.items()):
-                    items.append(item)
-        return items
 
-    def _no_values(self, place: Place) -> Findings:
-        """Texts that stand for none: without a letter or digit, or one number of many people."""
-        listed, _, field = place.slot.partition(".")
-        parts = self._parts(place)
-        texts = [part.value for part in parts] if field == "value" else []
-        if field == "lines":
-            texts = [line for part in parts for line in part.lines]
-        blank = sum(not any(map(str.isalnum, text)) for text in texts)
-        most = max(Counter(texts).values(), default=0)
-        if blank >= FEW:
-            text = f"{blank:,} of {len(texts):,} have no letter or digit"
-        elif listed == "identifiers" and most >= ENOUGH:
-            text = f"{most:,} of {len(texts):,} are the same"
-        else:
-            return
-        yield self._at(place, f"{text}: no value? Then set absent", Severity.WARNING)
+def _no_values(inspection: Inspection, place: Place) -> Findings:
+    """Report texts that stand for none: no letter or digit, or one number of many people."""
+    listed, _, field = place.slot.partition(".")
+    items = _items(inspection, place)
+    texts = [item.value for item in items] if field == "value" else []
+    if field == "lines":
+        texts = [line for item in items for line in item.lines]
+    blank = sum(not any(map(str.isalnum, text)) for text in texts)
+    most = max(Counter(texts).values(), default=0)
+    if blank >= FEW:
+        text = f"{blank:,} of {len(texts):,} have no letter or digit"
+    elif listed == "identifiers" and most >= ENOUGH:
+        text = f"{most:,} of {len(texts):,} are the same"
+    else:
+        return
+    yield inspection.at(place, f"{text}: no value? Then set absent", Severity.WARNING)
 
-    def _other_system(self, place: Place) -> Findings:
-        """Phone numbers with an @, or addresses of email without."""
-        if place.slot != "telecoms.value":
-            return
-        parts = self._parts(place)
-        numbers = [part.value for part in parts if part.system in ("phone", "fax")]
-        mails = [part.value for part in parts if part.system == "email"]
-        with_at = sum("@" in number for number in numbers)
-        without_at = sum("@" not in mail for mail in mails)
-        if with_at >= FEW:
-            text = f"{with_at:,} of {len(numbers):,} numbers have an @: is it email?"
-        elif without_at >= FEW:
-            text = f"{without_at:,} of {len(mails):,} have no @: are they addresses of email?"
-        else:
-            return
-        yield self._at(place, text, Severity.WARNING)
+
+def _other_system(inspection: Inspection, place: Place) -> Findings:
+    """Report phone numbers with an @, or addresses of email without."""
+    items = _items(inspection, place)
+    numbers = [item.value for item in items if item.system in ("phone", "fax")]
+    mails = [item.value for item in items if item.system == "email"]
+    with_at = sum("@" in number for number in numbers)
+    without_at = sum("@" not in mail for mail in mails)
+    if with_at >= FEW:
+        text = f"{with_at:,} of {len(numbers):,} numbers have an @: is it email?"
+    elif without_at >= FEW:
+        text = (
+            f"{without_at:,} of {len(mails):,} have no @: are they addresses of email?"
+        )
+    else:
+        return
+    yield inspection.at(place, text, Severity.WARNING)
+
+
+_DOUBTS: Mapping[str, Sequence[Callable[[Inspection, Place], Findings]]] = {
+    "start": (_days_of_utc, _future, _without_start),
+    "end": (_days_of_utc, _ended_in_progress),
+    "last_updated": (_days_of_utc, _future, _without_change),
+    "deceased_at": (_days_of_utc,),
+    "status": (_planned_and_past,),
+    "visit_number": (_shared_numbers,),
+    "identifiers.value": (_no_values,),
+    "telecoms.value": (_no_values, _other_system),
+    "addresses.lines": (_no_values,),
+}
+"""What is doubted in the values of a slot."""
 
 
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
@@ -556,19 +540,17 @@ def has_offset(value: object) -> bool:
     return isinstance(value, str) and bool(_OFFSET.search(value.strip()))
 
 
-def unknown_zone(
-    place: Place, column: str, values: Callable[[], Iterable[object]]
-) -> Findings:
+def unknown_zone(inspection: Inspection, place: Place) -> Findings:
     """Yield the last changes of which nothing says by whose clock they are.
 
     No row can show that they are read wrongly. Neither the file says it nor, by its own
-    distance from UTC, one of `values`.
+    distance from UTC, a value.
     """
     rule = place.field.time
     is_change = place.field.slot == "last_updated" and bool(place.field.columns)
     if rule is None or rule.says_zone or not is_change or says_offset(rule.format):
         return
-    if any(map(has_offset, values())):
+    if any(map(has_offset, inspection.values(place))):
         return
     zone = rule.zone.key
     text = (
@@ -576,7 +558,7 @@ def unknown_zone(
         " whether that is wrong. Ask the vendor in which zone it is written"
     )
     remedy = f"time_zone: UTC   # or {zone}"
-    yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
+    yield inspection.at(place, text, Severity.WARNING, remedy)
 
 
 FAR = timedelta(days=20 * 365)
@@ -586,40 +568,37 @@ EARLY = date(1000, 1, 1)
 """A year of fewer than four digits lacks some, or its day stands for none."""
 
 
-def has_far_days(place: Place) -> bool:
-    """Tell whether a field is one whose far or early days stand for none in many systems."""
-    return place.field.time is not None and bool(place.field.columns) and not place.rows
-
-
-def far_days(
-    place: Place, column: str, values: Iterable[tuple[object, int]], now: datetime
-) -> Findings:
-    """Yield the far and the early days among values, each with its number of rows.
+def far_days(inspection: Inspection) -> Findings:
+    """Report the far and the early days of each time, with their numbers of rows.
 
     A day that comes once is not quoted: it may be a typing error.
     """
-    rows_of: Counter[str] = Counter()
-    for value, rows in values:
-        day = _day(value, place)
-        if day and not EARLY <= day <= (now + FAR).date():
-            is_day = isinstance(value, datetime) and value.time() == time()
-            rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
-    days = sorted(text for text, rows in rows_of.items() if rows > 1)
-    if days:
-        verb, on = "have", ""
-        if place.slot in ("start", "end"):
-            verb, on = place.slot, "on "
-        groups = (f"{rows_that(rows_of[day], verb)} {on}{day}" for day in days)
-        text = f"{' and '.join(groups)}: no value? Then set absent"
-        absent = json.dumps([*sorted(place.field.absent), *days], ensure_ascii=False)
-        remedy = f"absent: {absent}"
-        yield Finding.of_field(place, column, text, Severity.WARNING, remedy)
-    if others := sum(rows for text, rows in rows_of.items() if text not in days):
-        text = (
-            f"{rows_that(others, 'have')} a day more than 20 years ahead, or before the year"
-            " 1000: is a year wrong?"
-        )
-        yield Finding.of_field(place, column, text, Severity.WARNING)
+    for place in inspection.places:
+        if not place.field.time or not place.field.columns or place.rows:
+            continue
+        rows_of: Counter[str] = Counter()
+        for value, rows in inspection.counted_days(place):
+            day = _day(value, place)
+            if day and not EARLY <= day <= (inspection.now + FAR).date():
+                is_day = isinstance(value, datetime) and value.time() == time()
+                rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
+        days = sorted(text for text, rows in rows_of.items() if rows > 1)
+        if days:
+            verb, on = "have", ""
+            if place.slot in ("start", "end"):
+                verb, on = place.slot, "on "
+            groups = (f"{rows_that(rows_of[day], verb)} {on}{day}" for day in days)
+            text = f"{' and '.join(groups)}: no value? Then set absent"
+            absent = json.dumps(
+                [*sorted(place.field.absent), *days], ensure_ascii=False
+            )
+            yield inspection.at(place, text, Severity.WARNING, f"absent: {absent}")
+        if others := sum(rows for text, rows in rows_of.items() if text not in days):
+            text = (
+                f"{rows_that(others, 'have')} a day more than 20 years ahead, or before"
+                " the year 1000: is a year wrong?"
+            )
+            yield inspection.at(place, text, Severity.WARNING)
 
 
 def _day(value: object, place: Place) -> date | None:

@@ -18,11 +18,16 @@ from adapters.contract import (
     SourceDataError,
     SourceUnavailableError,
 )
+from adapters.http.adapter import HttpAdapter
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping, is_own
 from adapters.mapping.slots import Place
 from adapters.registry import open_source
+from adapters.sql.adapter import SqlAdapter
 from app.console import CannotRunError
+from toolkit.checks import http, sql
+from toolkit.checks.http import HttpInspection
 from toolkit.checks.rows import CodeCounts
+from toolkit.checks.sql_section import SqlInspection
 from toolkit.findings import Check, Finding, Result, Severity
 from toolkit.source_rows import RowReader
 
@@ -69,20 +74,12 @@ class OpenSource:
             yield replace(check, subject=f"{title}{check.subject}", run=run)
 
     def _checks(self, deadline: float) -> Iterator[Check]:
-        # Imported here, so that a database needs no HTTP library, and the other way round.
         if is_own(self.mapping.source.kind):
             yield Check("all", self._problems)
-        elif self.mapping.source.kind == "http":
-            from adapters.http.adapter import HttpAdapter
-            from toolkit.checks import http
-
-            assert isinstance(self.adapter, HttpAdapter), "the registry opens one"
+        elif isinstance(self.adapter, HttpAdapter):
             yield from http.checks(self.adapter, self.kinds)
         else:
-            from adapters.sql.adapter import SqlAdapter
-            from toolkit.checks import sql
-
-            assert isinstance(self.adapter, SqlAdapter), "the registry opens one"
+            assert isinstance(self.adapter, SqlAdapter), "there is no other kind"
             yield from sql.checks(self.adapter, self.kinds, deadline)
 
     def _problems(self) -> Iterator[Finding]:
@@ -148,22 +145,10 @@ def count_codes(
 
     Raises AdapterError, and CannotRunError for an API without a list.
     """
-    kind = section.resource_type
-    if section.http is None:
-        from adapters.sql.adapter import SqlAdapter
-        from toolkit.checks.sql import rows_of_codes
-        from toolkit.checks.sql_section import Inspection
-
-        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
-        source = adapter.mapping, adapter.database, adapter.search
-        inspection = Inspection(adapter.section(kind), *source, math.inf)
-        return rows_of_codes(inspection, place)
-    if section.http.list is None:
+    if isinstance(adapter, SqlAdapter):
+        inspection = SqlInspection(adapter, section.resource_type, math.inf)
+        return CodeCounts.of(inspection, place)
+    assert isinstance(adapter, HttpAdapter), "there is no other kind"
+    if section.http is None or section.http.list is None:
         raise CannotRunError("The API has no list of such rows: no codes are counted.")
-    from adapters.http.adapter import HttpAdapter
-    from toolkit.checks import http
-
-    assert isinstance(adapter, HttpAdapter), "the section is one of an API"
-    first_rows = partial(adapter.first_rows, kind)
-    opened, config = adapter.section(kind), adapter.mapping.source
-    return http.rows_of_codes(http.Sample(opened, adapter, first_rows, config), place)
+    return CodeCounts.of(HttpInspection(adapter, section.resource_type), place)

@@ -10,61 +10,35 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from functools import partial
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from adapters.contract import (
-    EncounterRecord,
-    PatientRecord,
-    ResourceType,
-    SourceDataError,
-    SourceTimedOutError,
-)
+from adapters.contract import PatientRecord, ResourceType, SourceDataError
 from adapters.folding import fold
 from adapters.mapping.binary import Form, text_of
 from adapters.mapping.births import days_of, read_birth
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, TimeRule
 from adapters.mapping.slots import REFERS, Place, SlotKind
-from adapters.mapping.times import EPOCHS, says_offset, sorts_as_text, to_instant
+from adapters.mapping.times import EPOCHS, says_offset, to_instant
 from adapters.mapping.values import text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, ColumnKind
 from adapters.sql.dialects.base import MARK, Sql
-from adapters.sql.query import (
-    ALWAYS,
-    Columns,
-    Condition,
-    KeyColumn,
-    all_of,
-    any_of,
-    in_rows,
-)
+from adapters.sql.query import ALWAYS, Columns, Condition, all_of, in_rows
 from adapters.sql.texts import are_texts, compare_as_read, sample
 from toolkit.checks.formats import format_of
-from toolkit.checks.joins import (
-    arguments_behind,
-    arguments_of,
-    from_of,
-    with_outer_joins,
-)
 from toolkit.checks.rows import (
-    EARLY,
     ENOUGH,
-    FAR,
     FEW,
-    MOST,
-    RULES_OF_CODES,
     SAMPLE,
     ZONE,
-    CodeCounts,
-    Findings,
-    Records,
+    codes,
+    doubtful_values,
     empty,
     far_days,
-    has_far_days,
     has_offset,
     invalid_rows,
     never_filled,
@@ -72,15 +46,16 @@ from toolkit.checks.rows import (
     selects,
     unknown_zone,
 )
+from toolkit.checks.section import Findings
+from toolkit.checks.selects import (
+    arguments_behind,
+    arguments_of,
+    from_of,
+    with_outer_joins,
+)
 from toolkit.checks.sql_searches import SearchChecks
-from toolkit.checks.sql_section import Inspection
+from toolkit.checks.sql_section import GROUPS, SqlInspection
 from toolkit.findings import Check, Finding, Result, Severity
-
-_GROUPS = 1000
-"""How many values are counted at most."""
-
-_TEXT_SAMPLE = 200
-"""How many texts are read to see how times are written."""
 
 
 def checks(
@@ -91,29 +66,23 @@ def checks(
     After the deadline no search is measured, and indexes are suggested all the same.
     """
     yield Check("account", partial(_unfit, adapter.refuse_writing))
-    opened = []
+    inspections = []
     for kind in adapter.mapping.resources:
         if kind not in kinds:
             continue
         columns = partial(_unfit, partial(adapter.section, kind))
         yield Check(f"{kind}: columns", columns, ends_in_time=True)
-        try:
-            section = adapter.section(kind)
-        except SourceDataError:
-            continue
-        source = adapter.mapping, adapter.database, adapter.search
-        opened.append(Inspection(section, *source, deadline))
-    for inspection in opened:
-        searches = "searches", SearchChecks(inspection, adapter).results
-        for subject, check in (*CHECKS, searches):
+        with suppress(SourceDataError):
+            inspections.append(SqlInspection(adapter, kind, deadline))
+    for inspection in inspections:
+        for subject, check in CHECKS:
             run = partial(inspection.run, subject, check)
-            is_searches = subject == searches[0]
-            name = f"{inspection.kind}: {subject}"
-            yield Check(name, run, ends_in_time=is_searches)
-    for inspection in opened:
-        subject = "what is not examined"
-        run = partial(inspection.run, subject, _not_examined)
-        yield Check(f"{inspection.kind}: {subject}", run, ends_in_time=True)
+            yield Check(f"{inspection.kind}: {subject}", run)
+        run = partial(inspection.run, "searches", SearchChecks(inspection).results)
+        yield Check(f"{inspection.kind}: searches", run, ends_in_time=True)
+    for inspection in inspections:
+        subject = f"{inspection.kind}: what is not examined"
+        yield Check(subject, inspection.not_examined, ends_in_time=True)
 
 
 def _unfit(question: Callable[[], object]) -> Findings:
@@ -122,13 +91,6 @@ def _unfit(question: Callable[[], object]) -> Findings:
         question()
     except UnfitError as error:
         yield from map(Finding.of, error.problems)
-
-
-def _not_examined(inspection: Inspection) -> Findings:
-    if inspection.skipped:
-        text = f"not examined: {', '.join(dict.fromkeys(inspection.skipped))}"
-        topic = "types with something that is not examined"
-        yield inspection.finding(text, Severity.NOTE, topic)
 
 
 # Rows that clients do not see
@@ -140,18 +102,18 @@ _LIMIT = re.compile(
 )
 
 
-def limited_rows(inspection: Inspection) -> Findings:
+def limited_rows(inspection: SqlInspection) -> Findings:
     """Report a LIMIT that was left in from when the statement was tried by hand."""
-    if _LIMIT.search(inspection.section.mapping.rows.strip()):
+    if _LIMIT.search(inspection.section.rows.strip()):
         text = (
             "the SELECT of rows has a LIMIT: rows beyond it are never served. Remove it"
         )
         yield inspection.finding(text, Severity.WARNING)
 
 
-def hidden_rows(inspection: Inspection) -> Findings:
+def hidden_rows(inspection: SqlInspection) -> Findings:
     """Report the tables of which the database shows only some rows to the account."""
-    selects = [inspection.section.mapping.rows, *(p.rows for p in inspection.places)]
+    selects = [inspection.section.rows, *(p.rows for p in inspection.places)]
     for rows in dict.fromkeys(filter(None, selects)):
         for table in inspection.database.filtered(rows):
             text = (
@@ -162,7 +124,7 @@ def hidden_rows(inspection: Inspection) -> Findings:
             yield inspection.finding(text, Severity.ERROR)
 
 
-def no_stays(inspection: Inspection) -> Findings:
+def no_stays(inspection: SqlInspection) -> Findings:
     """Report a hospital without stays: the table, the account or the database is another."""
     if inspection.kind is ResourceType.ENCOUNTER and not inspection.sample:
         text = (
@@ -172,15 +134,15 @@ def no_stays(inspection: Inspection) -> Findings:
         yield inspection.finding(text, Severity.WARNING)
 
 
-def rows_left_out(inspection: Inspection) -> Findings:
+def rows_left_out(inspection: SqlInspection) -> Findings:
     """Report the rows of the table of ids that clients do not see.
 
     No row tells that a condition errs which leaves it out, or that one is missing.
     """
-    table, columns = inspection.table_of_ids(), inspection.section.columns
+    table, columns = inspection.table_of_ids(), inspection.opened.columns
     if not table:
         # Without FROM there is one row.
-        if from_of(inspection.section.mapping.rows, 0):
+        if from_of(inspection.section.rows, 0):
             inspection.skip("rows that are left out", "no table has the ids")
         return
     whole = sa.select(sa.func.count()).select_from(sa.text(table))
@@ -192,15 +154,15 @@ def rows_left_out(inspection: Inspection) -> Findings:
     selected = inspection.count(columns, ALWAYS)
 
     # What a JOIN leaves out that no condition leaves out.
-    outer, lost = with_outer_joins(inspection.section.mapping.rows), 0
-    if outer != inspection.section.mapping.rows:
+    outer, lost = with_outer_joins(inspection.section.rows), 0
+    if outer != inspection.section.rows:
         try:
             zone = inspection.mapping.source.zone
             described = inspection.database.columns(outer)
             outer_columns = Columns(
                 inspection.database.dialect, outer, described, zone=zone
             )
-            id = outer_columns.column(inspection.section.id.name)
+            id = outer_columns.column(inspection.opened.id.name)
             lost = inspection.count(outer_columns, id.is_not_null) - selected
         except SourceDataError:
             inspection.skip("joins", "the SELECT fails with LEFT JOIN")
@@ -243,16 +205,15 @@ _WITHOUT_ZONE = {
 _TYPES = "columns of types that are not the best"
 
 
-def types_of_columns(inspection: Inspection) -> Findings:
+def types_of_columns(inspection: SqlInspection) -> Findings:
     """Report the columns whose type makes the service fail or err."""
     for place in inspection.places:
         if place.rows or not place.field.columns:
             continue
         name = place.field.filter_column or place.field.columns[0]
-        kind = inspection.section.columns.column(name).kind
-        values = partial(_values, inspection, place)
+        kind = inspection.opened.columns.column(name).kind
         if kind is not ColumnKind.INSTANT:
-            yield from unknown_zone(place, inspection.column(place), values)
+            yield from unknown_zone(inspection, place)
         if place.field.time:
             yield from _type_of_time(inspection, place, kind, place.field.time)
         elif place.kind is SlotKind.ID and kind is ColumnKind.NUMBER:
@@ -271,7 +232,7 @@ def types_of_columns(inspection: Inspection) -> Findings:
 
 
 def _type_of_time(
-    inspection: Inspection, place: Place, kind: ColumnKind, rule: TimeRule
+    inspection: SqlInspection, place: Place, kind: ColumnKind, rule: TimeRule
 ) -> Findings:
     """Report why searches err with a column of this type, or rows cannot be read."""
     is_compared = place.field in inspection.compared
@@ -319,29 +280,22 @@ def _type_of_time(
     yield inspection.at(place, text, severity, remedy, _TYPES)
 
 
-def _extremes(inspection: Inspection, place: Place) -> list[object]:
+def _extremes(inspection: SqlInspection, place: Place) -> list[object]:
     """Return values of a column, by the order of ids and by its own."""
-    columns, database = inspection.section.columns, inspection.database
+    columns, database = inspection.opened.columns, inspection.database
     key = columns.key(place.field)
-    orders = (inspection.section.id, key.column)
+    orders = (inspection.opened.id, key.column)
     return [
         value for order in orders for value in sample(database, columns, key, order)
     ]
 
 
-def _values(inspection: Inspection, place: Place) -> list[object]:
-    columns = inspection.section.columns
-    key = columns.key(place.field)
-    statement = columns.select([key.column.name], key.present, limit=_TEXT_SAMPLE)
-    return [value for (value,) in inspection.database.fetch(statement)]
-
-
 _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
 
 
-def mixed_zones(inspection: Inspection) -> Findings:
+def mixed_zones(inspection: SqlInspection) -> Findings:
     """Report times with a zone and without one in one expression, or a period in two zones."""
-    for rows, mark in selects(inspection.section.mapping):
+    for rows, mark in selects(inspection.section):
         for match in _CALL.finditer(rows):
             source, kinds = from_of(rows, match.end()), dict[ColumnKind, str]()
             for argument in arguments_of(rows, match.end()):
@@ -362,14 +316,14 @@ def mixed_zones(inspection: Inspection) -> Findings:
     for place in inspection.places:
         rule, names = place.field.time, place.field.columns
         if place.slot in ("start", "end") and rule and names:
-            kind = inspection.section.columns.column(names[0]).kind
+            kind = inspection.opened.columns.column(names[0]).kind
             forms.add((kind in TIMES, rule.format))
             if kind is not ColumnKind.INSTANT and not says_offset(rule.format):
                 period.append((rule.zone.key, place))
     if len(period) < 2 or len(forms) > 1 or period[0][0] == period[1][0]:
         return
     named = [place for _, place in period if place.field.filter_column]
-    if any(has_offset(value) for p in named for value in _values(inspection, p)):
+    if any(has_offset(value) for p in named for value in inspection.values(p)):
         return
     (zone_of_start, start), (zone, end) = period
     text = f"read in {zone}, but {inspection.column(start)} in {zone_of_start}: {ZONE}"
@@ -380,7 +334,7 @@ _MAY_END_IN_BLANKS = {*TEXTS, ColumnKind.LOOSE} - {ColumnKind.PADDED}
 _EXACT = (SlotKind.ID, SlotKind.EXACT, SlotKind.SYSTEM, SlotKind.CODE, SlotKind.FLAG)
 
 
-def trailing_blanks(inspection: Inspection) -> Findings:
+def trailing_blanks(inspection: SqlInspection) -> Findings:
     """Report how many rows have an id, number or code that searches by it miss."""
     for place in inspection.places:
         is_compared = place.field in inspection.compared or place.kind is SlotKind.ID
@@ -399,7 +353,7 @@ def trailing_blanks(inspection: Inspection) -> Findings:
             yield inspection.at(place, text, Severity.ERROR)
 
 
-def search_columns(inspection: Inspection) -> Findings:
+def search_columns(inspection: SqlInspection) -> Findings:
     """Report columns under `search:` that do not hold what their field shows."""
     for place in inspection.places:
         if not place.field.search_column or len(place.field.columns) != 1:
@@ -462,14 +416,14 @@ _VERSIONED = re.compile(r".{14}[1-8].{4}[89ab].*")
 """A UUID with a version and the variant of RFC 9562."""
 
 
-def orders_of_uuids(inspection: Inspection) -> Findings:
+def orders_of_uuids(inspection: SqlInspection) -> Findings:
     """Report UUIDs that have a version, every one, only in the other order of their bytes."""
     for place in inspection.places:
         form = place.field.form
         if place.rows or form not in (Form.UUID, Form.SWAPPED):
             continue
         other = Form.UUID if form is Form.SWAPPED else Form.SWAPPED
-        values = _values(inspection, place)
+        values = inspection.values(place)
         keys = [value for value in values if type(value) is bytes and len(value) == 16]
         valid, valid_otherwise = (
             sum(1 for key in keys if _VERSIONED.fullmatch(text_of(key, tried)))
@@ -490,7 +444,7 @@ _REPAIRS = {
 """By the kind of database, an expression that reads a text as the UTF-8 that it is."""
 
 
-def encoded_twice(inspection: Inspection) -> Findings:
+def encoded_twice(inspection: SqlInspection) -> Findings:
     """Report texts whose bytes are UTF-8 and were read as Latin-1: Ã¨ in place of è."""
     for place in inspection.places:
         if place.kind not in (SlotKind.TEXT, SlotKind.PARTS, SlotKind.EXACT):
@@ -527,44 +481,19 @@ def _is_encoded_twice(text: object) -> bool:
 # Values
 
 
-def codes(inspection: Inspection) -> Findings:
-    """Count the codes of each column and compare them with their tables."""
-    for place in inspection.places:
-        if place.field.codes is None or not place.field.columns:
-            continue
-        try:
-            counted = rows_of_codes(inspection, place)
-        except SourceTimedOutError:
-            subject = f"codes of {inspection.column(place)}"
-            inspection.skip(subject, "it took longer than source.timeout_seconds")
-            continue
-        (name,) = place.field.columns
-        inspection.reported |= {(name, rule) for rule in RULES_OF_CODES}
-        yield from counted.findings(inspection.section.mapping.required)
-
-
-def rows_of_codes(inspection: Inspection, place: Place) -> CodeCounts:
-    """Return the codes of a field, in all rows in which it counts."""
-    columns, (name,) = inspection.columns_of(place), place.field.columns
-    counts = ALWAYS if place.slot == "status" else inspection.counted(place)
-    statement = columns.count_by(columns.column(name), counts, 2 * MOST)
-    values = [tuple(row) for row in inspection.database.fetch(statement)]
-    return CodeCounts.of(place, inspection.column(place), values)
-
-
-def required_values(inspection: Inspection) -> Findings:
+def required_values(inspection: SqlInspection) -> Findings:
     """Report how many rows lack what every row must have, but for codes."""
-    columns = inspection.section.columns
+    columns = inspection.opened.columns
     for place in inspection.places:
         field = place.field
-        is_required = field.slot in inspection.section.mapping.required
+        is_required = field.slot in inspection.section.required
         if is_required and len(field.columns) == 1 and not field.codes:
             shown = columns.key(replace(field, search_column=None))
             inspection.reported.add((field.columns[0], "required and empty"))
             served = inspection.served
             if field.slot == "id":
                 # Searches leave rows without an id out.
-                served = inspection.section.filters.served
+                served = inspection.opened.filters.served
             rows = inspection.count(columns, all_of([served, shown.missing]))
             if rows and field.slot == "id":
                 text = f"{rows_that(rows, 'have')} no id: no client sees them"
@@ -573,10 +502,10 @@ def required_values(inspection: Inspection) -> Findings:
                 yield empty(place, inspection.column(place), rows)
 
 
-def zero_dates(inspection: Inspection) -> Findings:
+def zero_dates(inspection: SqlInspection) -> Findings:
     """Report days that the database holds and that are none, each row once."""
     zero = inspection.database.dialect.zero_date
-    columns = inspection.section.columns
+    columns = inspection.opened.columns
     for place in inspection.places if zero else ():
         if place.rows or not place.field.columns or zero in place.field.absent:
             continue
@@ -599,49 +528,12 @@ def zero_dates(inspection: Inspection) -> Findings:
         yield inspection.at(place, text, Severity.ERROR, remedy)
 
 
-def invalid_values(inspection: Inspection) -> Findings:
-    """Report the rows of the sample that cannot be served, doubtful times, unused fields."""
-    section = inspection.section.mapping
-    origins = inspection.origins_of(section.rows)
-    columns = {name: str(origin) for name, origin in origins.items()}
-    yield from invalid_rows(section, inspection.sample, columns, inspection.reported)
-    # The clock of the database writes changes, and may differ from this machine's.
-    status = inspection.database.server_status()
-    now = (status and status.now) or datetime.now(UTC)
-    yield from Records(section, inspection.records, columns=columns, now=now).findings()
-    selected = inspection.section.selected
-    served = inspection.served
-    statement = inspection.section.columns.select(selected, served, limit=SAMPLE)
-    cells = inspection.database.fetch(statement)
-    extras = inspection.section.extras(inspection.database, cells)
-    rows = list(zip(cells, extras, strict=True))
-    yield from never_filled(section, selected, rows, columns)
-
-
-def days_far_away(inspection: Inspection) -> Findings:
-    """Report the days of all rows that are far ahead, or in years of fewer than four digits."""
-    now, columns = datetime.now(UTC), inspection.section.columns
-    for place in filter(has_far_days, inspection.places):
-        column = columns.column(place.field.columns[0])
-        form, far = place.field.time and place.field.time.format, ALWAYS
-        is_compared = place.field.filter_column == place.field.columns[0]
-        if is_compared and not (form and not sorts_as_text(form)):
-            compared = inspection.section.filters.time(place.slot)
-            # Texts that stand for no time are told apart as rows are read.
-            compared = compared._replace(key=KeyColumn(compared.key.column))
-            early = datetime.combine(EARLY, time(), UTC)
-            far = any_of([compared.since(now + FAR), compared.before(early)])
-        counts = columns.count_by(column, all_of([inspection.served, far]), _GROUPS)
-        values = inspection.database.fetch(counts)
-        yield from far_days(place, inspection.column(place), values, now)
-
-
 _CLOCK = re.compile(r"\d[ T](?!00:00(?![:.]*0*[1-9]))\d\d:\d\d")
 
 
-def times_cut_to_days(inspection: Inspection) -> Findings:
+def times_cut_to_days(inspection: SqlInspection) -> Findings:
     """Report computed days of a column that has a time of day."""
-    section, database = inspection.section, inspection.database
+    section, database = inspection.opened, inspection.database
     for place in inspection.places:
         rule, names = place.field.time, place.field.columns
         if rule is None or place.kind is not SlotKind.TIME or place.rows:
@@ -681,15 +573,15 @@ def _has_clock(value: object) -> bool:
 # Ids and references
 
 
-def repeated_ids(inspection: Inspection) -> Findings:
+def repeated_ids(inspection: SqlInspection) -> Findings:
     """Report ids that several rows have; `required_values` counts rows without one."""
-    section, database = inspection.section, inspection.database
+    section, database = inspection.opened, inspection.database
     present = all_of([inspection.served, section.id.is_not_null])
-    statement = section.columns.count_by(section.id, present, _GROUPS)
+    statement = section.columns.count_by(section.id, present, GROUPS)
     repeated = [rows for _, rows in database.fetch(statement) if rows > 1]
     if not repeated:
         return
-    many = "at least " if len(repeated) == _GROUPS else ""
+    many = "at least " if len(repeated) == GROUPS else ""
     text = (
         f"{many}{len(repeated):,} ids have several rows, up to {repeated[0]:,}: the"
         " SELECT must return one row for each"
@@ -697,13 +589,13 @@ def repeated_ids(inspection: Inspection) -> Findings:
     replaced = section.mapping.fields.get("replaced_by")
     if replaced and replaced.columns:
         merged = all_of([present, section.columns.key(replaced).present])
-        statement = section.columns.count_by(section.id, merged, _GROUPS)
+        statement = section.columns.count_by(section.id, merged, GROUPS)
         if any(rows > 1 for _, rows in database.fetch(statement)):
             text += ". Is replaced_by the wrong way round?"
     yield inspection.at(inspection.place("id"), text, Severity.ERROR)
 
 
-def references(inspection: Inspection) -> Findings:
+def references(inspection: SqlInspection) -> Findings:
     """Report references to resources that their section does not have."""
     for place in inspection.places:
         field, kind = place.field, REFERS.get(place.slot.rpartition(".")[2])
@@ -714,7 +606,7 @@ def references(inspection: Inspection) -> Findings:
             reason = "the id is made from what the column holds"
             inspection.skip(f"references of {place.element}", reason)
             continue
-        target = inspection.opened(section)
+        target = inspection.open(section)
         text = f"the section {kind.lower()} does not have"
         if field.constant is not None:
             of_id = target.filters.of_id(f"{field.prefix}{field.constant}")
@@ -735,7 +627,7 @@ def references(inspection: Inspection) -> Findings:
 
 
 def _section(
-    inspection: Inspection, kind: ResourceType, prefix: str
+    inspection: SqlInspection, kind: ResourceType, prefix: str
 ) -> ResourceMapping | None:
     """Return the section of this source whose ids have a prefix; note that there is none."""
     section = inspection.mapping.beside.get((kind, prefix))
@@ -748,16 +640,15 @@ _EARLY = 0.05
 """A smaller share of stays that start before a birth are newborns."""
 
 
-def starts_before_births(inspection: Inspection) -> Findings:
+def starts_before_births(inspection: SqlInspection) -> Findings:
     """Report stays of the sample that begin before their patient was born.
 
     Patients are read by their ids as clients see them, which may be computed.
     """
     if inspection.kind is not ResourceType.ENCOUNTER:
         return
-    stays = [s for s in inspection.records if isinstance(s, EncounterRecord)]
-    starts = [(stay.patient_id, stay.start) for stay in stays if stay.start]
-    prefix = inspection.section.mapping.fields["patient_id"].prefix
+    starts = [(s.patient_id, s.start) for s in inspection.stays if s.start]
+    prefix = inspection.section.fields["patient_id"].prefix
     section = inspection.mapping.beside.get((ResourceType.PATIENT, prefix))
     if not starts or section is None:
         reason = (
@@ -767,7 +658,7 @@ def starts_before_births(inspection: Inspection) -> Findings:
         return
     # No database refuses so many values.
     ids = sorted({id for id, _ in starts})[:SAMPLE]
-    patients = inspection.opened(section)
+    patients = inspection.open(section)
     among = patients.columns.equal(section.fields["id"], ids)
     cells = inspection.database.fetch(patients.columns.select(patients.selected, among))
     births = {
@@ -786,16 +677,15 @@ def starts_before_births(inspection: Inspection) -> Findings:
         yield inspection.at(inspection.place("start"), text, Severity.WARNING)
 
 
-def shared_visit_numbers(inspection: Inspection) -> Findings:
+def shared_visit_numbers(inspection: SqlInspection) -> Findings:
     """Report visit numbers that stays of other patients have in a section before this one.
 
     Stays of one patient may share theirs: one visit in two tables.
     """
     if inspection.kind is not ResourceType.ENCOUNTER:
         return
-    here = inspection.section.mapping
-    stays = [s for s in inspection.records if isinstance(s, EncounterRecord)]
-    numbered = [stay for stay in stays if stay.visit_number]
+    here = inspection.section
+    numbered = [stay for stay in inspection.stays if stay.visit_number]
     # No database refuses so many values.
     numbered = numbered[:: 1 + len(numbered) // SAMPLE]
     by_number = {stay.visit_number or "": stay for stay in numbered}
@@ -805,7 +695,7 @@ def shared_visit_numbers(inspection: Inspection) -> Findings:
         system = _system_of_numbers(here)
         if not (by_number and system) or system != _system_of_numbers(section):
             continue
-        other, fields = inspection.opened(section), section.fields
+        other, fields = inspection.open(section), section.fields
         number, patient = fields["visit_number"], fields["patient_id"]
         among = all_of([other.filters.served, other.columns.equal(number, by_number)])
         names = [number.columns[0], patient.columns[0]]
@@ -843,12 +733,12 @@ def _system_of_numbers(section: ResourceMapping) -> tuple[str | None, ...]:
 # Merged patients
 
 
-def merged_patients(inspection: Inspection) -> Findings:
+def merged_patients(inspection: SqlInspection) -> Findings:
     """Report how many stays are of a patient who was replaced by another, and circles of merges."""
-    merges = inspection.section.merges
+    merges = inspection.opened.merges
     if inspection.kind is not ResourceType.ENCOUNTER or merges is None:
         return
-    section, place = inspection.section, inspection.place("patient_id")
+    section, place = inspection.opened, inspection.place("patient_id")
     if not place.field.follows_merges and place.field.columns:
         column = section.columns.column(place.field.filter_column)
         is_merged = merges.survivor.present
@@ -868,7 +758,7 @@ def merged_patients(inspection: Inspection) -> Findings:
         yield Finding.of_field(*inspection.survivor, text, Severity.WARNING)
 
 
-CheckOfSection: TypeAlias = Callable[[Inspection], Iterator[Result]]
+CheckOfSection: TypeAlias = Callable[[SqlInspection], Iterator[Result]]
 
 CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("row-level security", hidden_rows),
@@ -884,8 +774,10 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("zero dates", zero_dates),
     ("search columns", search_columns),
     ("encodings", encoded_twice),
-    ("rows", invalid_values),
-    ("far days", days_far_away),
+    ("rows", invalid_rows),
+    ("values", doubtful_values),
+    ("fields", never_filled),
+    ("far days", far_days),
     ("times cut to days", times_cut_to_days),
     ("ids", repeated_ids),
     ("references", references),

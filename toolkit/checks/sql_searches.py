@@ -17,7 +17,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from adapters.contract import (
-    Adapter,
     Criterion,
     DateCriterion,
     NotAskableError,
@@ -37,9 +36,10 @@ from adapters.sql.adapter import UnequalTextsError
 from adapters.sql.columns import FOLDS, ColumnKind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import ALWAYS, NEVER, are_comparable
-from toolkit.checks.joins import JoinComparison, between, comparisons, names_compared
-from toolkit.checks.rows import SAMPLE, Findings
-from toolkit.checks.sql_section import Inspection
+from toolkit.checks.rows import SAMPLE
+from toolkit.checks.section import Findings
+from toolkit.checks.selects import JoinComparison, between, comparisons, names_compared
+from toolkit.checks.sql_section import SqlInspection
 from toolkit.findings import INDEX, Finding, Measurement, Result, Severity, timed
 
 PAGE = 20
@@ -69,17 +69,17 @@ _NONE = "no index begins with"
 class SearchChecks:
     """The searches of a section, measured one after the other."""
 
-    def __init__(self, inspection: Inspection, adapter: Adapter) -> None:
-        self._inspection, self._adapter = inspection, adapter
-        self._section, self._kind = inspection.section, inspection.kind
+    def __init__(self, inspection: SqlInspection) -> None:
+        self._inspection, self._adapter = inspection, inspection.adapter
+        self._section, self._kind = inspection.opened, inspection.kind
         self._database = inspection.database
-        self._rows = inspection.section.mapping.rows
+        self._rows = inspection.section.rows
         self._lacks: dict[str, tuple[Finding, list[str]]] = {}
         """The indexes that are missed by their statements, and the searches that do."""
         self._slow: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
         """What is wrong with the searches of a column, by its kind, and these searches."""
 
-    def results(self, _inspection: Inspection) -> Iterator[Result]:
+    def results(self, _inspection: SqlInspection) -> Iterator[Result]:
         """Yield what each search costs, then the indexes that searches lack."""
         sorts = self._section.mapping.sorts
         # First: without these indexes nothing else may end in time.

@@ -1,10 +1,11 @@
 """A section of a mapping in its database, under inspection, and what was read of it."""
 
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, time
 from functools import cached_property
+from time import monotonic
 
 from adapters.contract import (
     Bound,
@@ -18,25 +19,33 @@ from adapters.contract import (
     SourceDataError,
     SourceTimedOutError,
 )
-from adapters.mapping.model import FieldMapping, ResourceMapping, SourceMapping
+from adapters.mapping.model import FieldMapping, ResourceMapping
 from adapters.mapping.slots import Place, places_of
+from adapters.mapping.times import sorts_as_text
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.adapter import (
     OpenSqlSection,
+    SqlAdapter,
     UnequalTextsError,
     UnfitError,
     open_section,
 )
 from adapters.sql.columns import ColumnKind
 from adapters.sql.dialects.base import Origin
-from adapters.sql.engine import Database
-from adapters.sql.query import ALWAYS, Columns, Condition, all_of
-from toolkit.checks.joins import table_behind
-from toolkit.checks.rows import SAMPLE
+from adapters.sql.query import ALWAYS, Columns, Condition, KeyColumn, all_of, any_of
+from toolkit.checks.rows import EARLY, FAR, MOST_CODES, SAMPLE
+from toolkit.checks.section import Counted, Inspection, SampledRows
+from toolkit.checks.selects import table_behind
 from toolkit.findings import Finding, Result, Severity
 
 _MIDDLE_PAGES = 10
 """How many pages of the sample start between the newest and the oldest rows."""
+
+GROUPS = 1000
+"""How many values are counted at most."""
+
+_VALUES = 200
+"""How many values are read to see how they are written."""
 
 
 def table_and_column(origin: Origin) -> tuple[str, str]:
@@ -45,32 +54,22 @@ def table_and_column(origin: Origin) -> tuple[str, str]:
     return re.sub(r'["`]', "", table).lower(), origin.column.lower()
 
 
-class Inspection:
-    """A section under inspection, and what was read of it already."""
+class SqlInspection(Inspection):
+    """A section in its database, under inspection; `opened` has its columns."""
 
     def __init__(
-        self,
-        section: OpenSqlSection,
-        mapping: SourceMapping,
-        database: Database,
-        search: Callable[[SearchQuery], Page],
-        deadline: float,
+        self, adapter: SqlAdapter, kind: ResourceType, deadline: float
     ) -> None:
-        self.section = section
-        self.mapping = mapping
-        self.database = database
-        self.search = search
+        self.opened = adapter.section(kind)
+        super().__init__(self.opened.mapping)
+        self.adapter = adapter
+        self.mapping = adapter.mapping
+        self.database = adapter.database
         self._deadline = deadline
-        self.kind = section.mapping.resource_type
-        self.places = places_of(section.mapping)
-        self.reported: set[tuple[str, str]] = set()
-        """Columns and the rules whose breaches were counted in all rows."""
-        self.skipped: list[str] = []
-        """What is not examined, and why."""
         self._origins: dict[str, Mapping[str, Origin]] = {}
 
     def run(
-        self, subject: str, check: Callable[["Inspection"], Iterator[Result]]
+        self, subject: str, check: Callable[["SqlInspection"], Iterator[Result]]
     ) -> Iterator[Result]:
         """Run a check; when the database takes too long, note that and go on."""
         try:
@@ -92,30 +91,7 @@ class Inspection:
     @property
     def is_late(self) -> bool:
         """Whether no time is left to measure anything."""
-        return time.monotonic() > self._deadline
-
-    def skip(self, subject: str, reason: str) -> None:
-        """Note what is not examined, for the one finding about it."""
-        self.skipped.append(f"{subject} ({reason})")
-
-    # Findings
-
-    def at(
-        self,
-        place: Place,
-        text: str,
-        severity: Severity,
-        remedy: str = "",
-        topic: str = "",
-    ) -> Finding:
-        """Return the finding of a field."""
-        column = self.column(place)
-        return Finding.of_field(place, column, text, severity, remedy, topic)
-
-    def finding(self, text: str, severity: Severity, topic: str = "") -> Finding:
-        """Return a finding of the section as a whole."""
-        mark = self.section.mapping.mark
-        return Finding.at(mark, text, str(self.kind), severity=severity, topic=topic)
+        return monotonic() > self._deadline
 
     # Rows
 
@@ -123,7 +99,7 @@ class Inspection:
     def served(self) -> Condition:
         """What the rows meet that clients see."""
         query = SearchQuery(self.kind, (), Sort(SortKey.ID), 1)
-        return self.section.filters.of_query(query)
+        return self.opened.filters.of_query(query)
 
     def counted(self, place: Place) -> Condition:
         """Return what the rows meet in which a field counts."""
@@ -156,14 +132,57 @@ class Inspection:
                 rows.setdefault(object() if at.id is None else at.id, row)
         return tuple(rows.values())
 
-    @property
-    def records(self) -> list[Record]:
-        """The rows of the sample that can be served."""
-        return [row for row in self.sample if not isinstance(row, RowFault)]
+    def cells(self) -> tuple[Sequence[str], SampledRows]:
+        """Return the columns of rows, and the cells of some rows with their items."""
+        selected = self.opened.selected
+        statement = self.opened.columns.select(selected, self.served, limit=SAMPLE)
+        cells = self.database.fetch(statement)
+        extras = self.opened.extras(self.database, cells)
+        return selected, list(zip(cells, extras, strict=True))
+
+    def values(self, place: Place) -> list[object]:
+        """Return values of a field as the source has them, for how they are written."""
+        columns = self.opened.columns
+        key = columns.key(place.field)
+        statement = columns.select([key.column.name], key.present, limit=_VALUES)
+        return [value for (value,) in self.database.fetch(statement)]
+
+    def counted_codes(self, place: Place) -> Counted:
+        """Return the codes of a field in all rows in which it counts."""
+        columns, (name,) = self.columns_of(place), place.field.columns
+        counts = ALWAYS if place.slot == "status" else self.counted(place)
+        return self._counted(columns, name, counts, 2 * MOST_CODES)
+
+    def counted_days(self, place: Place) -> Counted:
+        """Return the days of all rows, of ordinary years only where SQL cannot tell."""
+        name, far = place.field.columns[0], ALWAYS
+        form = place.field.time and place.field.time.format
+        is_compared = place.field.filter_column == name
+        if is_compared and not (form and not sorts_as_text(form)):
+            compared = self.opened.filters.time(place.slot)
+            # Texts that stand for no time are told apart as rows are read.
+            compared = compared._replace(key=KeyColumn(compared.key.column))
+            early = datetime.combine(EARLY, time(), UTC)
+            far = any_of([compared.since(self.now + FAR), compared.before(early)])
+        condition = all_of([self.served, far])
+        return self._counted(self.opened.columns, name, condition, GROUPS)
+
+    def _counted(
+        self, columns: Columns, name: str, condition: Condition, most: int
+    ) -> list[tuple[object, int]]:
+        """Return the values of a column with their numbers of rows."""
+        statement = columns.count_by(columns.column(name), condition, most)
+        return [(value, rows) for value, rows in self.database.fetch(statement)]
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time by the clock of the database, which writes last changes."""
+        status = self.database.server_status()
+        return (status and status.now) or datetime.now(UTC)
 
     def _pages(self) -> Iterator[Page]:
-        slots, unequal = SORTS[self.kind], self.section.unequal
-        sorts = [s for s in self.section.mapping.sorts if slots[s] not in unequal]
+        slots, unequal = SORTS[self.kind], self.opened.unequal
+        sorts = [s for s in self.section.sorts if slots[s] not in unequal]
         key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
         yield (newest := self._page(Sort(key, descending=True)))
         if not newest.more:
@@ -183,17 +202,13 @@ class Inspection:
 
     def _page(self, sort: Sort, size: int = SAMPLE, after: Bound | None = None) -> Page:
         query = SearchQuery(self.kind, (), sort, size, after=after, placed=True)
-        return self.search(query)
+        return self.adapter.search(query)
 
     # Columns
 
-    def place(self, slot: str) -> Place:
-        """Return the section's own field of a slot."""
-        return next(p for p in self.places if p.slot == slot and not p.rows)
-
     def columns_of(self, place: Place) -> Columns:
         """Return the columns of the SELECT that a field comes from."""
-        filters = self.section.filters
+        filters = self.opened.filters
         return filters.item_columns[place.rows] if place.rows else filters.columns
 
     def origins_of(self, rows: str) -> Mapping[str, Origin]:
@@ -204,25 +219,29 @@ class Inspection:
 
     def origin(self, place: Place) -> Origin | None:
         """Return the column that filters and sorts compare; None where it is computed."""
-        origins = self.origins_of(place.rows or self.section.mapping.rows)
+        origins = self.origins_of(place.rows or self.section.rows)
         return origins.get(place.field.filter_column or "")
+
+    def name(self, column: str) -> str:
+        """Return the table.column that a column of the SELECT comes from, if it is known."""
+        return str(self.origins_of(self.section.rows).get(column, column))
 
     def column(self, place: Place) -> str:
         """Return the table.column that a field comes from, as far as it is known."""
-        origins = self.origins_of(place.rows or self.section.mapping.rows)
+        origins = self.origins_of(place.rows or self.section.rows)
         return ", ".join(str(origins.get(name, name)) for name in place.field.columns)
 
     def table_of_ids(self) -> str:
         """Return the table whose rows ids name, "" where it is not known."""
-        rows = self.section.mapping.rows
-        (name, *_) = self.section.mapping.fields["id"].columns
+        rows = self.section.rows
+        (name, *_) = self.section.fields["id"].columns
         origin = self.origins_of(rows).get(name)
         return origin.table if origin else table_behind(rows, name)
 
     @cached_property
     def compared(self) -> tuple[FieldMapping, ...]:
         """The fields that searches and sorts compare."""
-        section = self.section.mapping
+        section = self.section
         rows = SEARCH_PARAMETERS[self.kind]
         slots = {slot for name in section.parameters for slot in rows[name].slots}
         slots |= {SORTS[self.kind].get(key, "") for key in section.sorts}
@@ -238,7 +257,7 @@ class Inspection:
 
     # Other sections
 
-    def opened(self, section: ResourceMapping) -> OpenSqlSection:
+    def open(self, section: ResourceMapping) -> OpenSqlSection:
         """Return another section of the same source, with its columns."""
         kind = section.resource_type
         alone = replace(self.mapping, resources={kind: section})

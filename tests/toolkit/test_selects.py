@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolkit.checks.joins import (
+from toolkit.checks.selects import (
     arguments_behind,
     between,
     comparisons,

@@ -1,7 +1,8 @@
-"""The columns that a SELECT of a mapping compares with each other, as far as its text shows.
+"""What the text of a SELECT of a mapping shows, as far as patterns can tell.
 
-Plain equalities of two columns are read, each with the name or alias of its table, or in a
-SELECT of one table; the rest of SQL is not.
+Its tables, plain equalities of two columns (each with the name or alias of its table, or in a
+SELECT of one table), the columns behind an expression, its JOINs and conditions one by one.
+The rest of SQL is not read.
 """
 
 import re
@@ -11,23 +12,28 @@ from typing import NamedTuple
 
 from adapters.sql.dialects.base import Origin
 
+_TEXT = re.compile(r"'(?:[^']|'')*'")
+_UNREAD = re.compile(rf"{_TEXT.pattern}|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION|USING)\b"
 _TABLE = re.compile(
-    rf"\b(?:FROM|JOIN)\s+([\w.]+)(?:\s+(?:AS\s+)?(?!{_NO_ALIAS})(\w+))?", re.IGNORECASE
+    rf"\b(?:FROM|JOIN)\s+([\w.\"`]+)(?:\s+(?:AS\s+)?(?!{_NO_ALIAS})(\w+))?", re.I
 )
 _COLUMN = r"(?:(\w+)\.)?([A-Za-z_]\w*)"
 _EQUAL = re.compile(rf"(?<![\w.]){_COLUMN}\s*=\s*{_COLUMN}\b(?!\s*[.(])")
-_JOINS = re.compile(
-    r"(?:\b(?P<kind>INNER|OUTER|LEFT|RIGHT|FULL|CROSS|NATURAL)\s+)?\b(?P<join>JOIN)\b"
-    r"|\b(?:WHERE|GROUP|HAVING|ORDER|UNION|LIMIT)\b|\Z",
-    re.IGNORECASE,
+_JOIN = re.compile(
+    r"(?:\b(?P<kind>NATURAL|INNER|CROSS|LEFT|RIGHT|FULL)\s+)?(?:\bOUTER\s+)?\bJOIN\b",
+    re.I,
 )
-_CHOICE = re.compile(r"['<>:]|=\s*[-\d]|\b(?:IS|IN|EXISTS)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"\b(?:FROM|WHERE|GROUP|HAVING|ORDER|UNION|LIMIT|OFFSET|FETCH)\b|\Z", re.I
+)
+_CHOICE = re.compile(r"['<>:]|=\s*[-\d]|\b(?:IS|IN|EXISTS)\b", re.I)
 """What in a join chooses rows by more than a column of each table."""
-_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.IGNORECASE)
-_TOGETHER = re.compile(r"\b(?:UNION|DISTINCT|GROUP\s+BY|WITH)\b", re.IGNORECASE)
+_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.I)
+_TOGETHER = re.compile(
+    r"\b(?:UNION|INTERSECT|EXCEPT|MINUS|DISTINCT|GROUP|HAVING|WITH)\b", re.I
+)
 """What makes rows that are not those of a table."""
-_UNREAD = re.compile(r"'[^']*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class _Table(NamedTuple):
@@ -58,6 +64,32 @@ class JoinComparison(NamedTuple):
     is_nested: bool
 
 
+def without_comments(rows: str) -> str:
+    """Return a SELECT with blanks for its comments."""
+
+    def kept(match: re.Match[str]) -> str:
+        return match[0] if match[0].startswith("'") else " " * len(match[0])
+
+    return _UNREAD.sub(kept, rows)
+
+
+def _bare(rows: str) -> str:
+    """Return a SELECT with blanks for its texts and comments."""
+    return _UNREAD.sub(lambda match: " " * len(match[0]), rows)
+
+
+def _outermost(rows: str) -> str:
+    """Return a SELECT with blanks also for what is in parentheses."""
+    depth, signs = 0, list[str]()
+    for sign in _bare(rows):
+        if sign == ")":
+            depth -= 1
+        signs.append(" " if depth else sign)
+        if sign == "(":
+            depth += 1
+    return "".join(signs)
+
+
 def tables_of(rows: str) -> Mapping[str, str]:
     """Return the tables of a SELECT by alias, in the order in which it names them."""
     return {alias or name: name for name, alias in _TABLE.findall(rows)}
@@ -65,7 +97,7 @@ def tables_of(rows: str) -> Mapping[str, str]:
 
 def comparisons(rows: str) -> Iterator[JoinComparison]:
     """Yield the comparisons of columns of two tables."""
-    text = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
+    text = _bare(rows)
     tables = [
         _Table(
             match[2] or match[1],
@@ -115,10 +147,11 @@ def _owner(visible: Sequence[_Table], alias: str | None) -> _Table | None:
 
 def with_outer_joins(rows: str) -> str:
     """Return a SELECT with LEFT JOIN for each JOIN that compares columns alone."""
-    text = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
-    ends = [join for join in _JOINS.finditer(text) if not _scope(text, join.start())]
-    for match, after in reversed([*pairwise(ends)]):
-        is_inner = match["join"] and (match["kind"] or "INNER").upper() == "INNER"
+    bare = _outermost(rows)
+    matches = [*_JOIN.finditer(bare), *_CLAUSE.finditer(bare)]
+    matches.sort(key=lambda match: match.start())
+    for match, after in reversed([*pairwise(matches)]):
+        is_inner = match.re is _JOIN and (match["kind"] or "INNER").upper() == "INNER"
         if is_inner and not _CHOICE.search(rows, match.end(), after.start()):
             rows = f"{rows[: match.start()]}LEFT JOIN{rows[match.end() :]}"
     return rows
@@ -197,7 +230,7 @@ def table_behind(rows: str, name: str) -> str:
     """
     source = f"FROM {from_of(rows, 0)}"
     first = _TABLE.match(source)
-    if first is None or _TOGETHER.search(_UNREAD.sub("", rows)):
+    if first is None or _TOGETHER.search(_bare(rows)):
         return ""
     tables = tables_of(source)
     arguments = arguments_behind(rows, name)
@@ -240,3 +273,75 @@ def names_compared(rows: str) -> frozenset[str]:
     """Return the names of all columns that a SELECT compares with = to anything."""
     names = re.findall(r"\b([A-Za-z_]\w*)\s*=", rows)
     return frozenset(name.lower() for name in names)
+
+
+class Step(NamedTuple):
+    """A SELECT of one column that has a part of a larger SELECT, and what it adds to it."""
+
+    select: str
+    first_table: str
+    added: str
+
+
+def steps(rows: str, name: str, column: str) -> Iterator[Step]:
+    """Yield SELECTs of a column that have more and more of a SELECT without comments.
+
+    First its tables, one JOIN after the other, then its conditions. There are none where
+    rows are put together (UNION, GROUP BY). `column` is the one behind a `*`.
+    """
+    bare = _outermost(rows)
+    if _TOGETHER.search(bare):
+        return
+    marks = [*_CLAUSE.finditer(bare)]
+    clauses = {mark[0].upper(): n for n, mark in reversed([*enumerate(marks)])}
+    if "FROM" not in clauses:
+        return
+    start, end = marks[clauses["FROM"]].start(), marks[clauses["FROM"] + 1].start()
+    joins = [match.start() for match in _JOIN.finditer(bare, start, end)]
+    tables = [rows[one:two] for one, two in pairwise([start, *joins, end])]
+    bares = [bare[one:two] for one, two in pairwise([start, *joins, end])]
+    named = [match for match in map(_TABLE.search, bares) if match]
+    if not named or len(named) < len(tables):
+        return
+    first, alias = named[0][1], named[0][2]
+    expression = _item(rows[:start], bare[:start], name)
+    expression = expression or f"{alias or first}.{column or name}"
+    select, source = f"SELECT {expression} AS {name}", ""
+    for table in tables:
+        source += table
+        yield Step(f"{select} {source}", first, " ".join(table.split()))
+    if "WHERE" in clauses:
+        mark = marks[clauses["WHERE"]]
+        after = marks[clauses["WHERE"] + 1].start()
+        conditions = ""
+        for one in _conditions(rows[mark.end() : after], bare[mark.end() : after]):
+            conditions += f" AND {one}" if conditions else one
+            text = " ".join(("WHERE", *one.split()))
+            yield Step(f"{select} {source} WHERE {conditions}", first, text)
+
+
+def _item(head: str, bare: str, name: str) -> str:
+    """Return what makes a column in the list of a SELECT, "" if it is one of a `*`."""
+    begin = re.match(r"\s*SELECT\s+(?:ALL\s+|DISTINCT\s+)?", bare, re.I)
+    start = begin.end() if begin else 0
+    ends = [match.start() for match in re.finditer(",", bare[start:])]
+    for one, two in pairwise([-1, *ends, len(bare) - start]):
+        item = head[start + one + 1 : start + two].strip()
+        renamed = re.fullmatch(
+            rf"(.+?)\s+(?:AS\s+)?{re.escape(name)}", item, re.I | re.S
+        )
+        if renamed:
+            return renamed[1]
+        if re.fullmatch(rf"(?:\w+\.)*{re.escape(name)}", item, re.I):
+            return item
+    return ""
+
+
+def _conditions(text: str, bare: str) -> list[str]:
+    """Return the conditions that AND joins; one where OR or BETWEEN makes them one."""
+    if re.search(r"\b(?:OR|BETWEEN)\b", bare, re.I):
+        return [text.strip()]
+    ends = [*re.finditer(r"\bAND\b", bare, re.I)]
+    starts = [0, *(match.end() for match in ends)]
+    stops = [*(match.start() for match in ends), len(text)]
+    return [text[one:two].strip() for one, two in zip(starts, stops, strict=True)]
