@@ -55,10 +55,12 @@ def plain_mapping_text(
     *,
     paging: str = OFFSET,
     nulls: str = "high",
+    absent: str = "-",
 ) -> str:
     """Return the mapping file of stays; patients and organizations are only read."""
     text = _TEXT.replace("UNIT_URL", UNIT_URL).replace("NO_END", _moment(NO_END) or "")
     text = text.replace("PAGING", paging).replace("NULLS", nulls)
+    text = text.replace("NO_START", absent)
     tables = (("states", STATES, ""), ("kinds", KINDS, ", otherwise: UNK"))
     codes = (f"  {name}: {{table: {table}{more}}}" for name, table, more in tables)
     systems = f"  systems: {{table: {VISIT_SYSTEMS}}}"
@@ -88,7 +90,7 @@ encounter:
     patient_id: {from: subject.reference, strip: Patient/}
     status: {from: status, codes: states}
     class: {from: kind, codes: kinds}
-    start: {from: start}
+    start: {from: start, absent: ["NO_START"]}
     end: {from: end, absent: ["NO_END"]}
     visit_number: {from: "numbers[?type=='VN'].value | [0]"}
     visit_number_system: {from: hospital, codes: systems}

@@ -69,10 +69,10 @@ from adapters.mapping.row_mapper import (
     own_columns,
     refuse_unserved,
 )
-from adapters.mapping.slots import FHIR_ID, UNSERVED, SlotKind
+from adapters.mapping.slots import FHIR_ID, UNSERVED, SlotKind, places_of
 from adapters.mapping.template import Pairs, TextTemplate, ValueRule
-from adapters.matching import Matcher
-from adapters.parameters import SORTS
+from adapters.matching import Matcher, values_of
+from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
 _DEFAULT_ORDER = "as the source gives them"
 
@@ -331,13 +331,8 @@ class OpenHttpSection:
         An API ignores parameters that it does not know, and returns everybody's rows:
         raises SourceDataError for a row that does not match the search.
         """
-        records = tuple(self.record(row) for row in rows)
+        records = tuple(self._compared(self.record(row), criteria) for row in rows)
         mapped = [record for record in records if not isinstance(record, RowFault)]
-        for record in mapped:
-            if isinstance(record, EncounterRecord) and record.status in UNSERVED:
-                raise unreadable("the list holds a row that is not to be served")
-            if not all(self._can_match(record, criterion) for criterion in criteria):
-                raise unreadable(_NO_MATCH)
         # The stays of merged patients are those of one patient for each that is named.
         patients = {r.patient_id for r in mapped if isinstance(r, EncounterRecord)}
         for criterion in criteria:
@@ -345,6 +340,32 @@ class OpenHttpSection:
             if is_reference and len(patients) > len(criterion.values):
                 raise unreadable(_NO_MATCH)
         return records
+
+    def _compared(
+        self, record: Record | RowFault, criteria: tuple[Criterion, ...]
+    ) -> Record | RowFault:
+        """Return a record that matches, or the fault of one that `absent` leaves a value out of."""
+        if isinstance(record, RowFault):
+            return record
+        if isinstance(record, EncounterRecord) and record.status in UNSERVED:
+            raise unreadable("the list holds a row that is not to be served")
+        faults = [self._absence(record, criterion) for criterion in criteria]
+        for criterion, fault in zip(criteria, faults, strict=True):
+            if not fault and not self._can_match(record, criterion):
+                raise unreadable(_NO_MATCH)
+        return next(filter(None, faults), record)
+
+    def _absence(self, record: Record, criterion: Criterion) -> RowFault | None:
+        """Return the fault of a row that has no value to compare, since one may be absent."""
+        parameter = SEARCH_PARAMETERS[self.mapping.resource_type][criterion.parameter]
+        if next(values_of(record, parameter), None) is not None:
+            return None
+        for place in places_of(self.mapping):
+            if place.slot in parameter.slots and place.field.absent:
+                columns = ", ".join(place.field.columns)
+                rule = "the source finds the row by a value that `absent` lists"
+                return RowFault(place.slot, columns, rule, id=record.id)
+        return None
 
     def id_text(self, row: JsonRow) -> str:
         """Return the source's id of a row, "" without one."""

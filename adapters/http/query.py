@@ -6,6 +6,7 @@ hold matches nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from math import ceil
@@ -38,9 +39,24 @@ from adapters.mapping.model import (
     Step,
     TimeRule,
 )
-from adapters.mapping.slots import LONGEST_ID, SLOTS, UNSERVED, Slot, SlotKind, field_of
+from adapters.mapping.slots import (
+    LONGEST_ID,
+    SLOTS,
+    UNSERVED,
+    Slot,
+    SlotKind,
+    field_of,
+    places_of,
+)
 from adapters.mapping.template import Pairs, Template, ValueRule
-from adapters.mapping.times import EPOCHS, directives, epoch_of, in_format, to_local
+from adapters.mapping.times import (
+    EPOCHS,
+    directives,
+    epoch_of,
+    in_format,
+    read_day,
+    to_local,
+)
 from adapters.parameters import (
     SEARCH_PARAMETERS,
     SORTS,
@@ -70,6 +86,10 @@ def _http(section: ResourceMapping) -> HttpSection:
 
 _EARLIEST = datetime(1940, 1, 1)  # noqa: DTZ001 - a day of each zone
 """Before every stay: a source treats a row without a start as none after this day."""
+
+_FIRST_BIRTH = datetime(1850, 1, 1)  # noqa: DTZ001
+_PLANNED = timedelta(days=3650)
+"""No stay is planned further ahead: a time after it that is `absent` is later than all others."""
 
 
 def split(section: ResourceMapping, query: SearchQuery) -> tuple[SearchQuery, ...]:
@@ -137,7 +157,7 @@ class _Filter(NamedTuple):
         first = criteria[0]
         if isinstance(first, DateCriterion):
             dates = [c for c in criteria if isinstance(c, DateCriterion)]
-            return _date_pairs(self.call, self._time_rule(), dates)
+            return _date_pairs(self.call, self._time_rule(), dates, self._field)
         is_identifier = self._row.system_slot is not None
         excluded = self._excluded(first) if isinstance(first, TokenCriterion) else None
         is_text = isinstance(first, StringCriterion)
@@ -147,7 +167,10 @@ class _Filter(NamedTuple):
             template = _match_templates(self.call)[first.match]
             if template is None:
                 raise _refusal(self.call, Limit.PREFIX)
-            return self._sent(template, [text for text in first.values if fold(text)])
+            texts = [text for text in first.values if fold(text)]
+            if first.match is StringMatch.EXACT:
+                texts = [text for text in texts if text not in self._absent]
+            return self._sent(template, texts)
         if is_identifier and isinstance(first, TokenCriterion):
             return self._identifiers(first)
         if excluded is not None and self.call.excluding:
@@ -184,7 +207,9 @@ class _Filter(NamedTuple):
         codes, wanted = self._field.codes, {token.code for token in criterion.values}
         if codes is None or not codes.otherwise or codes.otherwise not in wanted:
             return None
-        return [code for code, target in codes.table.items() if target not in wanted]
+        absent = self._absent
+        others = [code for code, target in codes.table.items() if target not in wanted]
+        return [code for code in others if code not in absent]
 
     def _codes(self, criterion: Criterion) -> list[str]:
         """Return the source's own codes or ids for the values of a criterion."""
@@ -201,16 +226,17 @@ class _Filter(NamedTuple):
             source_code for code in codes for source_code in self._source_codes(code)
         ]
 
-    def _source_codes(self, code: str) -> tuple[str, ...]:
+    def _source_codes(self, code: str) -> Sequence[str]:
         field = self._field
         if code in UNSERVED and field.slot == "status":
             return ()
         if field.codes is None:
-            return (code,)
+            return [code] if code not in self._absent else []
         if field.codes.otherwise == code:
             # It means every code without an entry: the source has no word for that.
             raise _refusal(self.call, Limit.CODE)
-        return field.codes.sources(code)
+        absent, sources = self._absent, field.codes.sources(code)
+        return [source for source in sources if source not in absent]
 
     def _in_all(self, codes: Sequence[Sequence[str]]) -> Sequence[str]:
         """Return the codes that all criteria have in common."""
@@ -228,7 +254,7 @@ class _Filter(NamedTuple):
             if token.code is None:
                 raise _refusal(call, Limit.SYSTEM)
             system = self._system(token)
-            if system is not None:
+            if system is not None and token.code not in self._absent:
                 number = {"value": token.code, "values": token.code, "system": system}
                 numbers.append(number)
         templates = [call.system if n["system"] else call.query for n in numbers]
@@ -272,6 +298,14 @@ class _Filter(NamedTuple):
         """Return how the source's times are read, None for days of the calendar."""
         slot = _slots(self.section.resource_type)[self._row.slots[0]]
         return self._field.time if slot.kind is SlotKind.TIME else None
+
+    @property
+    def _absent(self) -> frozenset[str]:
+        """The texts that are no value wherever the parameter is compared (decision 45)."""
+        places = places_of(self.section)
+        slots = self._row.slots
+        texts = [place.field.absent for place in places if place.slot in slots]
+        return frozenset.intersection(*texts) if texts else frozenset()
 
     @property
     def _field(self) -> FieldMapping:
@@ -346,11 +380,13 @@ def _prefixes(call: SearchCall) -> frozenset[Prefix]:
 
 
 def _date_pairs(
-    call: SearchCall, rule: TimeRule | None, criteria: Iterable[DateCriterion]
+    call: SearchCall,
+    rule: TimeRule | None,
+    criteria: Iterable[DateCriterion],
+    field: FieldMapping,
 ) -> Pairs | None:
     """Return the bounds to send, None if nothing can lie between them."""
-    low: datetime | None = None
-    high: datetime | None = None
+    low, high = _bounds_of_real_times(call, rule, field)
     for criterion in criteria:
         if not criterion.values:
             return None
@@ -375,6 +411,32 @@ def _date_pairs(
             text = _written(call, rule, instant, less, form)
             pairs += template.one({"value": text}, ValueRule(), trusted=True) or ()
     return pairs
+
+
+def _bounds_of_real_times(
+    call: SearchCall, rule: TimeRule | None, field: FieldMapping
+) -> tuple[datetime | None, datetime | None]:
+    """Return the bounds without which an API would find absent times (decision 45).
+
+    An absent time between real ones cannot be left out so; its rows are faults.
+    """
+    assert field.time is not None, "the loader gives every time a rule"
+    zone = call.zone or field.time.zone
+    low: datetime | None = None
+    high: datetime | None = None
+    earliest = _EARLIEST if rule else _FIRST_BIRTH
+    latest = datetime.now(zone).date() + _PLANNED
+    for text in field.absent:
+        with suppress(ValueError):
+            day = read_day(text, field.time)
+            if day < earliest.date():
+                low = earliest.replace(tzinfo=zone)
+            elif day > latest:
+                midnight = datetime.combine(day, time(), field.time.zone)
+                day = midnight.astimezone(zone).date()
+                bounds = (high, datetime.combine(day, time(), zone))
+                high = min(filter(None, bounds), default=None)
+    return low, high
 
 
 def _bounds(

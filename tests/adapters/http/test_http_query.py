@@ -61,10 +61,19 @@ def dated(bounds: str) -> tuple[tuple[str, str], ...]:
 SENT: tuple[tuple[str, str, dict[str, str]], ...] = (
     (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
     (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
-    (DAYS, "le2024-03-14", {"entreeAvant": "2024-03-15"}),
+    # Without the first bound, an API could find 1900-01-01, which is absent.
+    (
+        DAYS,
+        "le2024-03-14",
+        {"entreeDu": "1940-01-01", "entreeAvant": "2024-03-15"},
+    ),
     (DAYS, "ge2024-03-14T23:00Z", {"entreeDu": "2024-03-15"}),
     (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
-    (UNTIL, "lt2024-03-14T10:00", {"entreeAvant": "2024-03-14T09:59"}),
+    (
+        UNTIL,
+        "lt2024-03-14T10:00",
+        {"entreeDu": "1940-01-01T00:00", "entreeAvant": "2024-03-14T09:59"},
+    ),
     ("", "ge2024-10-27T01:30Z", {"entreeDu": "27/10/2024 03:00:00"}),
     (OFFSETS, WINTER, {"entreeDu": AUTUMN, "entreeAvant": AUTUMN}),
     (OFFSETS_IN_UTC, f"ge{WINTER}", {"entreeDu": "2024-10-27T01:30:00+0000"}),
@@ -202,8 +211,16 @@ def test_post_sends_a_form(tmp_path: Path) -> None:
         assert (api.requests[-1].method, api.requests[-1].query_string) == ("POST", b"")
 
 
+ABSENT = (
+    ("{from: uf.code}", '{from: uf.code, absent: ["0"]}'),
+    ("{from: numVenue}", '{from: numVenue, absent: ["0"]}'),
+    ("{from: patient.ipp}", '{from: patient.ipp, absent: ["0"]}'),
+    ("{from: etat, codes: states}", '{from: etat, codes: states, absent: ["P"]}'),
+)
+
+
 def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
-    with api_and_adapter(tmp_path) as (api, adapter):
+    with api_and_adapter(tmp_path, changes=ABSENT) as (api, adapter):
         for criteria in (
             (token("status", "hidden"),),
             (token("_id", "1"), token("_id", "2")),
@@ -213,6 +230,12 @@ def test_what_no_row_can_match_is_not_asked(tmp_path: Path) -> None:
             (token("identifier", "V1\0"),),
             (token("identifier", "V1\ud800"),),
             (token("identifier", "V1,V2"),),
+            # What the mapping calls absent (decision 45).
+            (token("service-provider._extension", "0"),),
+            (token("identifier", "0"),),
+            (patient("0"),),
+            (token("status", "planned"),),
+            (dates("lt1920"),),
         ):
             assert adapter.search(ask(*criteria)).rows == ()
             assert adapter.count(ask(*criteria)) == 0

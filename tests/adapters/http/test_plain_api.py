@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 from adapters.contract import (
-    DateCriterion,
     NotAskableError,
     NotFoundError,
     Page,
+    RowFault,
     Sort,
     SortKey,
+    SourceDataError,
 )
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
 from tests.adapters import http_cases
-from tests.hospital_http import serving
+from tests.hospital_http import answer, serving
 from tests.plain_api import (
     COLUMNS,
     LINKED,
@@ -120,19 +121,46 @@ SEARCHES: tuple[Any, ...] = (
 )
 
 
-def test_every_search_is_equal(tmp_path: Path) -> None:
-    with plain(tmp_path) as (_, adapter):
-        for criterion, sort in product(SEARCHES, (NEWEST_FIRST, OLDEST_FIRST)):
-            rows = expected(criterion, sort=sort)
+NO_START = {"low": "1900-01-01T00:00:00", "high": "9999-12-31T00:00:00"}
+
+
+@pytest.mark.parametrize("absent", ["-", *NO_START.values()])
+def test_every_search_is_equal(tmp_path: Path, absent: str) -> None:
+    """Also where the API finds and sorts by a start that stands for none."""
+    nulls = "low" if absent == NO_START["low"] else "high"
+    with plain(tmp_path, nulls=nulls, absent=absent) as (api, adapter):
+        for row in api.rows if absent != "-" else ():
+            row["start"] = row["start"] or absent
+        criteria = ((), *((criterion,) for criterion in SEARCHES))
+        for criteria_, sort in product(criteria, (NEWEST_FIRST, OLDEST_FIRST)):
+            rows = expected(*criteria_, sort=sort)
             assert rows
-            query = ask(criterion, sort=sort)
-            assert shown(adapter.search(query)) == rows, criterion
+            query = ask(*criteria_, sort=sort)
+            assert shown(adapter.search(query)) == rows, criteria_
             assert adapter.count(query) == len(rows)
             pages = list(walk(adapter, replace(query, count=2)))
             assert [row for page in pages for row in shown(page)] == rows
-            if isinstance(criterion, DateCriterion):
-                last = adapter.search(replace(query, count=3, from_end=True))
-                assert shown(last) == rows[-3:]
+            last = adapter.search(replace(query, count=3, from_end=True))
+            assert shown(last) == rows[-3:]
+
+
+def test_a_row_that_is_found_by_an_absent_value_is_a_fault(tmp_path: Path) -> None:
+    """No bound leaves out what is no time; the others are served (decision 45)."""
+    absent = "2024-03-00T00:00:00"
+    with plain(tmp_path, absent=absent) as (api, adapter):
+        query = ask(dates("ge2024-02-20"))
+        others = shown(adapter.search(query))
+        (row,) = (row for row in api.rows if row["id"] == 1)
+        row["start"] = absent
+        page = adapter.search(query)
+        (fault,) = (found for found in page.rows if found.id == "1")
+        assert isinstance(fault, RowFault)
+        assert (fault.field, fault.column) == ("start", "start")
+        assert len(page.rows) == len(others) == adapter.count(query)
+        # What does not match otherwise is a row of another search.
+        api.strange = lambda _: answer([row], **{"X-Total-Count": "1"})
+        with pytest.raises(SourceDataError, match="does not match"):
+            adapter.search(ask(token("_id", "2"), dates("ge2024-02-20")))
 
 
 def test_ne_is_refused_where_its_two_lists_do_not_follow_each_other(
