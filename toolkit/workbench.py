@@ -500,7 +500,7 @@ def _test_of(tried: TriedRow) -> str:
         for name in field.columns
     }
     given = {
-        name: _cell_text(cell, forms.get(name, Form.HEX))
+        name: text_or_none(cell, forms.get(name, Form.HEX))
         for name, cell in cells
         if cell is not None
     }
@@ -509,16 +509,6 @@ def _test_of(tried: TriedRow) -> str:
     test["given"] = given
     test["expect"] = {k: v for k, v in resource.items() if k != "resourceType"}
     return _as_yaml(test)
-
-
-_BITS: Mapping[object, str] = {b"\x00": "0", b"\x01": "1"}
-"""A BIT(1) comes as a byte."""
-
-
-def _cell_text(cell: object, form: Form) -> str | None:
-    if isinstance(cell, bytes) and cell in _BITS:
-        return _BITS[cell]
-    return text_or_none(cell, form)
 
 
 def _as_yaml(entry: Mapping[str, object]) -> str:

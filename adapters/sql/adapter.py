@@ -462,9 +462,6 @@ class OpenSqlSection:
         id = row[self.indexes[self.id.name]]
         if id is None:
             raise SourceDataError("a row without an id, where the database has none")
-        if isinstance(id, bytes) and self.id.kind is ColumnKind.OTHER:
-            # A BIT of MySQL, say: the bytes that are sent back are another number.
-            raise SourceDataError("the id cannot be compared: CAST it in the SELECT")
         time = self.times.get(query.sort.key)
         if time is None or group is Group.UNKEYED:
             return Position(group or Group.KEYED, None, id)
@@ -527,7 +524,7 @@ def open_section(
     filters = Filters(
         section, columns, item_columns=of_items, date_reading=mapping.date_reading
     )
-    _refuse([*_single_floats(section, filters)])
+    _refuse([*_unequal_keys(section, filters)])
     times = {
         SortKey(sort): filters.time(slot)
         for sort, slot in SORTS[resource_type].items()
@@ -564,31 +561,31 @@ def _forms(fields: Iterable[FieldMapping]) -> dict[str, Form]:
     }
 
 
-_SINGLE = (
-    "a float of 32 bits (REAL, FLOAT), which equals no value that is sent: CAST it to an"
-    " integer or a text in the SELECT"
-)
+_UNEQUAL_KINDS: Mapping[ColumnKind, str] = {
+    ColumnKind.SINGLE: "a float of 32 bits (REAL, FLOAT), which equals no value that is sent:"
+    " CAST it to an integer or a text in the SELECT",
+    ColumnKind.LARGE: "a large object (BLOB, CLOB, image, text), which a database does not"
+    " compare: CAST it to a short text or to bytes in the SELECT",
+}
 
 
-def _single_floats(
+def _unequal_keys(
     section: ResourceMapping, filters: Filters
 ) -> Iterator[MappingProblem]:
     """Yield the ids, references and keys that no search could find."""
-    for place in places_of(section):
-        columns, field = filters.columns_of(place.item), place.field
-        names = field.columns if place.kind is SlotKind.ID else ()
-        for name in names:
-            if columns.column(name).kind is ColumnKind.SINGLE:
-                yield MappingProblem(
-                    field.mark, place.element, text=_SINGLE, column=name
-                )
+    keys = [
+        (filters.columns_of(place.item), name, place.field.mark, place.element)
+        for place in places_of(section)
+        if place.kind is SlotKind.ID
+        for name in place.field.columns
+    ]
     for item in chain.from_iterable(section.items.values()):
-        if (
-            item.key
-            and filters.columns_of(item).column(item.key).kind is ColumnKind.SINGLE
-        ):
+        if item.key:
             element = f"{section.resource_type}.{item.slot}"
-            yield MappingProblem(item.mark, element, text=_SINGLE, column=item.key)
+            keys.append((filters.columns_of(item), item.key, item.mark, element))
+    for columns, name, mark, element in keys:
+        if text := _UNEQUAL_KINDS.get(columns.column(name).kind):
+            yield MappingProblem(mark, element, text=text, column=name)
 
 
 def _unequal(database: Database, section: OpenSqlSection) -> Mapping[str, str]:

@@ -49,7 +49,8 @@ class ColumnKind(StrEnum):
     SECOND_TIME whole seconds. LOOSE is a column of SQLite without a type:
     it compares text with text and numbers with numbers. OTHER (an enumeration, say) is
     compared by its text. BINARY ones hold bytes, a FINE_TIME more than microseconds: it is
-    read and bound as a text. A SINGLE is a float of 32 bits, equal to no value that is sent.
+    read and bound as a text. BITS are a number that the driver would read as bytes. A SINGLE
+    is a float of 32 bits, equal to no value that is sent; a LARGE one (BLOB, CLOB) equals none.
     """
 
     TEXT = "text"
@@ -58,6 +59,7 @@ class ColumnKind(StrEnum):
     PADDED = "padded text"
     INTEGER = "integer"
     WIDE = "integer, signed or not"
+    BITS = "bits"
     NUMBER = "number"
     SINGLE = "single-precision number"
     BOOLEAN = "boolean"
@@ -70,6 +72,7 @@ class ColumnKind(StrEnum):
     SECOND_TIME = "time in seconds"
     INSTANT = "instant"
     LOOSE = "loose"
+    LARGE = "large object"
     OTHER = "other"
 
 
@@ -79,7 +82,7 @@ FOLDS = (ColumnKind.FOLDING,)
 TEXTS = (ColumnKind.TEXT, *FOLDS, ColumnKind.FILLED, ColumnKind.PADDED)
 """Kinds of column that hold nothing but texts."""
 
-WHOLE = frozenset({ColumnKind.INTEGER, ColumnKind.WIDE})
+WHOLE = frozenset({ColumnKind.INTEGER, ColumnKind.WIDE, ColumnKind.BITS})
 """Kinds of column that hold nothing but whole numbers, of 64 bits."""
 
 NUMBERS = WHOLE | {ColumnKind.NUMBER, ColumnKind.SINGLE}
@@ -181,6 +184,19 @@ def _moment(kind: ColumnKind, text: str) -> tuple[date | datetime, ...]:
     return (moment,)
 
 
+def _fine_time(text: str) -> tuple[str, ...]:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return ()
+    if moment.tzinfo is not None:
+        return ()
+    if re.search(r"\.\d{7,9}$", text):
+        # A datetime has cut the fraction.
+        return (text.replace("T", " "),)
+    return (moment.isoformat(" ", "microseconds"),)
+
+
 def _number(text: str) -> tuple[Decimal, ...]:
     if not _NUMBER.fullmatch(text) or text == "-0":
         return ()
@@ -201,19 +217,16 @@ _HELD: Mapping[ColumnKind, Callable[[str], tuple[object, ...]]] = {
     ColumnKind.FOLDING: _unpadded,
     ColumnKind.FILLED: lambda text: (text,) if text else (),
     ColumnKind.PADDED: lambda text: _unpadded(text) if text else (),
-    ColumnKind.OTHER: lambda text: (text,),
+    **dict.fromkeys((ColumnKind.LARGE, ColumnKind.OTHER), lambda text: (text,)),
     ColumnKind.INTEGER: _integer,
     ColumnKind.WIDE: partial(_integer, values=_EITHER),
+    ColumnKind.BITS: partial(_integer, values=_EITHER),
     ColumnKind.NUMBER: _number,
     ColumnKind.SINGLE: _number,
     ColumnKind.BOOLEAN: _truth,
     ColumnKind.UUID: _uuid,
     **{kind: partial(_moment, kind) for kind in TIMES},
-    ColumnKind.FINE_TIME: lambda text: tuple(
-        _held_time(ColumnKind.FINE_TIME, moment)
-        for moment in _moment(ColumnKind.LOCAL_TIME, text)
-        if isinstance(moment, datetime)
-    ),
+    ColumnKind.FINE_TIME: _fine_time,
     ColumnKind.LOOSE: lambda text: (text, *_integer(text)),
 }
 

@@ -167,7 +167,8 @@ class SqlColumn:
 
     @cached_property
     def _equated(self) -> str:
-        return self._long if self.kind is ColumnKind.OTHER else self.exact
+        is_other = self.kind in (ColumnKind.OTHER, ColumnKind.LARGE)
+        return self._long if is_other else self.exact
 
     @cached_property
     def _long(self) -> str:
@@ -235,6 +236,8 @@ class SqlColumn:
 
     @cached_property
     def _searched(self) -> Sql:
+        if self.kind is ColumnKind.LARGE:
+            return Sql(self._long)
         is_folding = self.kind in FOLDS
         return Sql(self.dialect.searched(self.plain) if is_folding else self.plain)
 
@@ -258,7 +261,7 @@ def are_comparable(one: ColumnKind, other: ColumnKind) -> bool:
         return True
     kinds = {one, other}
     return not (
-        kinds & {ColumnKind.UUID, ColumnKind.BINARY, ColumnKind.OTHER}
+        kinds & {ColumnKind.UUID, ColumnKind.BINARY, ColumnKind.LARGE, ColumnKind.OTHER}
         or (kinds & {*TEXTS} and kinds & NUMBERS)
     )
 
@@ -266,7 +269,6 @@ def are_comparable(one: ColumnKind, other: ColumnKind) -> bool:
 # Fields
 
 
-_MAY_BE_EMPTY = (ColumnKind.TEXT, *FOLDS, ColumnKind.LOOSE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -286,7 +288,7 @@ class KeyColumn:
     def _sentinels(self) -> tuple[object, ...]:
         texts = sorted(self.absent)
         kind = self.column.kind
-        if kind in _MAY_BE_EMPTY:
+        if kind in (*TEXTS, ColumnKind.LOOSE):
             # A day may be written as its midnight: the mapping reads both as one.
             texts = ["", *texts, *(f"{t} 00:00:00" for t in texts if _DAY.fullmatch(t))]
         values = [value for text in texts for value in self.column.held(text)]

@@ -384,12 +384,3 @@ def test_a_column_cannot_write_into_the_page(tmp_path: Path) -> None:
         shown = page.panel(panel, unmask="1", **query)
         assert "&lt;script&gt;" in shown, panel
         assert hostile not in shown, panel
-
-
-def test_a_flag_held_as_a_byte_makes_a_test(page: Page, file: Path) -> None:
-    changed = file.read_text().replace(
-        "replaced_by IS NULL AS active", "x'01' AS active"
-    )
-    assert page.post("/save", changed, If_Match=digest(file.read_text())).is_json
-    row = page.panel("resource", kind="patient", id="1", unmask="1")
-    assert re.search(r"active: '1'|active: &#39;1&#39;", row)

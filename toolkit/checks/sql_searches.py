@@ -292,6 +292,7 @@ class SearchChecks:
         # Some kinds are compared by an expression, which no index of the column has.
         is_ordered = criterion is None or isinstance(criterion, DateCriterion)
         is_computed = column.kind in FOLDS and is_ordered
+        is_computed |= column.kind is ColumnKind.LARGE
         is_computed |= column.kind is ColumnKind.OTHER and not column.enumeration
         has_index = _plain(origin.column) in begins
         if is_computed or has_index or isinstance(criterion, StringCriterion):

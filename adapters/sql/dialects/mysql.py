@@ -43,6 +43,7 @@ _KINDS: Mapping[int, ColumnKind] = {
     _TIMESTAMP: ColumnKind.INSTANT,
     10: ColumnKind.DATE,
     12: ColumnKind.LOCAL_TIME,
+    16: ColumnKind.BITS,
 }
 """By the number of the type in the protocol (enum_field_types)."""
 
@@ -225,7 +226,7 @@ def _collated(text: str, collation: str) -> str:
 
 def _digits(number: str) -> str:
     # The result of a CAST has a collation of its own, which no column's compares with.
-    return f"concat({number}, '')"
+    return f"concat({number} + 0, '')"
 
 
 def _fold(text: Sql) -> Sql:
@@ -382,6 +383,7 @@ DIALECT = Dialect(
     is_null=lambda column: f"{column} <=> NULL",
     long="CHAR",
     short=f"CHAR({LONGEST_ID})",
+    reads={ColumnKind.BITS: lambda column: f"{column} + 0"},
     writes={
         **dict.fromkeys(WHOLE, _digits),
         ColumnKind.BINARY: lambda column: f"lower(hex({column}))",

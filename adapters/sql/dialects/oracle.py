@@ -40,6 +40,10 @@ _KINDS = {
     "DB_TYPE_BINARY_DOUBLE": ColumnKind.NUMBER,
     "DB_TYPE_BINARY_FLOAT": ColumnKind.SINGLE,
     "DB_TYPE_RAW": ColumnKind.BINARY,
+    **dict.fromkeys(
+        ("DB_TYPE_BLOB", "DB_TYPE_CLOB", "DB_TYPE_NCLOB"), ColumnKind.LARGE
+    ),
+    **dict.fromkeys(("DB_TYPE_LONG", "DB_TYPE_LONG_RAW"), ColumnKind.LARGE),
     "DB_TYPE_BOOLEAN": ColumnKind.BOOLEAN,
     "DB_TYPE_DATE": ColumnKind.SECOND_TIME,
     "DB_TYPE_TIMESTAMP": ColumnKind.FINE_TIME,
@@ -108,18 +112,47 @@ def _whole_times(cursor: Any, value: object, rows: int) -> Any:
     return None
 
 
+_ENCODINGS = {
+    "US7ASCII": "ascii",
+    "WE8ISO8859P1": "iso8859-1",
+    "WE8ISO8859P15": "iso8859-15",
+    "WE8MSWIN1252": "cp1252",
+    "EE8ISO8859P2": "iso8859-2",
+    "EE8MSWIN1250": "cp1250",
+    "CL8MSWIN1251": "cp1251",
+}
+"""The codecs of character sets that do not hold all characters, by their names.
+
+The server would make similar characters of others in a value that is bound.
+"""
+
+_OF_UNICODE = ("DB_TYPE_NVARCHAR", "DB_TYPE_NCHAR", "DB_TYPE_NCLOB")
+"""Texts in the national character set, which holds all characters."""
+
+_CHARACTERS = """
+SELECT value FROM nls_database_parameters WHERE parameter = 'NLS_CHARACTERSET'
+"""
+
+
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
-    return tuple(_column(*column) for column in description(connection, rows))
+    encoding = _ENCODINGS.get(first_text(_CHARACTERS)(connection), "")
+    return tuple(_column(encoding, *column) for column in description(connection, rows))
 
 
-def _column(name: str, type_: Any, *size: Any) -> Column:
+def _column(encoding: str, name: str, type_: Any, *size: Any) -> Column:
     # A name that nobody put in quotes is in capitals, and is written in small letters.
     known = name.lower() if name.isupper() else name
     *_, scale, is_nullable = size
     kind = _KINDS.get(type_.name, ColumnKind.OTHER)
     if type_.name == "DB_TYPE_NUMBER":
         kind = ColumnKind.INTEGER if scale == 0 else ColumnKind.NUMBER
-    return Column(known, kind, is_nullable=bool(is_nullable))
+    is_unicode = type_.name in _OF_UNICODE
+    return Column(
+        known,
+        kind,
+        is_nullable=bool(is_nullable),
+        encoding="" if is_unicode else encoding,
+    )
 
 
 _FINE = "YYYY-MM-DD HH24:MI:SS.FF9"
@@ -186,7 +219,8 @@ DIALECT = Dialect(
     # The driver would cut such a time to microseconds.
     reads={ColumnKind.FINE_TIME: lambda column: f"TO_CHAR({column}, '{_FINE}')"},
     writes={ColumnKind.BINARY: lambda column: f"LOWER(RAWTOHEX({column}))"},
-    long="CLOB",
+    # A CLOB compares with nothing.
+    long="VARCHAR2(4000)",
     short=f"VARCHAR2({LONGEST_ID} CHAR)",
     limit=f"\nFETCH FIRST {MARK} ROWS ONLY",
     code=_code,

@@ -36,6 +36,7 @@ _KINDS: Mapping[str, ColumnKind] = {
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), ColumnKind.INTEGER),
     **dict.fromkeys(("decimal", "numeric", "money", "float"), ColumnKind.NUMBER),
     **dict.fromkeys(("binary", "varbinary"), ColumnKind.BINARY),
+    **dict.fromkeys(("image", "text", "ntext", "xml"), ColumnKind.LARGE),
     "real": ColumnKind.SINGLE,
     **dict.fromkeys(("datetime", "smalldatetime"), ColumnKind.TICK_TIME),
     "bit": ColumnKind.BOOLEAN,
@@ -123,9 +124,10 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
 
 
 def _kind(type_: str, collation: str | None) -> ColumnKind:
-    if collation is not None:
-        return ColumnKind.TEXT if collation.endswith("_BIN2") else ColumnKind.FOLDING
-    return _KINDS.get(type_.partition("(")[0], ColumnKind.OTHER)
+    name = type_.partition("(")[0]
+    if collation is None or name in _KINDS:
+        return _KINDS.get(name, ColumnKind.OTHER)
+    return ColumnKind.TEXT if collation.endswith("_BIN2") else ColumnKind.FOLDING
 
 
 def _exact(text: str) -> str:
@@ -206,6 +208,8 @@ DIALECT = Dialect(
     },
     joint="+",
     substring="substring",
+    # A TEXT compares with nothing.
+    long="NVARCHAR(4000)",
     # OFFSET … FETCH needs an order, which one row by its id has not.
     top=f"TOP ({MARK}) ",
     limit="",

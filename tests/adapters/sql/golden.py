@@ -4,15 +4,30 @@
 knows the database reviews the change.
 """
 
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from adapters.contract import StringMatch
-from adapters.mapping.model import FieldMapping, Mark
-from adapters.sql.columns import Column, ColumnKind
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel
+
+from adapters.contract import DateValue, Prefix, StringMatch
+from adapters.mapping.model import FieldMapping, Mark, TimeRule
+from adapters.sql.columns import (
+    Column,
+    ColumnKind,
+    day_bound,
+    partial_values,
+    time_bound,
+)
 from adapters.sql.dialects import dialect_named
-from adapters.sql.dialects.base import Statement
+from adapters.sql.dialects.base import Dialect, Statement
 from adapters.sql.query import (
     ALWAYS,
     NEVER,
@@ -20,6 +35,7 @@ from adapters.sql.query import (
     Condition,
     KeyColumn,
     Order,
+    TimeColumn,
     all_of,
     any_of,
     in_rows,
@@ -29,11 +45,21 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "sql"
 
 DATABASES = ("mssql", "oracle")
 
+GRAMMARS = {"mssql": "tsql", "oracle": "oracle"}
+"""sqlglot's names."""
+
+DEPTH = 20_000
+"""In frames: a name is folded by some hundred functions within each other."""
+
 KINDS: Mapping[str, tuple[ColumnKind, ColumnKind, ColumnKind]] = {
     "mssql": (ColumnKind.FOLDING, ColumnKind.FOLDING, ColumnKind.TICK_TIME),
     "oracle": (ColumnKind.FILLED, ColumnKind.PADDED, ColumnKind.SECOND_TIME),
 }
 """What an old table has for names, for codes and for times."""
+
+DAY = (datetime(1950, 6, 15, tzinfo=UTC), datetime(1950, 6, 16, tzinfo=UTC))
+RULE = TimeRule(ZoneInfo("UTC"), ZoneInfo("UTC"))
+MINUTES = replace(RULE, format="%Y-%m-%d %H:%M")
 
 SELECTED = ("id", "patient", "state", "began")
 
@@ -59,6 +85,8 @@ def statements(database: str) -> Mapping[str, Statement]:
         uuid=ColumnKind.UUID,
         bytes=ColumnKind.BINARY,
         changed=ColumnKind.FINE_TIME,
+        written=text,
+        padded=code,
     )
     people = columns(
         "SELECT id, name, merged FROM patients WHERE note <> ':x'",
@@ -68,6 +96,10 @@ def statements(database: str) -> Mapping[str, Statement]:
         name=text,
         merged=ColumnKind.INTEGER,
         survivor=text,
+        note=ColumnKind.LARGE,
+        born=time,
+        birth=text,
+        year=ColumnKind.NUMBER,
     )
     numbers = columns(
         "SELECT patient, digits FROM numbers",
@@ -88,6 +120,11 @@ def statements(database: str) -> Mapping[str, Statement]:
     shown = FieldMapping("name", Mark("", 1, 1), ("name",))
     folded = FieldMapping("name", Mark("", 1, 1), ("name",), search_column="name")
 
+    noted = FieldMapping("name", Mark("", 1, 1), ("note",))
+    encoded = Columns(
+        dialect, "SELECT name FROM t", [Column("name", text, encoding="cp1252")]
+    )
+
     def page(condition: Condition, *order: Any) -> Statement:
         limit = 7 if order else None
         return stays.select(SELECTED, condition, order, limit=limit)
@@ -99,7 +136,41 @@ def statements(database: str) -> Mapping[str, Statement]:
     def named(field: FieldMapping, match: StringMatch) -> Statement:
         return people.select(["id"], people.matching(field, "Le_b", match))
 
+    def absent(column: str, *texts: str) -> KeyColumn:
+        return KeyColumn(stays.column(column), frozenset(texts))
+
+    def born(column: str, prefix: Prefix) -> Statement:
+        """Search births by a day, where some are known to the year or month alone."""
+        birth = people.column(column)
+        bound = partial(day_bound, birth.kind, RULE, zeros=False)
+        values = partial(partial_values, birth.kind, RULE, zeros=False)
+        time = TimeColumn(KeyColumn(birth), bound, partial=values)
+        return people.select(["id"], time.at(DateValue(prefix, *DAY)))
+
+    written = absent("written", "2011-05-00 00:00:00", "9999-12-31")
+    moments = TimeColumn(written, partial(time_bound, text, MINUTES))
+
     return {
+        "times-as-texts": page(moments.at(DateValue(Prefix.EQ, *DAY)), *newest),
+        "times-as-texts-sampled": stays.select(
+            ["written"], written.present, ((id_, True),), limit=7
+        ),
+        "absent-text": stays.count(written.missing),
+        "absent-padded-text": stays.count(absent("padded", "9999-12-31").present),
+        "absent-time": stays.count(
+            absent("began", "2011-05-00 00:00:00", "9999-12-31 23:59:59").present
+        ),
+        "absent-fine-time": stays.count(
+            absent("changed", "9999-12-31 23:59:59.9999999").present
+        ),
+        "foreign-characters": encoded.select(
+            ["name"], encoded.equal(shown, ["Łukasz", "Zoé"])
+        ),
+        "births-of-days": born("born", Prefix.EQ),
+        "births-as-texts": born("birth", Prefix.EQ),
+        "births-as-texts-after": born("birth", Prefix.GT),
+        "births-as-years": born("year", Prefix.LE),
+        "name-in-large-text-starts": named(noted, StringMatch.STARTS_WITH),
         "always": page(ALWAYS),
         "count": stays.count(any_of([state.is_in(["S"]), state.is_null])),
         "never": page(NEVER),
@@ -154,6 +225,36 @@ def statements(database: str) -> Mapping[str, Statement]:
 def sent(database: str, statement: Statement) -> str:
     """Return the text of a statement as the driver of a database gets it."""
     return statement.text(dialect_named(database).placeholder)
+
+
+def parsed(database: str, text: str) -> exp.Expression:
+    """Return a statement as sqlglot reads it; raises ParseError."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEPTH)
+    try:
+        (statement,) = sqlglot.parse(
+            text, read=GRAMMARS[database], error_level=ErrorLevel.RAISE
+        )
+    finally:
+        sys.setrecursionlimit(limit)
+    assert statement is not None
+    return statement
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The part of a `Database` that opens sections: its dialect, the columns of SELECTs.
+
+    A `Database` itself needs the driver, which is not installed for tests.
+    """
+
+    dialect: Dialect
+    kinds: dict[str, ColumnKind]
+
+    def columns(self, rows: str) -> tuple[Column, ...]:
+        select = parsed("oracle", rows)
+        assert isinstance(select, exp.Select)
+        return tuple(Column(name, self.kinds[name]) for name in select.named_selects)
 
 
 def main() -> None:

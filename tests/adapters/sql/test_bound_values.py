@@ -19,7 +19,7 @@ MAKERS = {"Sql", "Condition", "Statement"}
 
 WRITTEN = {
     # What a dialect or a column writes, once.
-    *("self.plain", "self.exact", "self.mark", "self._from", "words", "equal"),
+    *("self.plain", "self.exact", "self._long", "self.mark", "self._from", "words", "equal"),
     *("column.plain", "column.exact", "exact.sql", "self.top", "self.limit"),
     # Texts of SQL, whose values stand beside them, and what joins them.
     *("self.sql", "rows.sql", "condition.sql", "' OR '.join([part.sql for part in parts])"),

@@ -32,6 +32,7 @@ TEN = datetime(2024, 3, 14, 10)  # noqa: DTZ001
 HELD: dict[ColumnKind, dict[str, object]] = {
     ColumnKind.INTEGER: {str(n): n for n in (0, 42, -42, 2**63 - 1, -(2**63))},
     ColumnKind.WIDE: {str(n): n for n in (-42, 42, 2**64 - 1)},
+    ColumnKind.BITS: {str(n): n for n in (0, 1, 2**64 - 1)},
     ColumnKind.NUMBER: {n: Decimal(n) for n in ("0", "-0.5", "10.05", "9" * 30)},
     ColumnKind.BOOLEAN: {"true": True, "false": False},
     ColumnKind.SINGLE: {"42": Decimal(42)},
@@ -42,7 +43,10 @@ HELD: dict[ColumnKind, dict[str, object]] = {
         "2024-03-14 00:00": date(2024, 3, 14),
     },
     ColumnKind.LOCAL_TIME: {"2024-03-14": MIDNIGHT, "2024-03-14T10:00": TEN},
-    ColumnKind.FINE_TIME: {"2024-03-14": "2024-03-14 00:00:00.000000"},
+    ColumnKind.FINE_TIME: {
+        "2024-03-14": "2024-03-14 00:00:00.000000",
+        "9999-12-31T23:59:59.9999999": "9999-12-31 23:59:59.9999999",
+    },
     ColumnKind.TICK_TIME: {"2024-03-14 10:00:00": TEN},
     ColumnKind.SECOND_TIME: {"2024-03-14 10:00:00": TEN},
     ColumnKind.INSTANT: {"2024-03-14T10:00:00+00:00": TEN.replace(tzinfo=UTC)},
@@ -51,6 +55,7 @@ HELD: dict[ColumnKind, dict[str, object]] = {
     ColumnKind.FILLED: {"a": "a", "a ": "a "},
     ColumnKind.PADDED: {"a": "a"},
     ColumnKind.OTHER: {"a ": "a ", "": ""},
+    ColumnKind.LARGE: {"a ": "a "},
 }
 """What a column of a kind can equal."""
 
@@ -99,7 +104,12 @@ NOT_HELD: dict[ColumnKind, tuple[str, ...]] = {
         "2024-03-14T00:00+00:00",
     ),
     ColumnKind.LOCAL_TIME: ("", "abc", "2024-03-14T10:00Z", "2024-03-14T25:00"),
-    ColumnKind.FINE_TIME: ("", "abc", "2024-03-14T10:00Z"),
+    ColumnKind.FINE_TIME: (
+        "",
+        "abc",
+        "2024-03-14T10:00Z",
+        "2024-02-30 00:00:00.0000001",
+    ),
     ColumnKind.TICK_TIME: ("", "2024-03-14T10:00Z"),
     ColumnKind.SECOND_TIME: ("", "2024-03-14T10:00Z"),
     ColumnKind.INSTANT: ("", "2024-03-14T10:00", "2024-03-14"),

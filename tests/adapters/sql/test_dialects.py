@@ -233,14 +233,19 @@ def test_columns_of_oracle() -> None:
         ("DB_TYPE_TIMESTAMP", None, ColumnKind.FINE_TIME),
         ("DB_TYPE_RAW", None, ColumnKind.BINARY),
         ("DB_TYPE_BINARY_FLOAT", None, ColumnKind.SINGLE),
-        ("DB_TYPE_CLOB", None, ColumnKind.OTHER),
+        ("DB_TYPE_CLOB", None, ColumnKind.LARGE),
+        ("DB_TYPE_BLOB", None, ColumnKind.LARGE),
+        ("DB_TYPE_TIMESTAMP_TZ", None, ColumnKind.OTHER),
     ):
         for null in (True, False):
             described = (SimpleNamespace(name=type_), 10, None, 10, scale, null)
-            column = Column("stay_id", kind, is_nullable=null)
-            assert _column("STAY_ID", *described) == column
+            column = Column("stay_id", kind, is_nullable=null, encoding="cp1252")
+            assert _column("cp1252", "STAY_ID", *described) == column
             # A quoted name is kept.
-            assert _column("stayId", *described) == column._replace(name="stayId")
+            quoted = column._replace(name="stayId")
+            assert _column("cp1252", "stayId", *described) == quoted
+    national = SimpleNamespace(name="DB_TYPE_NVARCHAR"), 10, None, 10, None, True
+    assert _column("cp1252", "NAME", *national).encoding == ""
 
 
 def test_the_empty_text_of_oracle_is_null() -> None:
@@ -248,8 +253,10 @@ def test_the_empty_text_of_oracle_is_null() -> None:
     for kind in (ColumnKind.FILLED, ColumnKind.PADDED):
         columns = Columns(dialect_named("oracle"), "", [Column("visit", kind)])
         key = KeyColumn(columns.column("visit"), frozenset({"-"}))
-        assert key.present.values in ((["-"],), ("-",))
+        assert key.present.values == ("-",)
         assert held(kind, "") == ()
+        day = KeyColumn(columns.column("visit"), frozenset({"9999-12-31"}))
+        assert day.present.values == ("9999-12-31", "9999-12-31 00:00:00")
 
 
 def test_columns_of_sql_server() -> None:
@@ -261,6 +268,8 @@ def test_columns_of_sql_server() -> None:
         ("datetime", None, ColumnKind.TICK_TIME),
         ("datetime2(7)", None, ColumnKind.FINE_TIME),
         ("binary(16)", None, ColumnKind.BINARY),
+        ("image", None, ColumnKind.LARGE),
+        ("ntext", "French_CI_AS", ColumnKind.LARGE),
         ("real", None, ColumnKind.SINGLE),
         ("datetimeoffset(7)", None, ColumnKind.OTHER),
         ("uniqueidentifier", None, ColumnKind.UUID),

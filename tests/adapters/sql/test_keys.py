@@ -3,6 +3,7 @@
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -14,12 +15,16 @@ from adapters.contract import (
     SearchQuery,
     Sort,
     SortKey,
-    SourceDataError,
 )
 from adapters.mapping.binary import Form, text_of
 from adapters.mapping.load import load_mapping
-from adapters.sql.adapter import SqlAdapter, UnfitError
-from tests.adapters.emptied import Opened
+from adapters.sql.adapter import SqlAdapter, UnfitError, open_section
+from adapters.sql.columns import ColumnKind
+from adapters.sql.dialects import dialect_named
+from adapters.sql.engine import Database
+from tests.adapters.emptied import HEAD, Opened
+from tests.adapters.sql.golden import Described
+from tests.sets import SERVERS
 from toolkit.contract.harness import (
     PATIENT,
     STAY,
@@ -272,14 +277,58 @@ def test_a_key_that_no_value_equals_is_refused(
             question(ask())
 
 
-def test_bytes_that_stand_for_a_number_are_refused(url: str, opened: Opened) -> None:
-    if not url.startswith("mysql"):
-        pytest.skip("has no such type")
-    create = "CREATE TABLE stays (id BIT(16), person INTEGER)"
-    adapter = opened(FLOATS, (create, "INSERT INTO stays VALUES (1, 1), (2, 1)"))
-    for size in (1, 9):
-        with pytest.raises(SourceDataError):
-            adapter.search(ask(count=size))
+BITS = """\
+codes: {flags: {table: {"0": finished, "1": planned}}}
+encounter:
+  rows: SELECT id, person, flag FROM stays
+  fields: {id: {from: id}, patient_id: {from: person}, status: {from: flag, codes: flags}}
+  search: [_id, patient, status]
+patient:
+  rows: SELECT person, flag FROM people
+  fields:
+    id: {from: person}
+    active: {from: flag}
+    identifiers:
+      - {rows: "SELECT owner, number FROM numbers", key: owner, type: PI, value: {from: number}}
+  search: [_id, identifier]
+"""
+
+
+@pytest.mark.parametrize("url", SERVERS, indirect=True)
+@pytest.mark.parametrize("owner", ["BIT(9)", "INTEGER", "VARCHAR(9)"])
+def test_bits_are_the_number_that_they_stand_for(owner: str, opened: Opened) -> None:
+    adapter = opened(
+        BITS,
+        (
+            "CREATE TABLE stays (id BIT(64), person BIT(9), flag BIT(1))",
+            f"INSERT INTO stays VALUES (1, 300, 0), ({2**64 - 1}, 300, 1), (2, 1, 0)",
+            "CREATE TABLE people (person BIT(9), flag BIT(1))",
+            "INSERT INTO people VALUES (300, 1), (1, 0)",
+            f"CREATE TABLE numbers (owner {owner}, number VARCHAR(9))",
+            "INSERT INTO numbers VALUES (300, 'N')",
+        ),
+    )
+    query = ask(sort=Sort(SortKey.ID), count=1)
+    assert _walked(adapter, query) == ["1", "2", str(2**64 - 1)]
+    assert ids_of(adapter.search(ask(token("_id", str(2**64 - 1))))) == [str(2**64 - 1)]
+    assert sorted(_walked(adapter, ask(patient("300")))) == ["1", str(2**64 - 1)]
+    assert ids_of(adapter.search(ask(token("status", "planned")))) == [str(2**64 - 1)]
+    assert adapter.read(PATIENT, "1").active is False
+    numbered = ask(token("identifier", "N"), of=PATIENT)
+    assert ids_of(adapter.search(numbered)) == ["300"]
+    assert adapter.read(PATIENT, "300").identifiers[0].value == "N"
+
+
+@pytest.mark.parametrize("database", ["oracle", "mssql"])
+@pytest.mark.parametrize("column", ["id", "person"])
+def test_a_large_object_is_no_key(database: str, column: str, tmp_path: Path) -> None:
+    file = tmp_path / "hospital.yaml"
+    file.write_text(HEAD + FLOATS, "utf-8")
+    mapping = load_mapping(file, {"PAS_URL": f"{database}://"})
+    kinds = {"id": ColumnKind.INTEGER, "person": ColumnKind.INTEGER}
+    described = Described(dialect_named(database), {**kinds, column: ColumnKind.LARGE})
+    with pytest.raises(UnfitError, match=f"{column}: a large object"):
+        open_section(cast("Database", described), mapping, STAY)
 
 
 def test_a_fraction_is_no_id(opened: Opened) -> None:

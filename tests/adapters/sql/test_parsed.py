@@ -5,18 +5,16 @@ and neither names nor types.
 """
 
 import re
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 import pytest
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.errors import ParseError
 
 from adapters.contract import (
     Group,
@@ -27,21 +25,24 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from adapters.sql.adapter import OpenSqlSection, open_section
-from adapters.sql.columns import Column, ColumnKind
+from adapters.sql.columns import ColumnKind
 from adapters.sql.dialects import dialect_named
-from adapters.sql.dialects.base import Dialect, Statement
+from adapters.sql.dialects.base import Statement
 from adapters.sql.engine import Database
-from tests.adapters.sql.golden import DATABASES, GOLDEN, KINDS, sent, statements
+from tests.adapters.sql.golden import (
+    DATABASES,
+    GOLDEN,
+    GRAMMARS,
+    KINDS,
+    Described,
+    parsed,
+    sent,
+    statements,
+)
 from tests.hospital_sql import mapping_text
 from toolkit.contract.harness import FOUND, SOME, STAY, ask
 from toolkit.contract.hospital import EDGES, Ids
 from toolkit.contract.suite import ORDERS
-
-GRAMMARS = {"mssql": "tsql", "oracle": "oracle"}
-"""sqlglot's names."""
-
-DEPTH = 20_000
-"""In frames: a name is folded by some hundred functions within each other."""
 
 ACTIVE = "replaced_by IS NULL AS active"
 FLAG = "CASE WHEN replaced_by IS NULL THEN 1 ELSE 0 END AS active"
@@ -49,20 +50,6 @@ FLAG = "CASE WHEN replaced_by IS NULL THEN 1 ELSE 0 END AS active"
 
 OF_PATIENT = "    patient_id: {from: patient_id"
 FOLLOWS = f"{OF_PATIENT}, merges: follow"
-
-
-def parsed(database: str, text: str) -> exp.Expression:
-    """Return a statement as sqlglot reads it; raises ParseError."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(DEPTH)
-    try:
-        (statement,) = sqlglot.parse(
-            text, read=GRAMMARS[database], error_level=ErrorLevel.RAISE
-        )
-    finally:
-        sys.setrecursionlimit(limit)
-    assert statement is not None
-    return statement
 
 
 FOREIGN = {
@@ -95,22 +82,6 @@ def test_statements_are_those_on_file_with_their_values_bound(database: str) -> 
     for text in ("SELECT a FROM (SELECT a FROM t", "SELECT a FROM t WHERE a ==== 1"):
         with pytest.raises(ParseError):
             parsed(database, text)
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """The part of a `Database` that opens sections: its dialect, the columns of SELECTs.
-
-    A `Database` itself needs the driver, which is not installed for tests.
-    """
-
-    dialect: Dialect
-    kinds: dict[str, ColumnKind]
-
-    def columns(self, rows: str) -> tuple[Column, ...]:
-        select = parsed("oracle", rows)
-        assert isinstance(select, exp.Select)
-        return tuple(Column(name, self.kinds[name]) for name in select.named_selects)
 
 
 def _kinds(database: str, ids: Ids) -> dict[str, ColumnKind]:
