@@ -26,10 +26,13 @@ CLIENT_WHEEL = f"encounters_client-{VERSION}-py3-none-any.whl"
 CLIENT_TGZ = f"encounters-client-{VERSION}.tgz"
 IMAGE = "LEFT OUT: the image"
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / ".git").exists() or not shutil.which("git"),
-    reason="a release is made of a commit, and this is no checkout of git",
-)
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        not (ROOT / ".git").exists() or not shutil.which("git"),
+        reason="a release is made of a commit, and this is no checkout of git",
+    ),
+]
 
 
 def git(*arguments: str, cwd: Path) -> str:

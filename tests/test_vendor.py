@@ -73,6 +73,7 @@ def test_pages_stay_light() -> None:
         assert b"data:" not in (ROOT / folder / "pico.css").read_bytes()
 
 
+@pytest.mark.extended
 def test_a_build_writes_the_same_files(tmp_path: Path) -> None:
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")

@@ -545,6 +545,7 @@ def test_lines_of_several_threads_stay_whole(
     assert are_whole((tmp_path / "audit").read_text().splitlines())
 
 
+@pytest.mark.system
 def test_logrotate_may_rename_the_file_at_any_time(tmp_path: Path) -> None:
     """And the long lines of several processes stay whole."""
     file = tmp_path / "audit"
@@ -606,6 +607,7 @@ sink.write(b"c" * 900 + b"\\n")
 """
 
 
+@pytest.mark.system
 def test_of_a_line_that_has_no_room_nothing_stays(tmp_path: Path) -> None:
     file = tmp_path / "audit"
     done = start(LIMITED, str(file), stdout=subprocess.PIPE)
@@ -626,6 +628,7 @@ def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.audit.TURN_SECONDS", 0.05)
 
 
+@pytest.mark.system
 @pytest.mark.usefixtures("short_wait")
 def test_a_process_that_stands_still_holds_nobody_up(tmp_path: Path) -> None:
     holder = """

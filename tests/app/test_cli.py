@@ -53,12 +53,14 @@ def refused(**environ: str) -> list[str]:
     return [line for line in done.stderr.splitlines() if not line.startswith("{")]
 
 
+@pytest.mark.system
 def test_serve_names_every_setting_that_is_missing() -> None:
     required = {setting.name for setting in SETTINGS if setting.required}
     named = {line.split()[0] for line in refused()}
     assert named == required
 
 
+@pytest.mark.system
 def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> None:
     mapping = tmp_path / "faulty.yaml"
     text = MAPPING.read_text().replace("\npatient:", "\npatien:")
@@ -69,6 +71,7 @@ def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> 
     assert any("time_zon" in line for line in lines)
 
 
+@pytest.mark.system
 def test_serve_refuses_a_source_without_a_usable_address(tmp_path: Path) -> None:
     for pas, expected in (({}, "PAS_URL"), ({"PAS_URL": "nosuch://x/y"}, "nosuch")):
         (line,) = refused(**provider.environ(MAPPING, BASE_URL=LOOPBACK), **pas)
@@ -82,6 +85,7 @@ def test_serve_refuses_a_source_without_a_usable_address(tmp_path: Path) -> None
     assert line.startswith(f"{mapping}:5:16: source.kind: 'nosuch.pas:Pas'")
 
 
+@pytest.mark.system
 def test_serve_refuses_an_account_that_may_write(
     postgresql_url: str, tmp_path: Path
 ) -> None:
@@ -95,6 +99,7 @@ def test_serve_refuses_an_account_that_may_write(
     assert "source.may_write" in line
 
 
+@pytest.mark.system
 def test_serve_refuses_a_database_without_a_column_of_the_mapping(
     tmp_path: Path,
 ) -> None:
@@ -110,6 +115,7 @@ def test_serve_refuses_a_database_without_a_column_of_the_mapping(
     assert "did you mean 'visit'?" in message
 
 
+@pytest.mark.system
 def test_serve_refuses_identifiers_of_examples_off_loopback(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'pas.db'}"
     Tables(url, EDGES).close()
@@ -129,6 +135,7 @@ def logged(log: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in log.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.system
 def test_serve_becomes_the_service(tmp_path: Path) -> None:
     port = free_ports()
     environ = provider.environ(
@@ -250,6 +257,7 @@ def test_a_token_is_printed_alone(
     assert (printed.err, printed.out.count("."), printed.out.count("\n")) == ("", 2, 1)
 
 
+@pytest.mark.system
 def test_ctrl_c_stops_a_command_without_a_traceback(tmp_path: Path) -> None:
     pipe, log = tmp_path / "audit.jsonl", tmp_path / "log"
     os.mkfifo(pipe)

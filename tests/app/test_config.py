@@ -278,6 +278,7 @@ except SettingsError as error:
 """
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("directory", "file"), [(0o000, 0o644), (0o755, 0o000)])
 def test_files_that_the_account_may_not_reach_are_told_by_name(
     mapping, directory, file

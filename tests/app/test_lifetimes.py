@@ -20,6 +20,8 @@ from app.redis_client import connect, end_connections
 from tests.live import HOST
 from tests.redis_server import RedisServer
 
+pytestmark = pytest.mark.system
+
 SECONDS = 1.0
 
 

@@ -12,6 +12,8 @@ from app.cli import BESIDE, cli
 from tests.app.provider import environ
 from tests.live import ROOT
 
+pytestmark = pytest.mark.system
+
 LOCALEDEF = shutil.which("localedef")
 FINDING = "prénom"
 MAPPING = f"mapping: 1\n{FINDING}: 1\n"

@@ -198,6 +198,7 @@ except RuntimeError:
 """
 
 
+@pytest.mark.system
 def test_a_whole_process_writes_json_to_stderr():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True

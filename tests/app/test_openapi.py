@@ -338,6 +338,7 @@ def try_generated(
 REFUSALS = {200, 304, 400, 401, 404, 405, 406, 410, 412, 413, 415, 422}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_answer_is_one_that_is_described(

@@ -42,6 +42,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
         yield Watched(stack, tmp_path)
 
 
+@pytest.mark.system
 def test_a_walk_goes_on_after_a_failover(
     watched: Watched, tmp_path: Path, keys: responses.RequestsMock
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_walk_goes_on_after_a_failover(
     assert served.search("Encounter", {"_count": "2"})
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("theirs", ["", "of-sentinels"])
 def test_sentinels_may_have_another_password_or_none(
     tmp_path: Path, theirs: str
@@ -137,6 +139,7 @@ def secure(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         yield f"rediss://{HOST}:{port}", file
 
 
+@pytest.mark.system
 def test_pages_are_kept_over_tls(
     secure: tuple[str, Path], tmp_path: Path, keys: responses.RequestsMock
 ) -> None:
@@ -145,6 +148,7 @@ def test_pages_are_kept_over_tls(
     assert second_page(served, served.search("Encounter", {"_count": "2"})) == 200
 
 
+@pytest.mark.system
 def test_a_certificate_that_nobody_vouches_for_is_refused(
     secure: tuple[str, Path],
 ) -> None:

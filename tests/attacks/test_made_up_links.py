@@ -10,6 +10,8 @@ from tests.app.answers import parameters
 from tests.attacks.made_up import SQL, TEXTS, tried
 from tests.serving import Served, ids, link, relations
 
+pytestmark = pytest.mark.extended
+
 NAMES = ("_id", "_index", "_searchAfter", "_searchBefore")
 OTHERS = (*NAMES, "_count", "patient", "_format", "_id:exact", "")
 

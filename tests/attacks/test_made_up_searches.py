@@ -28,7 +28,7 @@ KINDS = tuple(kind.value for kind in ResourceType)
 MODEL = "model"
 REFUSED = frozenset({400, 404, 406, 412, 413, 415, 422})
 
-pytestmark = pytest.mark.usefixtures("keys")
+pytestmark = [pytest.mark.extended, pytest.mark.usefixtures("keys")]
 
 
 @pytest.fixture(scope="module")

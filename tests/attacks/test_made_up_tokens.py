@@ -4,6 +4,7 @@ import base64
 import json
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from hypothesis import example, given
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from tests.app import provider
 from tests.attacks.made_up import JSON, TEXTS, tried
 from tests.serving import Served
+
+pytestmark = pytest.mark.extended
 
 ODD = st.sampled_from(
     [

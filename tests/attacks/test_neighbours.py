@@ -22,6 +22,8 @@ from tests.attacks.neighbours import (
 from tests.redis_server import RedisServer
 from tests.serving import ids, link
 
+pytestmark = pytest.mark.system
+
 SOURCE_OF = {
     "postgresql": "postgresql",
     "mariadb": "mariadb",

@@ -20,6 +20,8 @@ from tests.redis_server import RedisServer
 from tests.server.running import PATIENCE, Running, edges, running
 from toolkit.contract.hospital import EDGES
 
+pytestmark = pytest.mark.system
+
 CANARY = b"QUENTIN-4711"
 STAY = str(EDGES.stays[0].id).encode()
 OTHER = str(EDGES.stays[1].id).encode()

@@ -11,6 +11,8 @@ from bench.report import TITLES, machine, write
 from bench.run import Bench, Plan
 from bench.scale import of_size
 
+pytestmark = pytest.mark.extended
+
 STAYS = 6_000
 PLAN = Plan(rounds=1, seconds=0, warm=0, peers=False, workers=(1,))
 

@@ -41,6 +41,8 @@ from tests.docs.running import Demo
 from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
+pytestmark = pytest.mark.extended
+
 Axe = Callable[[Page], None]
 Explore = Callable[..., Page]
 
@@ -67,7 +69,15 @@ def visits(page: Page) -> list[str]:
 # --------------------------------------------------------------------------- the demo
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param("light", marks=pytest.mark.system),
+        "dark",
+        "narrow",
+        pytest.param("no-script", marks=pytest.mark.system),
+    ],
+)
 def test_every_page_can_be_used(
     explore: Explore, look: Callable[[Page, str], None], view: str
 ) -> None:
@@ -168,6 +178,7 @@ def test_a_french_ward_is_printed(explore: Explore, axe: Axe) -> None:
     expect(heading).to_have_text(re.compile(r"\d+ stays"))
 
 
+@pytest.mark.system
 def test_pages_go_on_and_back(explore: Explore) -> None:
     page = explore()
     page.get_by_role("button", name="In hospital now").click()
@@ -227,6 +238,7 @@ def test_a_request_is_copied_for_a_colleague(explore: Explore) -> None:
     assert "eyJ" not in copied, "an access token"
 
 
+@pytest.mark.system
 def test_everything_works_with_the_keyboard_alone(
     open_page: OpenPage, demo: Demo
 ) -> None:
@@ -429,6 +441,7 @@ def test_a_reason_is_required_first(
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("stays"))
 
 
+@pytest.mark.system
 def test_a_slow_search_shows_progress_and_is_cancelled(
     open_page: OpenPage, local: str, tmp_path: Path, axe: Axe
 ) -> None:

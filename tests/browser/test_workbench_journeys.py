@@ -27,6 +27,8 @@ from tests.live import ROOT, wait_until
 from tests.redis_server import RedisServer
 from toolkit.workbench import Workbench, create_workbench
 
+pytestmark = pytest.mark.extended
+
 Axe = Callable[[Page], None]
 
 VIEWS = {"light": WIDE, "dark": DARK, "narrow": NARROW}
@@ -125,7 +127,9 @@ def element(page: Page, name: str) -> Locator:
 # ------------------------------------------------------------------------- the panels
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "view", [pytest.param("light", marks=pytest.mark.system), "dark", "narrow"]
+)
 def test_a_row_is_shown_beside_its_rule_and_its_resource(
     work: Callable[..., Page], look: Callable[[Page], None], view: str
 ) -> None:
@@ -402,6 +406,7 @@ KINDS = {"URG": "EMER", "HC": "IMP", "EXT": "AMB"}
 COLUMNS = {"visit_number": "num_venue", "start": "date_entree", "end": "date_sortie"}
 
 
+@pytest.mark.system
 def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     open_page: OpenPage,
     from_nothing: Bench,

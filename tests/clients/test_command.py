@@ -201,6 +201,7 @@ def environ(served: FaultServer) -> dict[str, str]:
     return {**rest, "PYTHONPATH": str(CLIENTS / "python"), **served.environ()}
 
 
+@pytest.mark.system
 def test_ctrl_c_leaves_what_the_next_run_continues(
     served: FaultServer, tmp_path: Path
 ) -> None:
@@ -225,6 +226,7 @@ def test_ctrl_c_leaves_what_the_next_run_continues(
     assert len(rows(file)) == 24
 
 
+@pytest.mark.system
 def test_a_terminal_shows_progress_and_problems(
     served: FaultServer, tmp_path: Path
 ) -> None:

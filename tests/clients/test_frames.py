@@ -13,6 +13,8 @@ from tests.clients.hospital import filled
 from tests.clients.programs import FRAMES
 from tests.clients.running import CLIENTS, install_pip, output, run
 
+pytestmark = pytest.mark.extended
+
 
 def sources(folder: Path) -> Path:
     """Return a copy of the package, as pip builds within it."""

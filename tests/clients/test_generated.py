@@ -15,6 +15,8 @@ from tests.clients.running import install_npm, install_pip, java, maven, output
 from tests.docs.running import Demo
 from tests.live import ROOT
 
+pytestmark = pytest.mark.extended
+
 JAVA = Path(__file__).parent / "java"
 
 

@@ -12,6 +12,8 @@ from tests.clients.running import install_npm, install_pip, java, maven, output
 from tests.docs.pages import CALL, blocks
 from tests.docs.running import Demo
 
+pytestmark = pytest.mark.extended
+
 JAVA = Path(__file__).parent / "java"
 IDS = ["809", "414", "385", "1787", "1643", "1606", "1570", "1449", "1436", "8"]
 """The stays of patient 158, the newest first: on three pages of four."""

@@ -14,6 +14,8 @@ from tests.clients.programs import TYPESCRIPT_DRIVER
 from tests.clients.running import javascript_program, output
 from tests.clients.sql_service import SqlService
 
+pytestmark = pytest.mark.system
+
 Search = Mapping[str, Any]
 Run = Callable[[list[Search]], list[dict[str, Any]]]
 

@@ -30,6 +30,8 @@ from tests.demo.running import PORTS, STAYS, Demo, offline_token, started
 from tests.live import HOST, free_ports, listens, wait_until
 from tests.validity.client import QUOTING, check_response
 
+pytestmark = pytest.mark.system
+
 VISIT = "CANARI-V-7731"
 OPERATIONS = PORTS
 """The port after those of the demo."""

@@ -179,6 +179,7 @@ def test_a_file_is_read_again_and_what_is_no_hospital_is_503(
 # As a process
 
 
+@pytest.mark.system
 def test_it_runs_as_a_process(tmp_path: Path) -> None:
     with demo_http(tmp_path, "--stays", "1000", "--no-paging") as url:
         adapter = _adapter(url)
@@ -187,6 +188,7 @@ def test_it_runs_as_a_process(tmp_path: Path) -> None:
         adapter.close()
 
 
+@pytest.mark.system
 def test_without_its_key_it_names_the_variable() -> None:
     environ = {k: v for k, v in os.environ.items() if k != "PAS_KEY"}
     for options, status in (([], 1), (["--help"], 0)):

@@ -30,6 +30,8 @@ from tests.live import HOST, ROOT, free_ports, wait_until
 from tests.serving import ids, issues, link, relations
 from tests.validity.client import check_response
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -30,9 +30,13 @@ SCRIPT = ROOT / "deploy" / "kubernetes" / "generate.py"
 EXAMPLE = yaml.safe_load((CHART / "example.yaml").read_text("utf-8"))
 HELM = runpy.run_path(str(SCRIPT))["helm"]()
 
-pytestmark = pytest.mark.skipif(
-    HELM is None, reason="helm is not installed here: .ci/helm builds it where Go is"
-)
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        HELM is None,
+        reason="helm is not installed here: .ci/helm builds it where Go is",
+    ),
+]
 
 
 def helm(command: str, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -50,6 +50,7 @@ def env_file(file: Path) -> dict[str, str]:
 REDIS = env_file(COMPOSE / ".env")["REDIS_IMAGE"]
 
 
+@pytest.mark.system
 def test_it_fits_the_schema_of_compose_files() -> None:
     command = [sys.executable, "-m", "check_jsonschema"]
     command += ["--builtin-schema", "vendor.compose-spec"]
@@ -172,6 +173,7 @@ def pin(tmp_path: Path) -> Pin:
     return run
 
 
+@pytest.mark.system
 def test_the_script_writes_the_digest_of_every_image(pin: Pin, tmp_path: Path) -> None:
     before, file = env_file(COMPOSE / ".env"), tmp_path / "deploy" / "compose" / ".env"
     images = {name: before[name] for name in before if name.endswith("_IMAGE")}
@@ -208,6 +210,7 @@ def test_where_one_digest_is_missing_nothing_is_written(
     assert (folder / ".env").read_text() == (COMPOSE / ".env").read_text()
 
 
+@pytest.mark.system
 @pytest.mark.skipif(NO_COMPOSE, reason="docker compose is not installed here")
 def test_docker_compose_reads_it(secrets: Path) -> None:
     text = "PAS_URL_FILE=/run/secrets/hospital/pas_url\n"
@@ -358,6 +361,7 @@ def test_people_meet_the_same_tls_and_limits_as_clients() -> None:
     assert len(people) > 15
 
 
+@pytest.mark.system
 def test_redis_has_a_password_drops_no_page_and_survives_a_restart(
     tmp_path: Path, secrets: Path
 ) -> None:
@@ -393,6 +397,7 @@ def test_redis_has_a_password_drops_no_page_and_survives_a_restart(
     assert re.search(r'^save ""$', shipped, re.MULTILINE)
 
 
+@pytest.mark.system
 @needs_nginx
 def test_monitoring_is_reached_through_its_proxy(tmp_path: Path) -> None:
     text = (COMPOSE / "monitoring.conf").read_text("utf-8")

@@ -19,6 +19,8 @@ from tests.live import HOST, ROOT, free_ports
 from tests.redis_server import RedisServer
 from tests.server.running import fetch, running_as
 
+pytestmark = pytest.mark.system
+
 PAGE = operators()
 COMMAND = re.compile(r"^ *\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
 

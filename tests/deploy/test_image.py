@@ -29,10 +29,13 @@ from tests.redis_server import RedisServer
 from tests.server.running import keys
 from toolkit.contract.hospital import EDGES
 
-pytestmark = pytest.mark.skipif(
-    bool(containers.MISSING),
-    reason=f"no builder here: {', '.join(containers.MISSING)} not installed",
-)
+pytestmark = [
+    pytest.mark.extended,
+    pytest.mark.skipif(
+        bool(containers.MISSING),
+        reason=f"no builder here: {', '.join(containers.MISSING)} not installed",
+    ),
+]
 
 PATIENCE = 60.0
 UID = 10001

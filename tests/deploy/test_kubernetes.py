@@ -202,6 +202,7 @@ def test_the_explorer_is_off() -> None:
     assert "components" not in manifest("kustomization")
 
 
+@pytest.mark.system
 @pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed here")
 @pytest.mark.parametrize("explorer", [False, True], ids=["", "with the explorer"])
 def test_what_is_applied_is_whole(tmp_path: Path, explorer: bool) -> None:

@@ -104,6 +104,7 @@ def test_every_alert_says_what_to_do_and_is_tried() -> None:
         assert alert["annotations"].keys() == {"summary", "action"}
 
 
+@pytest.mark.system
 @pytest.mark.skipif(
     PROMTOOL is None, reason="promtool (package prometheus) is not installed here"
 )

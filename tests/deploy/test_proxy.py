@@ -22,7 +22,10 @@ from tests.server.running import Running, edges, running
 from tests.validity.client import check_answer
 from toolkit.contract.hospital import EDGES
 
-pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(NGINX is None, reason="nginx is not installed here"),
+]
 
 CANARY = "QUENTIN-4711"
 STAY = f"/fhir/v3/Encounter/{EDGES.stays[0].id}"

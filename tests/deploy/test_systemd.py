@@ -13,6 +13,8 @@ from tests.certificates import certify
 from tests.deploy.proxies import NGINX, around
 from tests.live import HOST, ROOT, free_ports
 
+pytestmark = pytest.mark.system
+
 FOLDER = ROOT / "deploy" / "systemd"
 UNIT = (FOLDER / "encounters.service").read_text("utf-8")
 ANALYZE, LOGROTATE = map(shutil.which, ("systemd-analyze", "logrotate"))

@@ -5,6 +5,8 @@ import pytest
 from tests.docs.following import Typed, follow
 from tests.docs.pages import BRING, GUIDE, every_block
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory) -> list[Typed]:

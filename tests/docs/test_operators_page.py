@@ -43,6 +43,7 @@ PAGE = operators()
 ACCOUNT = "The database account"
 
 
+@pytest.mark.system
 def test_generated_parts_are_up_to_date() -> None:
     for page, name, part in PARTS:
         assert written(page.read_text("utf-8"), name) == part(), (

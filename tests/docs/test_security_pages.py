@@ -69,6 +69,7 @@ def test_settings_and_defaults_that_are_named_are_those_of_the_service() -> None
     assert f"({life} minutes)" in text
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
 def test_the_commands_find_who_saw_whom(
     redis_server: RedisServer, tmp_path: Path

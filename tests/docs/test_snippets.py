@@ -5,12 +5,15 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from encounters_client import Encounters
 
 from tests.clients.cases import COMPLETE
 from tests.clients.running import COMMAND, javascript_program, output, run
 from tests.docs.pages import CALL, blocks
 from tests.docs.running import Demo
+
+pytestmark = pytest.mark.system
 
 PAGE = (CALL / "packages.md").read_text("utf-8")
 

@@ -9,11 +9,13 @@ from tests.drill.ledger import LOST, Ledger, judged
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 
 
+@pytest.mark.system
 @needs_nginx
 def test_a_planned_stop_loses_no_response() -> None:
     assert main(["stops", "--requests", "5000"]) == 0
 
 
+@pytest.mark.extended
 @needs_nginx
 @pytest.mark.parametrize("part", [name for name in PARTS if name != "stops"])
 def test_a_deployment_is_broken_part_by_part(part: str) -> None:

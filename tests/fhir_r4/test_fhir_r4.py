@@ -48,12 +48,14 @@ def test_all_that_was_recorded_of_a_real_server_is_equal() -> None:
     assert {*replayer.requests} == {*replayer.answers}
 
 
+@pytest.mark.extended
 @needs_java
 def test_a_real_server_is_equal() -> None:
     with recorded.real_server() as url, opened(url) as adapter:
         compare_all(adapter)
 
 
+@pytest.mark.extended
 @needs_java
 def test_check_live_has_no_error_on_a_real_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

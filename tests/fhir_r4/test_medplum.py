@@ -31,6 +31,8 @@ from tests.npm import npm_install
 from tests.toolkit.live_hospital import checked
 from toolkit.contract.harness import NEWEST_FIRST, STAY, ask, dates, rows_of, walk
 
+pytestmark = pytest.mark.extended
+
 HERE = Path(__file__).parent / "medplum"
 RECORDS = changed_records()
 MODEL = model(RECORDS)

@@ -16,6 +16,8 @@ from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, issues
 from tests.validity import validate
 
+pytestmark = pytest.mark.extended
+
 ALL = 885
 
 

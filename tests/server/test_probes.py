@@ -14,6 +14,8 @@ from tests.server.running import PATIENCE, Running, edges, fetch, running
 from tests.server.slow_source import READ, slowed
 from toolkit.contract.hospital import EDGES
 
+pytestmark = pytest.mark.system
+
 PROBES = ("/live", "/ready", "/metrics")
 THREADS = 2
 CONNECTIONS = 'encounters_source_connections{source="Tiny hospital"}'

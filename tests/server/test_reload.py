@@ -24,6 +24,8 @@ from tests.server.running import (
 from tests.server.slow_source import READ
 from toolkit.contract.hospital import EDGES
 
+pytestmark = pytest.mark.system
+
 REFUSED = "refused; the one before is served"
 CLIENTS = 4
 

@@ -26,6 +26,8 @@ from tests.redis_server import RedisServer
 from tests.server.running import Running, edges, running
 from toolkit.contract.hospital import EDGES
 
+pytestmark = pytest.mark.system
+
 PAGE = (ROOT / "docs/run/security/keys.md").read_text("utf-8")
 REPLACE = next(blocks(PAGE, "sh")).text
 OPAQUE = "an-opaque-token"

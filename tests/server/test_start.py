@@ -37,6 +37,8 @@ from tests.server.running import (
 from tests.server.slow_source import READ, slowed
 from toolkit.contract.hospital import EDGES
 
+pytestmark = pytest.mark.system
+
 GUNICORN = ("-m", "gunicorn")
 """With gunicorn.conf.py of the directory."""
 

@@ -18,6 +18,8 @@ from tests.npm import npm_install
 from tests.plain_api import LINKED, OFFSET, PLAIN, plain_mapping_text, plain_rows
 from toolkit.contract.harness import NEWEST_FIRST, STAY, ask, rows_of, token, walk
 
+pytestmark = pytest.mark.extended
+
 PACKAGE = "json-server@0.17.4"
 
 

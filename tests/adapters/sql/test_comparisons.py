@@ -27,6 +27,8 @@ from toolkit.contract.harness import (
     walk,
 )
 
+pytestmark = pytest.mark.extended
+
 CAPITALS = """\
 codes:
   states: {table: {S: finished, A: hidden}}

@@ -15,6 +15,8 @@ from adapters.contract import SourceTimedOutError, SourceUnavailableError
 from adapters.sql.engine import Database
 from tests.mariadb_server import MariaServer
 
+pytestmark = pytest.mark.system
+
 SECONDS = 1.0
 
 

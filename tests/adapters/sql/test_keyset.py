@@ -23,6 +23,8 @@ from tests.adapters.changeable import Changeable
 from toolkit.contract.harness import Open, ask, dates, ids_of, patient, rows_of, token
 from toolkit.contract.hospital import Hospital, Ids, PatientRow, StayRow
 
+pytestmark = pytest.mark.extended
+
 TIMES = (
     None,
     "2024-03-14 10:00:00",

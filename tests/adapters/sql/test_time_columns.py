@@ -158,6 +158,7 @@ def on_layout(opened: Opened, url: str, layout: Layout) -> Callable[..., Adapter
     return open_
 
 
+@pytest.mark.extended
 @ON_LAYOUTS
 @pytest.mark.parametrize("reading", DateReading)
 def test_dates(

@@ -66,6 +66,7 @@ def deployment(
     del keys
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("arguments", ["", "--preload"])
 def test_workers_of_a_service_append_to_one_file(
     file: Path, tmp_path: Path, redis_server: RedisServer, arguments: str
