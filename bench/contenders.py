@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -16,14 +17,20 @@ from cryptography.fernet import Fernet
 from bench.before import Build
 from bench.cluster import Database, Fill, database, redis_url
 from demo.hospital import fill
+from tests.app.provider import AUDIENCE, ISSUER, key_set, rsa, sign
 from tests.hospital_http import answer, serving
 from tests.live import ROOT, answers, free_ports
-from tests.replay.tokens import AUDIENCE, ISSUER, key, key_set, token
 
 PEERS = Path(__file__).parent / "peers"
 BASE_URL = "https://127.0.0.1/fhir/v3"
 WORKERS, THREADS = 2, 16
 CLIENT = "client-1"
+
+
+@cache
+def token() -> str:
+    """Return the token of all requests, good for two hours."""
+    return sign(client_id=CLIENT, exp=int(time.time()) + 7200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +51,10 @@ def surroundings(kept: Path, stays: int, fill: Fill = fill) -> Iterator[Around]:
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
         database(kept, stays, fill) as filled,
         redis_url() as redis,
-        serving(answer(key_set())) as url,
+        serving(answer(key_set(rsa()))) as url,
     ):
         file = Path(folder) / "public-key.pem"
-        file.write_bytes(key("rsa-1").as_pem(private=False))
+        file.write_bytes(rsa().as_pem(private=False))
         yield Around(filled, redis, url, file, Path(folder))
 
 
@@ -122,7 +129,7 @@ def contenders(around: Around, before: Build | None) -> list[Contender]:
         "BENCH_DATABASE": around.database.libpq,
         "BENCH_BASE_URL": BASE_URL,
         "BENCH_REDIS": around.redis,
-        "BENCH_TOKEN": token(CLIENT),
+        "BENCH_TOKEN": token(),
         "PROMETHEUS_MULTIPROC_DIR": str(around.scratch),
     }
     earlier = [service("before", around, before)] if before else []

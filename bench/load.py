@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from urllib3 import PoolManager
 
-from bench.contenders import CLIENT, Around, Running, cpu_of
+from bench.contenders import Around, Running, cpu_of, token
 from bench.scenarios import Call
-from tests.replay.tokens import token
 
 CONNECTIONS = 8
 WRK = ("wrk", "-t1", f"-c{CONNECTIONS}", "--timeout", "30s")
@@ -35,7 +34,7 @@ class Load:
 
     def __init__(self, around: Around) -> None:
         self._headers = {
-            "Authorization": f"Bearer {token(CLIENT)}",
+            "Authorization": f"Bearer {token()}",
             "Accept": "application/fhir+json",
             "Content-Type": "application/x-www-form-urlencoded",
         }

@@ -1,11 +1,11 @@
 """The path of a request through the code: `make trace`.
 
-Sends searches, a next page and a read in this process, on the demo-sized hospital of
-`tests/replay`, and prints which file calls which. Then it counts for each request: files of
-`app/` and `adapters/` that it enters, calls from one of these files to another ("jumps"), lines of
-these files, and calls of functions, Python's and C's, by the stage that makes them. These numbers
-do not depend on the load of the machine; `bench/stages.md` has those of the last change. The
-last line names modules that import each other in a circle, imports in functions included.
+Sends searches, a next page and a read in this process, on the hospital of the contract suite and
+more stays, and prints which file calls which. Then it counts for each request: files of `app/` and
+`adapters/` that it enters, calls from one of these files to another ("jumps"), lines of these
+files, and calls of functions, Python's and C's, by the stage that makes them. These numbers do not
+depend on the load of the machine; `bench/stages.md` has those of the last change. The last line
+names modules that import each other in a circle, imports in functions included.
 """
 
 import json
@@ -15,7 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import groupby
 from pathlib import Path
@@ -25,10 +25,12 @@ from typing import Any
 import grimp
 from werkzeug.test import Client
 
+from tests.app import provider
+from tests.hospital_http import answer, serving
 from tests.live import ROOT
 from tests.redis_server import started_redis
-from tests.replay import tokens
-from tests.replay.deployments import BASE_PATH, HOST, running
+from tests.serving import BASE_URL, serve
+from toolkit.contract.hospital import EDGES, StayRow
 
 PACKAGES = ("app/", "adapters/")
 OURS = ("app", "adapters", "toolkit", "explorer", "demo")
@@ -52,6 +54,14 @@ STAGES: Mapping[str, tuple[str, ...]] = {
 """What the calls of a file count for: the first stage that has what it begins with."""
 
 STAYS, PAGE = {"patient": "Patient/4"}, {"_count": "100"}
+MORE = (
+    StayRow(
+        1000 + n, 4 if n < 4 else 1, began=f"2023-05-01 {n // 60:02}:{n % 60:02}:00"
+    )
+    for n in range(200)
+)
+HOSPITAL = replace(EDGES, stays=(*EDGES.stays, *MORE))
+"""So many stays that there is a page after one of 100."""
 
 
 @dataclass
@@ -122,7 +132,7 @@ def traces(client: Client) -> Iterator[Trace]:
     trace, page = sent(client, "page of 100", "Encounter/_search", PAGE)
     yield trace
     links = {link["relation"]: link["url"] for link in page["link"]}
-    following = links["next"].removeprefix(f"{HOST}{BASE_PATH}/")
+    following = links["next"].removeprefix(f"{BASE_URL}/")
     for title, path in (("next page", following), ("read", read)):
         sent(client, title, path)
         yield sent(client, title, path)[0]
@@ -132,12 +142,11 @@ def sent(
     client: Client, title: str, path: str, form: Mapping[str, str] | None = None
 ) -> tuple[Trace, Any]:
     """Send a request and return its trace and the body of the response."""
-    headers = {"Authorization": f"Bearer {tokens.token('client-1')}"}
+    headers = {"Authorization": provider.bearer(provider.sign())}
     how: dict[str, Any] = {"method": "POST" if form else "GET", "data": form}
+    url = BASE_URL.removesuffix("/fhir/v3")
     with traced(title) as trace:
-        response = client.open(
-            f"{BASE_PATH}/{path}", base_url=HOST, headers=headers, **how
-        )
+        response = client.open(f"/fhir/v3/{path}", base_url=url, headers=headers, **how)
     assert response.status_code == 200, response.get_data(as_text=True)
     return trace, json.loads(response.data)
 
@@ -182,10 +191,10 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
         started_redis() as redis,
-        running(lambda: redis.url, Path(directory)) as deployments,
+        serving(answer(provider.key_set(provider.rsa()))) as keys,
     ):
-        client = Client(deployments.application("sqlite"))
-        print("\n".join(report([*traces(client)])))
+        served = serve(HOSPITAL, Path(directory), redis.url, KEY_SET_URL=keys)
+        print("\n".join(report([*traces(Client(served.app))])))
     print("\nCircle of imports:", " → ".join(circle_of_imports()) or "none")
 
 

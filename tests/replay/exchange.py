@@ -8,16 +8,17 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import Any
 
+from flask import Flask
 from werkzeug.test import Client, TestResponse
 
-from tests.replay import tokens
-from tests.replay.deployments import BASE_PATH, HOST
+from tests.app import provider
+from tests.serving import BASE_URL, FORM
 
-Json: TypeAlias = Any
-_FORM = "application/x-www-form-urlencoded"
+_HOST, _BASE_PATH = BASE_URL.removesuffix("/fhir/v3"), "/fhir/v3"
 _PAGE = re.compile(r"(?<=Bundle\?)[^\s\"]*")
 _COUNTED, _LATE = "limited-", 55
 """Clients whose requests are counted, within one minute of the clock."""
@@ -31,6 +32,18 @@ _EDITS: Mapping[str, tuple[str, str]] = {
     "both cursors": ("_searchAfter=([^&]*)", r"_searchAfter=\1&_searchBefore=\1"),
 }
 """What is done to a link before it is followed: a pattern and its replacement."""
+
+_CLAIMS: Mapping[str, Mapping[str, Any]] = {
+    "expired": {"exp": 1_000_000_000},
+    "no-scope": {"scope": None},
+    "reader": {"scope": "READER"},
+}
+
+
+@cache
+def _token(client: str) -> str:
+    """Return the token of a client, or of one whose token has other claims."""
+    return provider.sign(**_CLAIMS.get(client, {"client_id": client}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +94,19 @@ class Placeholders:
         return f"{name}{equals}{shown}"
 
 
-def replayed(application: Any, asks: Iterable[Json]) -> list[Json]:
+def replayed(application: Flask, asks: Iterable[Any]) -> list[Any]:
     """Send requests one after the other, and return what was answered to each."""
     sending = _Sending(application)
     return [{"ask": ask, **sending.answer(Ask(**ask))} for ask in asks]
 
 
 class _Sending:
-    def __init__(self, application: Any) -> None:
+    def __init__(self, application: Flask) -> None:
         self._client = Client(application, use_cookies=False)
         self._placeholders = Placeholders()
         self._answers: list[TestResponse] = []
 
-    def answer(self, ask: Ask) -> Json:
+    def answer(self, ask: Ask) -> Any:
         """Send one request and return its answer."""
         is_counted = ask.client.startswith(_COUNTED) and not self._answers
         if is_counted and time.time() % 60 > _LATE:
@@ -103,7 +116,7 @@ class _Sending:
         if ask.follow:
             links = self._answers[ask.of].get_json(force=True)["link"]
             (link,) = (x["url"] for x in links if x["relation"] == ask.follow)
-            target = link.removeprefix(f"{HOST}{BASE_PATH}/")
+            target = link.removeprefix(f"{BASE_URL}/")
             if ask.edit:
                 target = re.sub(*_EDITS[ask.edit], target)
             # Its placeholders come before those of the answer.
@@ -125,20 +138,20 @@ class _Sending:
     def _send(
         self, ask: Ask, target: str, headers: list[tuple[str, str]]
     ) -> TestResponse:
-        if token := (tokens.token(ask.client) if ask.client else ""):
+        if token := (_token(ask.client) if ask.client else ""):
             headers.append(("Authorization", f"Bearer {token}"))
         is_form = ask.form is not None and "Content-Type" not in dict(headers)
         return self._client.open(
-            f"{BASE_PATH}/{target}" if not target.startswith("/") else target,
+            f"{_BASE_PATH}/{target}" if not target.startswith("/") else target,
             method=ask.method,
             headers=headers,
             data=ask.form,
-            content_type=_FORM if is_form else None,
-            base_url=ask.base or HOST,
+            content_type=FORM if is_form else None,
+            base_url=ask.base or _HOST,
             environ_overrides={"REMOTE_ADDR": ask.peer} if ask.peer else None,
         )
 
-    def _headers(self, ask: Ask, response: TestResponse, body: Json) -> list[str]:
+    def _headers(self, ask: Ask, response: TestResponse, body: Any) -> list[str]:
         is_page = body is not None and body.get("resourceType") == "Bundle"
         shown = []
         for name, text in sorted((n.lower(), t) for n, t in response.headers.items()):
@@ -157,7 +170,7 @@ class _Sending:
                 shown.append(f"{name}: {text}")
         return shown
 
-    def _shown(self, part: Json, key: str = "", parent: str = "") -> Json:
+    def _shown(self, part: Any, key: str = "", parent: str = "") -> Any:
         """Return a part of a body with placeholders in it."""
         if isinstance(part, dict):
             kind = part.get("resourceType", "") or key
@@ -168,6 +181,8 @@ class _Sending:
             return "<text>" if str(part).strip() else part
         if key == "version" and parent == "software":
             return "<version>" if part == version("encounters") else part
+        if key == "date" and parent == "CapabilityStatement":
+            return "<date>"
         if key == "id" and parent == "Bundle":
             return self._placeholders.of("page", part)
         if key in ("url", "fullUrl") and isinstance(part, str):

@@ -4,16 +4,24 @@ For a new case, add its name and its requests to the file of a deployment first:
 `"a name": [{"ask": {"target": "Encounter/1"}}]`.
 """
 
+import json
 import logging
 import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import Any
 
 from tests.redis_server import started_redis
-from tests.replay.deployments import DEPLOYMENTS, Running, running
+from tests.replay.deployments import DEPLOYMENTS, running
 from tests.replay.exchange import replayed
-from tests.replay.recorded import keep, recorded
+
+DIRECTORY = Path(__file__).parent / "recorded"
+
+
+def recorded(deployment: str) -> dict[str, list[Any]]:
+    """Return the exchanges of each case of a deployment."""
+    cases: dict[str, list[Any]] = json.loads(_file(deployment).read_text("utf-8"))
+    return cases
 
 
 def main(names: list[str]) -> None:
@@ -22,21 +30,22 @@ def main(names: list[str]) -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
         started_redis() as redis,
-        running(lambda: redis.url, Path(directory)) as deployments,
+        running(redis.url, Path(directory)) as deployments,
     ):
         for name in names or DEPLOYMENTS:
-            _record(deployments, name)
+            cases = []
+            for case, exchanges in recorded(name).items():
+                asks = [exchange["ask"] for exchange in exchanges]
+                answers = replayed(deployments.application(name), asks)
+                lines = ",\n".join(json.dumps(a, ensure_ascii=False) for a in answers)
+                cases.append(f"{json.dumps(case, ensure_ascii=False)}: [\n{lines}\n]")
+            text = ",\n".join(cases)
+            _file(name).write_text(f"{{\n{text}\n}}\n", "utf-8")
+            print(f"{name}: {len(cases)} cases")
 
 
-def _record(deployments: Running, name: str) -> None:
-    began, application = time.monotonic(), deployments.application(name)
-    exchanges = {
-        case: replayed(application, [exchange["ask"] for exchange in exchanges])
-        for case, exchanges in recorded(name).items()
-    }
-    keep(name, exchanges)
-    took, count = time.monotonic() - began, sum(map(len, exchanges.values()))
-    print(f"{name}: {len(exchanges)} cases, {count} exchanges, {took:.1f} s")
+def _file(deployment: str) -> Path:
+    return DIRECTORY / f"{deployment}.json"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from tests.redis_server import RedisServer
 from tests.replay.deployments import DEPLOYMENTS, Running, running
 from tests.replay.exchange import replayed
-from tests.replay.recorded import recorded
+from tests.replay.record import recorded
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def deployments(
 ) -> Iterator[Running]:
     """Return the deployments, each made when it is first asked for."""
     directory = tmp_path_factory.mktemp("replay")
-    with running(lambda: redis_server.url, directory) as all_of_them:
+    with running(redis_server.url, directory) as all_of_them:
         yield all_of_them
 
 
