@@ -1,7 +1,6 @@
 """The cases of behaviour.yaml, as faults and what a client does then."""
 
-from collections.abc import Callable, Mapping, Set
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -9,22 +8,24 @@ from typing import Any
 
 import yaml
 
-from tests.clients.fault_server import (
+from tests.clients.service import (
     Answer,
     Expiry,
     Fault,
-    FaultServer,
     Gone,
     Lost,
     Page,
+    Service,
+    State,
 )
-from tests.clients.hospital import State, filled
 
 COMPLETE, REFUSED, USAGE, INCOMPLETE, UNAVAILABLE = range(5)
 ERRORS: Mapping[int, str] = MappingProxyType(
     {REFUSED: "Refused", UNAVAILABLE: "Unavailable"}
 )
-STAYS, PAGE_SIZE = 25, 10
+STAYS = 25
+PARAMETERS: Mapping[str, str] = MappingProxyType({"_count": "10", "_sort": "date"})
+"""Of the search of a case: by id, as no stay has a start."""
 _MANY = 40
 """Requests that no client sends."""
 
@@ -43,7 +44,8 @@ class Case:
     requests: int | None
     iterator_requests: int | None
     tokens: int
-    server: Mapping[str, Any]
+    total: int | None
+    expires_in: int
     timeout: float
 
     @property
@@ -51,32 +53,41 @@ class Case:
         """The ids that a client has in the end."""
         return sorted({str(id) for id in range(1, STAYS + 1)} - self.missing)
 
-    def service(self) -> FaultServer:
-        """Return the service of the case."""
-        hospital = filled(STAYS)
+    def begin(self, service: Service) -> None:
+        """Give a service the stays and the faults of the case."""
+        service.open(STAYS)
         for id in self.invalid:
-            hospital.change("Encounter", id, state=State.INVALID)
-        return FaultServer(hospital, self.faults, PAGE_SIZE, **self.server)
+            service.hospital.change("Encounter", id, state=State.INVALID)
+        service.faults, service.expires_in = self.faults, self.expires_in
 
 
-def _lead_away(page: dict[str, Any], service: FaultServer) -> None:
+def _lead_away(page: dict[str, Any]) -> None:
     (link,) = [link for link in page["link"] if link["relation"] == "next"]
     link["url"] = link["url"].replace("127.0.0.1", "127.0.0.2")
 
 
-def _repeat_row(page: dict[str, Any], service: FaultServer) -> None:
+def _repeat_row(page: dict[str, Any]) -> None:
     page["entry"].append(page["entry"][0])
 
 
-def _replace_row(page: dict[str, Any], service: FaultServer) -> None:
+def _replace_row(page: dict[str, Any]) -> None:
     page["entry"][1] = page["entry"][0]
 
 
-def _drop_row(page: dict[str, Any], service: FaultServer) -> None:
+def _drop_row(page: dict[str, Any]) -> None:
     del page["entry"][1]
 
 
-def _empty(page: dict[str, Any], service: FaultServer) -> None:
+def _drop_total(page: dict[str, Any]) -> None:
+    page.pop("total", None)
+
+
+def _end(page: dict[str, Any]) -> None:
+    if "link" in page:
+        page["link"] = [each for each in page["link"] if each["relation"] != "next"]
+
+
+def _empty(page: dict[str, Any]) -> None:
     page.clear()
     page["resourceType"] = "Patient"
 
@@ -87,6 +98,8 @@ _PAGES: Mapping[str, Page] = MappingProxyType(
         "repeats-a-row": Page(_repeat_row),
         "replaces-a-row": Page(_replace_row),
         "drops-a-row": Page(_drop_row),
+        "without-a-total": Page(_drop_total),
+        "ends": Page(_end),
         "is-a-patient": Page(_empty),
     }
 )
@@ -121,7 +134,8 @@ def _case(row: Mapping[str, Any]) -> Case:
         requests=requests,
         iterator_requests=iterator.get("requests", requests),
         tokens=row.get("tokens", 1),
-        server=row.get("server", {}),
+        total=row.get("total", STAYS),
+        expires_in=row.get("expires_in", 3600),
         timeout=row.get("timeout", 60),
     )
 
@@ -132,19 +146,3 @@ CASES = tuple(
         (Path(__file__).parent / "behaviour.yaml").read_text("utf-8")
     )
 )
-
-
-SERVED_CASES = tuple(
-    case
-    for case in CASES
-    if not case.server
-    and all(isinstance(f, Answer | Expiry | Gone) for f in case.faults.values())
-)
-"""The cases that need no answer but those of the service itself, and errors in between."""
-
-
-def each_case(run_case: Callable[[Case], None]) -> None:
-    """Run all cases, a few at a time; fail with the first that fails."""
-    with ThreadPoolExecutor(8) as threads:
-        for _ in threads.map(run_case, CASES):
-            pass

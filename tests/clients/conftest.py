@@ -6,7 +6,8 @@ import pytest
 
 from demo.issuer import issue_token
 from demo.state import DemoDirectory
-from tests.clients.sql_service import SqlService, sql_service
+from tests.clients.cases import STAYS
+from tests.clients.service import Service, running_service
 from tests.docs.running import Demo, running_demo
 from tests.redis_server import RedisServer
 
@@ -21,10 +22,17 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 @pytest.fixture(scope="module")
 def service(
     redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SqlService]:
-    """Return the service itself, over SQLite."""
-    with sql_service(tmp_path_factory.mktemp("service"), redis_server) as served:
+) -> Iterator[Service]:
+    """Return the service, over SQLite."""
+    with running_service(tmp_path_factory.mktemp("service"), redis_server) as served:
         yield served
+
+
+@pytest.fixture
+def served(service: Service) -> Service:
+    """Return the service with 25 stays and no faults."""
+    service.open(STAYS)
+    return service
 
 
 @pytest.fixture(scope="session")

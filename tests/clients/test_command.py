@@ -8,7 +8,6 @@ import pty
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,26 +18,27 @@ from encounters_client.display import BarDisplay, LineDisplay
 from rich.console import Console
 
 from tests.clients.cases import COMPLETE, INCOMPLETE, REFUSED, USAGE
-from tests.clients.fault_server import Answer, FaultServer, Lost, serving
-from tests.clients.hospital import State, filled
 from tests.clients.running import CLIENTS, COMMAND, SETTINGS, copied
+from tests.clients.service import Answer, Lost, Page, Service, State
 from tests.live import wait_until
 
 Capture = pytest.CaptureFixture[str]
 INTERRUPTED = 130
 
 
+IDS = [str(id) for id in range(1, 26) if id != 7]
+PAGES = ("_count=10", "_sort=date")
+
+
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    """Serve 25 stays, one of them invalid; the environment has the settings."""
-    hospital = filled(25)
-    hospital.change("Encounter", "7", state=State.INVALID)
-    with serving(FaultServer(hospital)) as server:
-        for name in SETTINGS:
-            monkeypatch.delenv(name, raising=False)
-        for name, value in server.environ().items():
-            monkeypatch.setenv(name, value)
-        yield server
+def served(served: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
+    """Return the service with an invalid stay; the environment has the settings."""
+    served.hospital.change("Encounter", "7", state=State.INVALID)
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in served.environ().items():
+        monkeypatch.setenv(name, value)
+    return served
 
 
 def rows(file: Path) -> list[str]:
@@ -54,24 +54,22 @@ def rows(file: Path) -> list[str]:
 
 @pytest.mark.parametrize("suffix", ["csv", "ndjson", "sqlite"])
 def test_copy_writes_a_row_for_each_id(
-    suffix: str, served: FaultServer, tmp_path: Path, capsys: Capture
+    suffix: str, served: Service, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / f"stays.{suffix}"
-    assert main(["copy", "--to", str(file), "class=IMP"]) == COMPLETE
-    assert rows(file) == [str(id) for id in range(1, 26) if id != 7]
+    assert main(["copy", "--to", str(file), "class=IMP", *PAGES]) == COMPLETE
+    assert rows(file) == IDS
     assert [*tmp_path.iterdir()] == [file]
     *outcomes, last = capsys.readouterr().err.splitlines()
     assert last == "24 rows, 1 invalid, total 25"
     assert ["Encounter/7" in line for line in outcomes] == [True]
     # A copy replaces the earlier one.
-    served.hospital = filled(3)
-    assert main(["copy", "--to", str(file)]) == COMPLETE
+    served.open(3)
+    assert main(["copy", "--to", str(file), *PAGES]) == COMPLETE
     assert rows(file) == ["1", "2", "3"]
 
 
-def test_a_copy_in_sqlite_has_columns_and_json(
-    served: FaultServer, tmp_path: Path
-) -> None:
+def test_a_copy_in_sqlite_has_columns_and_json(served: Service, tmp_path: Path) -> None:
     file = tmp_path / "stays.sqlite"
     assert main(["copy", "--to", str(file)]) == COMPLETE
     with closing(sqlite3.connect(file)) as db:
@@ -81,17 +79,15 @@ def test_a_copy_in_sqlite_has_columns_and_json(
     assert json.loads(body)["subject"] == {"reference": "Patient/100"}
 
 
-def test_copy_sends_type_since_and_parameters(
-    served: FaultServer, tmp_path: Path
-) -> None:
+def test_copy_sends_type_since_and_parameters(served: Service, tmp_path: Path) -> None:
     file = tmp_path / "patients.ndjson"
     since = ["--since", "2024-03-30T08:00:10+00:00"]
     parameters = ["name:exact=A=B", "_count=5"]
     command = ["copy", "--to", str(file), "--type", "Patient"]
     assert main([*command, *since, *parameters]) == COMPLETE
-    (search,) = served.searches.values()
+    assert "POST /fhir/v3/Patient/_search?" in served.requests
+    (search,) = served.forms
     assert search == {
-        "type": "Patient",
         "name:exact": "A=B",
         "_count": "5",
         "_lastUpdated": "ge2024-03-30T08:00:10+00:00",
@@ -99,38 +95,38 @@ def test_copy_sends_type_since_and_parameters(
 
 
 def test_an_interrupted_copy_continues(
-    served: FaultServer, tmp_path: Path, capsys: Capture
+    served: Service, tmp_path: Path, capsys: Capture
 ) -> None:
     """Where the links still live; else it begins again. Another search always does."""
     file = tmp_path / "stays.ndjson"
-    command = ["copy", "--to", str(file)]
+    command = ["copy", "--to", str(file), *PAGES]
     for continues in (True, False):
-        served.requests.clear()
+        served.forget()
         served.faults = {3: Answer(503, "3600")}
         assert main(command) == 4
         assert f"127.0.0.1:{served.port}" in capsys.readouterr().err
         assert not file.exists()
         served.faults = {}
         if not continues:
-            served.searches.clear()
-        served.requests.clear()
+            served.lose_pages()
+        served.forget()
         assert main(command) == COMPLETE
         assert len(served.requests) == (1 if continues else 4)
-        assert rows(file) == [str(id) for id in range(1, 26) if id != 7]
+        assert rows(file) == IDS
         file.unlink()
-    served.requests.clear()
+    served.forget()
     served.faults = {3: Answer(503, "3600")}
     assert main(command) == 4
     assert main([*command, "class=IMP"]) == COMPLETE
     assert len(served.requests) == 6
 
 
-def test_exit_codes(served: FaultServer, tmp_path: Path, capsys: Capture) -> None:
+def test_exit_codes(served: Service, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "stays.csv"
     served.faults = {1: Answer(403)}
     assert main(["copy", "--to", str(file)]) == REFUSED
-    served.paging = False
-    assert main(["copy", "--to", str(file)]) == INCOMPLETE
+    served.faults = {2: Page(lambda page: page["link"].clear())}
+    assert main(["copy", "--to", str(file), *PAGES]) == INCOMPLETE
     assert len(rows(file)) == 9
     assert main(["copy", "--to", str(tmp_path / "no" / "stays.csv")]) == USAGE
     assert main(["copy", "--to", "stays.xlsx"]) == USAGE
@@ -143,7 +139,7 @@ def test_exit_codes(served: FaultServer, tmp_path: Path, capsys: Capture) -> Non
 
 
 def test_missing_settings_are_named(
-    served: FaultServer, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    served: Service, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("BASE", "")
     monkeypatch.delenv("CLIENT_ID")
@@ -151,7 +147,7 @@ def test_missing_settings_are_named(
     assert capsys.readouterr().err.split()[-2:] == ["BASE", "CLIENT_ID"]
 
 
-def test_sync_and_patient(served: FaultServer, tmp_path: Path, capsys: Capture) -> None:
+def test_sync_and_patient(served: Service, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "copy.sqlite"
     assert main(["sync", str(file)]) == COMPLETE
     assert len([key for key in copied(file) if key[0] == "Encounter"]) == 24
@@ -162,7 +158,7 @@ def test_sync_and_patient(served: FaultServer, tmp_path: Path, capsys: Capture) 
     assert json.loads(line)["resourceType"] == "Patient"
     assert main(["patient", "--stays", "_id=100"]) == COMPLETE
     stays = capsys.readouterr().out.splitlines()
-    assert [json.loads(stay)["id"] for stay in stays] == ["1", "2"]
+    assert {json.loads(stay)["id"] for stay in stays} == {"1", "2"}
     assert main(["patient", "--id", "99"]) == REFUSED
 
 
@@ -195,7 +191,7 @@ def test_a_terminal_shows_a_bar_with_and_without_a_total() -> None:
 # ---- as a process
 
 
-def environ(served: FaultServer) -> dict[str, str]:
+def environ(served: Service) -> dict[str, str]:
     """Return the environment of a process."""
     rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
     return {**rest, "PYTHONPATH": str(CLIENTS / "python"), **served.environ()}
@@ -203,7 +199,7 @@ def environ(served: FaultServer) -> dict[str, str]:
 
 @pytest.mark.system
 def test_ctrl_c_leaves_what_the_next_run_continues(
-    served: FaultServer, tmp_path: Path
+    served: Service, tmp_path: Path
 ) -> None:
     file = tmp_path / "stays.ndjson"
     served.faults = {3: Lost("slow")}
@@ -211,7 +207,9 @@ def test_ctrl_c_leaves_what_the_next_run_continues(
     with (
         log.open("w") as stderr,
         subprocess.Popen(
-            [*COMMAND, "copy", "--to", str(file)], env=environ(served), stderr=stderr
+            [*COMMAND, "copy", "--to", str(file), *PAGES],
+            env=environ(served),
+            stderr=stderr,
         ) as process,
     ):
         wait_until(lambda: len(served.requests) == 3, log)
@@ -220,20 +218,20 @@ def test_ctrl_c_leaves_what_the_next_run_continues(
     printed = log.read_text()
     assert "Traceback" not in printed
     served.faults = {}
-    served.requests.clear()
-    assert main(["copy", "--to", str(file)]) == COMPLETE
+    served.forget()
+    assert main(["copy", "--to", str(file), *PAGES]) == COMPLETE
     assert len(served.requests) == 1
     assert len(rows(file)) == 24
 
 
 @pytest.mark.system
 def test_a_terminal_shows_progress_and_problems(
-    served: FaultServer, tmp_path: Path
+    served: Service, tmp_path: Path
 ) -> None:
     served.faults = {2: Answer(503, "0")}
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, "copy", "--to", str(tmp_path / "stays.csv")],
+        [*COMMAND, "copy", "--to", str(tmp_path / "stays.csv"), *PAGES],
         env={**environ(served), "TERM": "xterm", "COLUMNS": "120"},
         stderr=terminal,
     )

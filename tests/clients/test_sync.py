@@ -16,10 +16,17 @@ from encounters_client.sync import OVERLAP_SECONDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.clients.fault_server import Answer, Expiry, Fault, Gone
-from tests.clients.hospital import Hospital, State
 from tests.clients.running import copied
-from tests.clients.sql_service import ORGANIZATIONS, SqlService
+from tests.clients.service import (
+    ORGANIZATIONS,
+    Answer,
+    Expiry,
+    Fault,
+    Gone,
+    Hospital,
+    Service,
+    State,
+)
 
 Change = Callable[[Hospital], object]
 
@@ -93,7 +100,7 @@ def runs(changes: st.SearchStrategy[Change], full: st.SearchStrategy[bool]) -> A
     )
 
 
-def synchronize(served: SqlService, file: Path, run: Run) -> None:
+def synchronize(served: Service, file: Path, run: Run) -> None:
     """Run the client once; faults may end it early."""
     for each in run.before:
         each(served.hospital)
@@ -103,7 +110,7 @@ def synchronize(served: SqlService, file: Path, run: Run) -> None:
         if waiting:
             waiting.pop(0)(served.hospital)
 
-    served.requests.clear()
+    served.forget()
     served.faults, served.after = run.faults, change
     ends_early = suppress(EncountersError) if run.faults else nullcontext()
     retry = Retry(first_wait_seconds=0)
@@ -115,7 +122,7 @@ def synchronize(served: SqlService, file: Path, run: Run) -> None:
         hospital.sync(store, full=run.is_full, page_size=PAGE_SIZE)
 
 
-def assert_identical(served: SqlService, file: Path) -> None:
+def assert_identical(served: Service, file: Path) -> None:
     """Check that the copy has what the service shows, and of patients those of its stays.
 
     Of what it shows no longer the copy has the state: deleted, or not to be shown.
@@ -138,7 +145,7 @@ def assert_identical(served: SqlService, file: Path) -> None:
 @settings(max_examples=25)
 @given(runs(EVERY, st.booleans()))
 def test_a_full_walk_ends_with_an_identical_copy(
-    service: SqlService, steps: tuple[Sequence[Run], Run]
+    service: Service, steps: tuple[Sequence[Run], Run]
 ) -> None:
     between, last = steps
     assert_converges(service, [*between, replace(last, is_full=True)])
@@ -147,13 +154,13 @@ def test_a_full_walk_ends_with_an_identical_copy(
 @settings(max_examples=25)
 @given(runs(HONEST, st.just(False)))
 def test_times_of_change_are_enough_where_they_are_right(
-    service: SqlService, steps: tuple[Sequence[Run], Run]
+    service: Service, steps: tuple[Sequence[Run], Run]
 ) -> None:
     between, last = steps
     assert_converges(service, [*between, last])
 
 
-def test_what_changes_during_the_first_walk_is_not_lost(service: SqlService) -> None:
+def test_what_changes_during_the_first_walk_is_not_lost(service: Service) -> None:
     """Whichever end a walk without a sort begins at."""
 
     def change_early(hospital: Hospital) -> None:
@@ -170,7 +177,7 @@ def test_what_changes_during_the_first_walk_is_not_lost(service: SqlService) -> 
     assert_converges(service, [Run(is_full=False, during=during), Run(is_full=False)])
 
 
-def test_a_row_from_the_future_hides_no_change(service: SqlService) -> None:
+def test_a_row_from_the_future_hides_no_change(service: Service) -> None:
     def admit_tomorrow(hospital: Hospital) -> None:
         hospital.admit("9", "100", late=timedelta(days=-1))
 
@@ -188,7 +195,7 @@ def test_a_row_from_the_future_hides_no_change(service: SqlService) -> None:
 
 
 def test_what_is_deleted_is_told_from_what_cannot_be_shown(
-    service: SqlService, tmp_path: Path
+    service: Service, tmp_path: Path
 ) -> None:
     """Three stays are gone from the search; only one of them is still there."""
     file = tmp_path / "copy.sqlite"
@@ -209,7 +216,7 @@ def test_what_is_deleted_is_told_from_what_cannot_be_shown(
     assert copied(file, State.INVALID) == {}
 
 
-def assert_converges(served: SqlService, steps: Sequence[Run]) -> None:
+def assert_converges(served: Service, steps: Sequence[Run]) -> None:
     """Take the steps; after the last one the copy must be identical."""
     served.open(5)
     with TemporaryDirectory() as folder:
