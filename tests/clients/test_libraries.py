@@ -10,7 +10,6 @@ import pytest
 from tests.clients import programs
 from tests.clients.running import install_npm, install_pip, java, maven, output
 from tests.docs.pages import CALL, blocks
-from tests.docs.running import Demo
 
 pytestmark = pytest.mark.extended
 
@@ -57,13 +56,11 @@ def test_javascript(
     assert json.loads(output(["node", "main.mjs"], tmp_path, **access)) == IDS
 
 
-def test_java(demo: Demo, tmp_path: Path) -> None:
+def test_java(access: Mapping[str, str], tmp_path: Path) -> None:
     project = tmp_path / "hapi"
     shutil.copytree(JAVA / "hapi", project)
-    maven(
-        project,
-        *(b.text for b in blocks((CALL / "java.md").read_text("utf-8"), "java")),
-    )
-    first, *lines, error = java(project, "Stays", demo.client()).splitlines()
+    page = (CALL / "java.md").read_text("utf-8")
+    maven(project, *(block.text for block in blocks(page, "java")))
+    first, *lines, error = java(project, "Stays", access).splitlines()
     assert (first, error) == ("10 stays", "410 not-found")
     assert [line.split()[0] for line in lines] == IDS

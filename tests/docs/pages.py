@@ -18,10 +18,11 @@ GUIDE = tuple(
         "index",
         "guide-stay",
         "guide-patient",
-        "guide-http",
-        "guide-several",
-        "guide-profile",
         "guide-test",
+        "confirm",
+        "guide-http",
+        "several",
+        "guide-profile",
     )
 )
 """The pages of the guide, in the order in which a reader follows them."""

@@ -1,15 +1,14 @@
-"""README.md and CONTRIBUTING.md: the first search works, and what they name is there."""
+"""README.md and docs/change: the first search works, and what they name is there."""
 
 import re
 from pathlib import Path
 
 from tests.docs.commands import run_pages
-from tests.docs.pages import README, blocks, section
+from tests.docs.pages import CHANGE, README, blocks, door, section
 from tests.docs.running import Demo
 from tests.live import ROOT
 
 PAGE = README.read_text("utf-8")
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -22,9 +21,10 @@ def test_targets_and_packages_that_are_named_are_there() -> None:
     (commands,) = blocks(section(PAGE, "Run it"), "console")
     typed = re.findall(r"^\$ make ([a-z]+)", commands.text, re.MULTILINE)
     assert typed == ["run", "test"]
-    for page in (PAGE, CONTRIBUTING):
-        assert {*typed, *re.findall(r"`make ([a-z-]+)", page)} <= TARGETS
-    mapped = section(CONTRIBUTING, "Code map")
+    for page in (README, *door(CHANGE)):
+        named = re.findall(r"`make ([a-z-]+)", page.read_text("utf-8"))
+        assert {*typed, *named} <= TARGETS, page
+    mapped = section((CHANGE / "code.md").read_text("utf-8"), "Code map")
     for folder in ("app", "adapters"):
         for package in {file.parent for file in (ROOT / folder).glob("*/*.py")}:
             shown = f"`{folder}/{package.name}/" in mapped

@@ -1,7 +1,4 @@
-"""Stays of GNU Health: three tables that each lay traps, on both databases.
-
-Which trap each test is about, and which have none: tests/gnuhealth/traps.md.
-"""
+"""Stays of GNU Health: three tables that each lay traps, on both databases."""
 
 import re
 from collections import Counter

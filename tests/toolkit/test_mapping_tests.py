@@ -288,13 +288,6 @@ def test_what_a_base_says_is_for_the_tests_of_the_base(
 # ------------------------------------------------------------------------- the page
 
 
-def test_the_examples_of_the_page_pass(demo: Beside, capsys: Capture) -> None:
-    (block,) = re.findall(r"```yaml\n(tests:\n.*?)```", PAGE, re.DOTALL)
-    status, lines = demo.reported(capsys, block.removeprefix("tests:\n"))
-    assert status == 0
-    assert "5 tests passed" in lines[-1]
-
-
 def test_the_page_has_every_key_of_a_test() -> None:
     start = PAGE.index("| key of a test | holds |")
     table = PAGE[start:].partition("\n\n")[0]
