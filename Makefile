@@ -66,15 +66,16 @@ tables: .venv/test.stamp ## Write tables of the docs and recorded messages anew:
 	@$(BIN)/python -m tests.mapping.update
 
 .PHONY: lint
-lint: .venv/test.stamp ## Check style, types and the rules of the architecture
+lint: .venv/test.stamp ## Check style, types, the rules of the architecture and the links of the docs
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/zensical build --clean --strict
 
 .PHONY: docs
-docs: .venv/test.stamp ## Build the site of the documentation in build/site
-	@$(BIN)/zensical build --clean
+docs: .venv/test.stamp ## Build the site of the documentation in build/site, and check its links
+	@$(BIN)/zensical build --clean --strict
 
 .PHONY: trace
 trace: .venv/test.stamp ## Show the path of a request through the code, and count files and jumps
@@ -136,7 +137,7 @@ audit: .venv/test.stamp ## Check licences and known weaknesses of all that is lo
 
 .PHONY: clean
 clean: ## Remove the environment, the demo and all that tools leave
-	@rm -rf .venv .demo build dist .*_cache .hypothesis *.egg-info
+	@rm -rf .venv .demo build dist .cache .*_cache .hypothesis *.egg-info
 
 .venv/run.stamp: requirements.lock
 	@PYTHON="$(PYTHON)" .ci/environment requirements.lock
