@@ -8,7 +8,6 @@
 - One access line, metrics, and a span where requests are traced.
 """
 
-import logging
 import re
 import secrets
 import time
@@ -24,6 +23,7 @@ from app.call import CALL, Call, begin, end
 from app.config import BASE_PATH, Network
 from app.error_responses import error_response
 from app.errors import Headers, SecurityError, ServiceError, UnavailableError
+from app.logging import write_access_line
 from app.observability import METHODS, RequestSpan, count_request
 
 REQUEST_ID_HEADER = "X-Request-Id"
@@ -59,8 +59,6 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _Address: TypeAlias = IPv4Address | IPv6Address
 _Environ: TypeAlias = dict[str, Any]
 _Application: TypeAlias = Callable[[_Environ, Any], Iterable[bytes]]
-
-_access = logging.getLogger("app.access")
 
 
 class AuditTrail(Protocol):
@@ -254,8 +252,6 @@ class Requests:
         method = call.environ["REQUEST_METHOD"]
         if self._is_counted:
             count_request(call, method, status)
-        if not _access.isEnabledFor(logging.INFO):
-            return
         seconds = call.seconds
         data = {
             "method": method if method in METHODS else "other",
@@ -265,7 +261,7 @@ class Requests:
             **{f"{name}_ms": round(took * 1000, 1) for name, took in seconds.items()},
             "client": call.client_id,
         }
-        _access.info("request", extra={"data": data})
+        write_access_line(data, call.id)
 
 
 def _remove_slashes(environ: _Environ) -> None:

@@ -473,7 +473,7 @@ GRAPHS = (
         "s",
         (
             (
-                over("rate", "phase_seconds", PANEL_WINDOW, "phase", part="sum"),
+                over("rate", "phase_seconds", PANEL_WINDOW, "phase"),
                 "{{phase}}",
             ),
         ),

@@ -48,8 +48,8 @@ def app():
 
 
 @pytest.fixture
-def lines():
-    """Return what the loggers of the project write, as objects."""
+def lines(capfd):
+    """Return what the loggers of the project write, after the access lines."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(RedactingFormatter())
@@ -57,7 +57,16 @@ def lines():
     ours = logging.getLogger("app")
     root.addHandler(handler)
     ours.setLevel("INFO")
-    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    access_lines = []
+
+    def read():
+        stderr = capfd.readouterr().err.splitlines()
+        access_lines.extend(line for line in stderr if "app.access" in line)
+        return [
+            json.loads(line) for line in access_lines + stream.getvalue().splitlines()
+        ]
+
+    yield read
     root.removeHandler(handler)
     ours.setLevel(logging.NOTSET)
 

@@ -1,8 +1,6 @@
 """Stages, metrics and spans: what they report of a request, and what they never hold."""
 
-import io
 import json
-import logging
 from collections.abc import Iterator
 from functools import partial
 
@@ -18,7 +16,6 @@ from prometheus_client import REGISTRY
 
 from adapters.instrumentation import CallKind, observe
 from app.call import Call, Stage
-from app.logging import RedactingFormatter
 from app.middleware import Requests, Transport
 from tests.canaries import canaries_in
 from tests.redis_server import RedisServer
@@ -74,16 +71,12 @@ def test_time_is_charged_to_one_stage_at_a_time() -> None:
     assert set(seconds) == set(Stage)
 
 
-def test_the_access_line_has_the_time_of_each_stage(served: Served) -> None:
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(RedactingFormatter())
-    logging.getLogger("app.access").addHandler(handler)
-    try:
-        served.search("Encounter", {"_count": "3"})
-    finally:
-        logging.getLogger("app.access").removeHandler(handler)
-    (line,) = map(json.loads, stream.getvalue().splitlines())
+def test_the_access_line_has_the_time_of_each_stage(
+    served: Served, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "app.access")
+    served.search("Encounter", {"_count": "3"})
+    (line,) = map(json.loads, capfd.readouterr().err.splitlines())
     times = [line[f"{name}_ms"] for name in Stage]
     assert line["duration_ms"] > 0
     assert sum(times) == pytest.approx(line["duration_ms"], abs=0.5)
