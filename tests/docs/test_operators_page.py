@@ -94,7 +94,7 @@ def _variables(code: str) -> Iterator[str]:
 
 
 def test_the_scopes_of_the_example_are_read() -> None:
-    (shown,) = blocks(section(PAGE, "Tokens, scopes and limits"), "ini")
+    (shown,) = blocks(section(PAGE, "Tokens, scopes and rate limits"), "ini")
     _, _, text = shown.text.strip().partition("=")
     (scopes,) = [setting for setting in SETTINGS if setting.field == "scopes"]
     read = scopes.kind.read(text)

@@ -39,7 +39,7 @@ def test_each_flow_has_every_kind_of_threat_with_a_control_and_a_test() -> None:
     assert sorted(flows) == sorted(titles.values())
     for title in titles:
         rows = table(section(text, title), "Kind")
-        assert tuple(row[0] for row in rows) == KINDS
+        assert "".join(row[0] for row in rows) == "STRIDE"
         files_of = TESTS[titles[title]]
         assert tuple(files_of) == KINDS
         for kind, files in files_of.items():

@@ -28,8 +28,6 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 
 PARTS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (RUN / "settings.md", "settings", generated.settings_table),
-    (RUN / "check.md", "refused-settings", generated.refused_settings),
-    (RUN / "check.md", "refused-mapping", generated.refused_mapping),
     (RUN / "capacity.md", "capacity", report.served),
     (RUN / "capacity.md", "audit-sizes", generated.audit_sizes),
 )
