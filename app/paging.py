@@ -225,6 +225,7 @@ class PageStore:
     def _target(
         self, page: StoredPage, links: Mapping[bytes, bytes], link: PageLink
     ) -> StoredPage:
+        """Return the page that a link leads to; raises GonePageError for one not stored."""
         for field, value in links.items():
             if value.startswith(link.cursor.encode()):
                 values = self._decrypt(page.id, field, value[ID_LENGTH:])

@@ -120,24 +120,13 @@ def read_event(event: Mapping[str, Any]) -> AuditedResponse:
     included: list[str] = []
     others: list[str] = []
     for entity in content:
-        reference = entity.get("reference", {}).get("reference", "")
-        if entity.get("role") == _PATIENT:
-            (detail,) = entity["detail"]
-            # The digests of several patients follow one another, without a separator.
-            names = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
-            kind, _, text = detail["type"].partition("/")
-            ids_by_patient = text.split(" ") if text else [""] * len(names)
-        elif _is_reference(reference):
-            names = [reference]
-            kind, _, text = entity["description"].partition("/")
-            ids_by_patient = [text]
-        else:
-            if reference:
+        kind, names = _read_patients(entity)
+        if kind is None:
+            if reference := _reference_of(entity):
                 others.append(reference)
-            continue
-        if returned in (None, kind):
+        elif returned in (None, kind):
             returned = kind
-            patients |= zip(names, ids_by_patient, strict=True)
+            patients |= names
         else:
             included += names
     bundles = [r for r in others if r.startswith("Bundle/")]
@@ -181,6 +170,28 @@ def _patients(returned: str | None, patients: Mapping[str, str]) -> Iterator[Ele
     if digests:
         text = _listed(returned, " ".join(digests.values()).strip())
         yield {"role": _PATIENT, "detail": [_detail(text, "".join(digests))]}
+
+
+def _read_patients(entity: Mapping[str, Any]) -> tuple[str | None, Mapping[str, str]]:
+    """Return the type of what an entity lists, and its ids by patient; None for no patients."""
+    if entity.get("role") == _PATIENT:
+        (detail,) = entity["detail"]
+        kind, _, ids = detail["type"].partition("/")
+        # The digests of several patients follow one another, without a separator.
+        names = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
+        return kind, dict(
+            zip(names, ids.split(" ") if ids else [""] * len(names), strict=True)
+        )
+    reference = _reference_of(entity)
+    if not _is_reference(reference):
+        return None, {}
+    kind, _, ids = entity["description"].partition("/")
+    return kind, {reference: ids}
+
+
+def _reference_of(entity: Mapping[str, Any]) -> str:
+    reference: str = entity.get("reference", {}).get("reference", "")
+    return reference
 
 
 def _is_reference(name: str) -> bool:
