@@ -38,12 +38,14 @@ def _setting(setting: Setting) -> str:
 
 
 def compared() -> str:
-    """Return the table of what each search parameter is compared with."""
+    """Return the table of the search parameters that compare a field of another name."""
     lines = ["| section | parameter | compares |\n|---|---|---|\n"]
     for kind, rows in SEARCH_PARAMETERS.items():
         for name, row in rows.items():
-            cells = (kind.lower(), f"`{name}`", _slots(row) + _condition(row))
-            lines.append(f"| {' | '.join(cells)} |\n")
+            compared = _slots(row) + _condition(row)
+            if compared != name.removeprefix("_"):
+                cells = (kind.lower(), f"`{name}`", compared)
+                lines.append(f"| {' | '.join(cells)} |\n")
     return "".join(lines)
 
 

@@ -27,8 +27,8 @@ class KeyTable(NamedTuple):
 
 
 _VALUES = {
-    "Text": "texts, codes, true or false",
-    "Reference": "ids of other resources",
+    "Text": "texts, codes, flags",
+    "Reference": "references",
     "Parts": "given names",
     "Date": "days",
     "Time": "times",
@@ -81,7 +81,6 @@ KEYS: Mapping[str, KeyTable] = {
         },
         page="http-keys",
     ),
-    "class-keys": KeyTable("key | holds", {"OwnSource": ""}, page="layers"),
     "profile-keys": KeyTable("key | holds", {"ProfileFile": ""}, page="guide-profile"),
     "test-keys": KeyTable("key of a test | holds", {"Test": ""}, page="test"),
 }

@@ -9,17 +9,6 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.slots import SLOTS
 from tests.docs.pages import BRING, blocks, table
 
-HEAD = "mapping: 1\nname: Example\nprofile: full\ntime_zone: Europe/Paris\n"
-
-
-def test_the_example_of_a_class_loads(tmp_path: Path) -> None:
-    *_, block = blocks((BRING / "layers.md").read_text("utf-8"), "yaml")
-    file = tmp_path / "mapping.yaml"
-    file.write_text(HEAD + block.text, encoding="utf-8")
-    mapping = load_mapping(file, {"KESTREL_FILE": "visits.db"})
-    assert mapping.source.options == {"file": "visits.db"}
-    assert mapping.source.timeout_seconds == 5
-
 
 def test_codes_of_each_slot() -> None:
     text = (BRING / "values.md").read_text("utf-8")
