@@ -55,8 +55,9 @@ grow with the hospital.
 _BLEND = f"""\
 ## The searches of the blend
 
-Each search is about a stay drawn from the data; a page has 10 stays if it names no other. All
-contenders answer all of them. Cold: each search once, one after the other, before anything else.
+`bench/scenarios.py` has the {len(SHAPES)} shapes. Each search is about a stay drawn from the data;
+a page has 10 stays if it names no other. Cold: each search once, one after the other, before
+anything else.
 Warm: other searches of the same shapes, as a load. Peers have no patients: only the service
 answers `{NAMES}`.
 """
@@ -81,9 +82,7 @@ def write(place: Path, results: Results, plan: Plan, stays: int, machine: str) -
         parts.append(f"- memory of a worker, PSS: {name} {max(memory):.0f} MB{most}")
     for scenario, title in TITLES.items():
         parts += [f"\n## {title}\n", *_table(results, scenario)]
-    parts += ["", _BLEND]
-    parts += [f"- {name}: `{form}`" for name, form in SHAPES.items()]
-    parts += ["", _WORKERS, *_workers(results), ""]
+    parts += ["", _BLEND, _WORKERS, *_workers(results), ""]
     place.write_text("\n".join(parts), "utf-8")
 
 
