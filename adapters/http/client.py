@@ -8,12 +8,10 @@ text of the source.
 import base64
 import math
 import re
-import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from email.message import Message
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -84,19 +82,12 @@ class SourceAnswer(NamedTuple):
             try:
                 self.body.decode()
             except UnicodeDecodeError:
-                name = encoding or self._charset()
-                if not name:
-                    text = "the answer is not UTF-8 and names no encoding"
-                    raise unreadable(f"{text}: say source.encoding") from None
-                body = self.body.decode(name)
+                named = requests.utils.get_encoding_from_headers(self.headers)
+                body = self.body.decode(encoding or named or "")
             return orjson.loads(body)
         except (orjson.JSONDecodeError, UnicodeDecodeError, LookupError) as error:
-            raise unreadable("the answer is not JSON") from error
-
-    def _charset(self) -> str:
-        message = Message()
-        message["Content-Type"] = self.headers.get("Content-Type", "")
-        return message.get_content_charset("")
+            text = "the answer is not JSON in UTF-8 or in its declared encoding"
+            raise unreadable(f"{text}: source.encoding can name another") from error
 
 
 class Call(NamedTuple):
@@ -220,42 +211,33 @@ class Client:
             raise SourceUnavailableError(failure_text(error)) from error
 
 
-_FAILURES: tuple[tuple[type[Exception], str], ...] = (
-    (
-        ssl.SSLCertVerificationError,
-        "its certificate is not trusted or not for this host: SSL_CERT_FILE must name a"
-        " file with the certificate of its authority",
-    ),
-    (ssl.SSLError, "TLS failed: is the port one for https?"),
-    (socket.gaierror, "its host name cannot be resolved"),
-    (ConnectionRefusedError, "nothing listens at its port"),
+_UNTRUSTED = (
+    "its certificate is not trusted or not for this host: SSL_CERT_FILE must name a file"
+    " with the certificate of its authority"
 )
+_NO_AUTHORITIES = "SSL_CERT_FILE does not name a readable file of certificates"
 
 
-def failure_text(error: BaseException) -> str:
+def failure_text(error: Exception) -> str:
     """Return which part of a connection failed, and what to do; it names no host."""
-    causes = [*_causes(error)]
-    is_missing = isinstance(error, OSError) and "TLS CA certificate" in str(error)
-    if is_missing or any(getattr(c, "library", "") in ("X509", "PEM") for c in causes):
-        return "SSL_CERT_FILE does not name a readable file of certificates"
-    for kind, text in _FAILURES:
-        if any(isinstance(cause, kind) for cause in causes):
-            return text
+    # What failed is inside the errors of `requests` and urllib3.
+    cause = getattr(next(iter(error.args), None), "reason", error)
+    match cause:
+        case urllib3.exceptions.NameResolutionError():
+            return "its host name cannot be resolved"
+        case urllib3.exceptions.NewConnectionError():
+            return "nothing listens at its port"
+        case urllib3.exceptions.SSLError(args=(ssl.SSLCertVerificationError(), *_)):
+            return _UNTRUSTED
+        case urllib3.exceptions.SSLError(
+            args=(ssl.SSLError(library="X509" | "PEM"), *_)
+        ):
+            return _NO_AUTHORITIES
+        case urllib3.exceptions.SSLError():
+            return "TLS failed: is the port one for https?"
+        case OSError() if "TLS CA certificate" in str(cause):
+            return _NO_AUTHORITIES
     return f"no complete answer came ({type(error).__name__})"
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it stems from, as `requests` and urllib3 wrap it."""
-    waiting: list[object] = [error]
-    visited: list[object] = []
-    while waiting:
-        cause = waiting.pop()
-        if not isinstance(cause, BaseException) or cause in visited:
-            continue
-        visited.append(cause)
-        yield cause
-        waiting += [cause.__cause__, cause.__context__, getattr(cause, "reason", None)]
-        waiting += cause.args
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
@@ -371,7 +353,7 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
         "audience": oauth2.audience,
     }
     headers: Headers = {}
-    if oauth2.in_form:
+    if oauth2.credentials == "form":
         values["client_id"] = oauth2.client_id
         values["client_secret"] = oauth2.client_secret
     else:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import time
 from types import MappingProxyType
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.contract import Prefix, ResourceType, SortKey
@@ -118,9 +119,7 @@ class Builder:
             wait_seconds=_number(source, "wait_seconds", model.WAIT_SECONDS),
             may_write=source.text("may_write") == "true",
             schema=source.text("schema"),
-            prepared=source.text("prepared") == "true"
-            if "prepared" in source
-            else None,
+            prepared=_PREPARED[source.text("prepared")],
             http=self._http_source(source) if kind == "http" else None,
             options=self._secrets(source.table("options")),
         )
@@ -139,21 +138,9 @@ class Builder:
 
     def _auth(self, auth: Table) -> model.Auth | None:
         if "basic" in auth:
-            basic = auth.table("basic")
-            return model.Basic(
-                user=self._secret(basic, "user"),
-                password=self._secret(basic, "password"),
-            )
+            return model.Basic(**self._secrets(auth.table("basic")))
         if "oauth2" in auth:
-            client = auth.table("oauth2")
-            return model.OAuth2(
-                token_url=self._secret(client, "token_url"),
-                client_id=self._secret(client, "client_id"),
-                client_secret=self._secret(client, "client_secret"),
-                scope=client.text("scope") or None,
-                audience=client.text("audience") or None,
-                in_form=client.text("credentials") == "form",
-            )
+            return model.OAuth2(**self._secrets(auth.table("oauth2")))
         if "session" in auth:
             login = auth.table("session")
             has_body = "body" in login
@@ -314,6 +301,9 @@ BOUNDS = (Prefix.GE, Prefix.GT, Prefix.LT, Prefix.LE)
 """The bounds that a search by time may have."""
 
 
+_PREPARED = MappingProxyType({"": None, "true": True, "false": False})
+
+
 # ------------------------------------------------------------- values without context
 
 
@@ -322,38 +312,14 @@ def _number(table: Table, key: str, default: float) -> float:
 
 
 def _constants(constants: Table) -> model.Constants:
-    usual = model.Constants()
-    return model.Constants(
-        visit_number_system=constants.text("visit_number_system") or None,
-        identifier_type_system=constants.text(
-            "identifier_type_system", usual.identifier_type_system
-        ),
-        identifier_type_version=constants.text(
-            "identifier_type_version", usual.identifier_type_version
-        ),
-        identifier_type_display=constants.text(
-            "identifier_type_display", usual.identifier_type_display
-        ),
-        functional_unit_extension=constants.text("functional_unit_extension") or None,
-        class_code_system=constants.text("class_code_system", usual.class_code_system),
-        class_systems=MappingProxyType(constants.table("class_systems").all_texts()),
-        patient_identifier_type_system=constants.text(
-            "patient_identifier_type_system", usual.patient_identifier_type_system
-        ),
-        organization_identifier_type_system=constants.text(
-            "organization_identifier_type_system",
-            usual.organization_identifier_type_system,
-        ),
-    )
+    # Attributes have the names of the keys, here and below.
+    texts: dict[str, Any] = {**constants.all_texts()}
+    systems = constants.table("class_systems").all_texts()
+    return model.Constants(**texts, class_systems=MappingProxyType(systems))
 
 
 def _known_finding(known: Table) -> model.KnownFinding:
-    return model.KnownFinding(
-        at=known.text("at"),
-        says=known.text("says"),
-        because=known.text("because"),
-        mark=known.mark,
-    )
+    return model.KnownFinding(**known.all_texts(), mark=known.mark)
 
 
 def _condition(condition: Table) -> model.ItemCondition:

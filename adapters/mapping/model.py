@@ -160,7 +160,7 @@ class Basic:
 class OAuth2:
     """Client credentials (RFC 6749, 4.4), exchanged for a token at `token_url`.
 
-    Id and secret are sent as HTTP Basic, or `in_form`.
+    Id and secret are sent as HTTP Basic, or in the form: `credentials` is "header" or "form".
     """
 
     token_url: Secret
@@ -168,7 +168,7 @@ class OAuth2:
     client_secret: Secret
     scope: str | None = None
     audience: str | None = None
-    in_form: bool = False
+    credentials: str = "header"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,19 +47,6 @@ def path_of(text: str) -> Path:
     return () if text == _WHOLE else tuple(text.split("."))
 
 
-def first_keys(path: Path) -> frozenset[str]:
-    """Return the keys that a path may begin with: of an expression, every key in it."""
-    if not isinstance(path, Expression):
-        return frozenset(path[:1])
-    nodes, keys = [path.compiled.parsed], set()
-    while nodes:
-        node = nodes.pop()
-        nodes += [child for child in node["children"] if isinstance(child, dict)]
-        if node["type"] == "field":
-            keys.add(node["value"])
-    return frozenset(keys)
-
-
 def path_fault(text: str) -> tuple[str, int] | None:
     """Return what is wrong with the text of a path, and at which character, if anything."""
     try:

@@ -8,20 +8,19 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from adapters.contract import Prefix, ResourceType
 from adapters.mapping.binary import Form
 from adapters.mapping.document import (
     Document,
-    Item,
     Section,
     Site,
     resolved,
 )
 from adapters.mapping.model import Nulls, Step
-from adapters.mapping.paths import path_fault, path_of
+from adapters.mapping.paths import path_fault
 from adapters.mapping.problems import MappingError, did_you_mean, one_of
 from adapters.mapping.profile import PROFILES, load_profile
 from adapters.mapping.schema import Fault, constant_fault
@@ -170,17 +169,6 @@ _SKIPPED = re.compile(
 )
 _READS = re.compile(r"[\s(]*(SELECT|WITH)\b", re.IGNORECASE)
 _DATABASE = re.compile(r"[a-z][a-z0-9+_]*:/")
-_SENDABLE = re.compile(r"([!-~\xa1-\xff][\t -~\xa0-\xff]*)?")
-
-
-def headers_can_be_sent(doc: Document) -> Iterator[Fault]:
-    """Refuse a variable with a sign that no header can carry; never quote it."""
-    for path, source in doc.sources.items():
-        for name, value in source.table("headers").items():
-            if not _SENDABLE.fullmatch(resolved(value, doc.values)):
-                holder = f"{value.text('env')} " if isinstance(value, Table) else ""
-                text = f"{holder}holds a sign that no header can carry"
-                yield Fault((*path, "headers", name), text)
 
 
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:
@@ -362,82 +350,47 @@ def _listed(
 
 _CLOCK = {Step.DAY: "", Step.MINUTE: "HM", Step.SECOND: "HMS"}
 
-_Places: TypeAlias = tuple[tuple[str, str], ...]
-
-_PATHS_OF_SOURCE: _Places = (("error", "path"), ("auth.session", "token"))
-_PATHS_OF_SECTION: _Places = (
-    ("read", "row"),
-    ("list", "rows"),
-    ("list", "total"),
-    ("list", "paging.next"),
-    ("list", "paging.token.path"),
-    ("list.counting", "total"),
+_PATHS_OF_SOURCE: tuple[str, ...] = ("error.path", "auth.session.token")
+_PATHS_OF_SECTION = (
+    "read.row",
+    "list.rows",
+    "list.total",
+    "list.paging.next",
+    "list.paging.token.path",
+    "list.counting.total",
 )
-"""Where the file tells of an answer, and the key there that holds a path into it."""
+"""The keys that hold a path into an answer."""
 
 _PARAMETERS = ("count", "paging.offset", "paging.page", "paging.token.query")
 """Where a list has templates."""
 
 
-class PathUse(NamedTuple):
-    """A path of the file, and what it leads into: an answer, a row, or rows of an item."""
-
-    into: KeyPath
-    path: KeyPath
-    text: str
-
-
 def paths_can_be_read(doc: Document) -> Iterator[Fault]:
-    """Refuse a path that cannot be parsed, and paths that no answer has at once.
-
-    What holds a value holds no keys.
-    """
-    uses: list[tuple[PathUse, tuple[str, ...]]] = []
-    for use in _path_uses(doc):
-        if fault := path_fault(use.text):
-            yield Fault(use.path, fault[0], offset=fault[1])
-        elif isinstance(path := path_of(use.text), tuple):
-            uses.append((use, path))
-    texts = {(use.into, path): use.text for use, path in uses}
-    for use, path in uses:
-        above = [(use.into, path[:length]) for length in range(len(path))]
-        if holder := next((texts[place] for place in above if place in texts), None):
-            text = f"no answer has it: '{holder}' is read as a value or a list"
-            yield Fault(use.path, text)
+    """Refuse a path into the answers of an HTTP API that cannot be parsed."""
+    for path, text in _paths(doc):
+        if fault := path_fault(text):
+            yield Fault(path, fault[0], offset=fault[1])
 
 
-def _path_uses(doc: Document) -> Iterator[PathUse]:
-    """Yield every path into the answers of an HTTP API."""
-    tables = [(path, data, _PATHS_OF_SOURCE) for path, data in doc.sources.items()]
+def _paths(doc: Document) -> Iterator[tuple[KeyPath, str]]:
     sections = doc.http_sections
-    tables += [(section.path, section.data, _PATHS_OF_SECTION) for section in sections]
-    for path, data, places in tables:
-        for holder, key in places:
-            into, keys = holder.split("."), key.split(".")
-            text = find(data, (*into, *keys))
-            if isinstance(text, Scalar):
-                yield PathUse((*path, *into), (*path, *into, *keys), text)
+    answers = [(path, data, _PATHS_OF_SOURCE) for path, data in doc.sources.items()]
+    answers += [(s.path, s.data, _PATHS_OF_SECTION) for s in sections]
+    for holder, data, places in answers:
+        for place in places:
+            keys = tuple(place.split("."))
+            if isinstance(text := find(data, keys), Scalar):
+                yield (*holder, *keys), text
     for section in sections:
-        yield from _row_paths(section)
-
-
-def _row_paths(section: Section) -> Iterator[PathUse]:
-    """Yield the paths into a row, and into the rows of its items."""
-
-    def inside(item: Item | None) -> KeyPath:
-        return item.path if item and "rows" in item.options else section.path
-
-    for site in section.sites:
-        is_list = isinstance(site.options.get("from"), Items)
-        for index, column in enumerate(site.columns):
-            place = (*site.path, "from", *([index] if is_list else ()))
-            yield PathUse(inside(site.item), place, column)
-    for item in section.items:
-        if rows := item.options.text("rows"):
-            yield PathUse(section.path, (*item.path, "rows"), rows)
-        if column := item.options.table("only_if").text("from"):
-            path = (*item.path, "only_if", "from")
-            yield PathUse(inside(item), path, column)
+        for site in section.sites:
+            is_list = isinstance(site.options.get("from"), Items)
+            for index, column in enumerate(site.columns):
+                yield (*site.path, "from", *([index] if is_list else ())), column
+        for item in section.items:
+            if rows := item.options.text("rows"):
+                yield (*item.path, "rows"), rows
+            if column := item.options.table("only_if").text("from"):
+                yield (*item.path, "only_if", "from"), column
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
@@ -700,7 +653,6 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
 RULES: tuple[Callable[[Document], Iterator[Fault]], ...] = (
     profile_is_there,
     profile_can_be_served,
-    headers_can_be_sent,
     urls_are_addresses,
     rows_only_read,
     sections_name_their_source,

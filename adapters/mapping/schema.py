@@ -74,9 +74,11 @@ _OTHER_FILES = re.compile(r"Profile\w+|Test\w*|Confirmed\w+")
 def mapping_schema() -> SchemaNode:
     """Return the schema of a mapping file, whole or extending another."""
     schema = copy.deepcopy(_schema())
-    definitions = _definitions(lambda name: not _OTHER_FILES.fullmatch(name))
+    definitions = schema["definitions"]
+    for name in filter(_OTHER_FILES.fullmatch, [*definitions]):
+        del definitions[name]
     definitions |= _extending(definitions)
-    return {**schema, "definitions": definitions}
+    return schema
 
 
 def editor_schema() -> SchemaNode:
@@ -98,23 +100,10 @@ def editor_schema() -> SchemaNode:
 _LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 
 
-def profile_schema() -> SchemaNode:
-    """Return the schema of a profile file."""
-    names = re.compile(r"Profile\w+|text|connections")
-    definitions = _definitions(lambda name: bool(names.fullmatch(name)))
-    root = definitions.pop("ProfileFile")
-    return {"$schema": _schema()["$schema"], **root, "definitions": definitions}
-
-
 def all_definitions() -> SchemaNode:
     """Return every definition by its name."""
     definitions: SchemaNode = _schema()["definitions"]
     return definitions
-
-
-def _definitions(is_used: Callable[[str], bool]) -> SchemaNode:
-    definitions = copy.deepcopy(_schema()["definitions"])
-    return {name: node for name, node in definitions.items() if is_used(name)}
 
 
 @cache

@@ -31,7 +31,7 @@ BEYOND_JSON_SCHEMA = {
         format-without-time-of-day hidden-class http-among-several-sources-by-rows
         http-bound-without-a-zone
         http-bounds-in-one-parameter
-        http-nulls-first-without-a-bound http-parameter-twice http-path-into-a-value
+        http-nulls-first-without-a-bound http-parameter-twice
         patient-always-the-same reference-without-source searched-and-not-mapped
         searched-and-not-covered
         second-select-without-key several-with-clashing-prefixes source-not-named

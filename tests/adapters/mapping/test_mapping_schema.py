@@ -8,7 +8,7 @@ import pytest
 from adapters.contract import EncounterRecord, ResourceType
 from adapters.mapping import schema
 from adapters.mapping.row_mapper import RowMapper
-from adapters.mapping.schema import profile_schema
+from adapters.mapping.schema import all_definitions
 from adapters.mapping.slots import SLOTS, Slot, SlotKind
 from adapters.parameters import (
     SEARCH_PARAMETERS,
@@ -27,7 +27,7 @@ from tests.adapters.mapping.good import (
 
 def test_what_a_profile_limits_is_what_can_be_searched() -> None:
     for kind in ResourceType:
-        limits = profile_schema()["definitions"][f"Profile{kind}"]["properties"]
+        limits = all_definitions()[f"Profile{kind}"]["properties"]
         more = {"count", "unfiltered_search"}
         assert set(limits) == {*profile_parameters(kind), *more}
 
