@@ -113,9 +113,8 @@ def _schema() -> SchemaNode:
     schema: SchemaNode = json.loads(file.read_text(encoding="utf-8"))
     sections, described = schema.pop("sections"), schema.pop("slots")
     definitions: SchemaNode = schema["definitions"]
-    definitions["Constants"]["properties"]["class_systems"]["propertyNames"]["enum"] = (
-        CLASSES.split()
-    )
+    systems = definitions["Constants"]["properties"]["class_systems"]
+    systems["propertyNames"]["enum"] = list(CLASSES)
     for kind in ResourceType:
         for name, node in sections.items():
             text = json.dumps(node).replace("{type}", kind)

@@ -53,19 +53,25 @@ class SlotKind(StrEnum):
 
 
 class Slot(NamedTuple):
-    """A place that one value goes to; `record` is its field in the record.
+    """A place that one value goes to.
 
-    A `personal` one tells whose row it is: `preview --redact` masks it for patients and
-    stays. `also` is an element that it makes besides its own where it has a value.
+    `attribute` is its field in the record, if that has another name. A `personal` one tells
+    whose row it is: `preview --redact` masks it for patients and stays. `also` is an element
+    that it makes besides its own where it has a value.
     """
 
     name: str
     element: str
     kind: SlotKind
-    record: str
     codes: tuple[str, ...] = ()
+    attribute: str = ""
     personal: bool = False
     also: str = ""
+
+    @property
+    def record(self) -> str:
+        """Its field in the record."""
+        return self.attribute or self.name
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -87,70 +93,51 @@ class ListSlot(NamedTuple):
     required: tuple[str, ...] = ()
 
 
-def _slot(
-    name: str,
-    element: str,
-    kind: SlotKind,
-    codes: str = "",
-    record: str = "",
-    *,
-    personal: bool = False,
-    also: str = "",
-) -> Slot:
-    takes = tuple(codes.split())
-    return Slot(
-        name,
-        element,
-        kind=kind,
-        record=record or name,
-        codes=takes,
-        personal=personal,
-        also=also,
-    )
-
-
-STATUSES = "planned in-progress finished"
 UNSERVED = (HIDDEN, REMOVED)
-CLASSES = "EMER IMP PRENC AMB REC UNK"
-GENDERS = "male female other unknown"
+STATUSES = ("planned", "in-progress", "finished", *UNSERVED)
+CLASSES = ("EMER", "IMP", "PRENC", "AMB", "REC", "UNK")
+GENDERS = ("male", "female", "other", "unknown")
+NAME_USES = ("usual", "official", "temp", "nickname", "anonymous", "old", "maiden")
+TELECOM_SYSTEMS = ("phone", "fax", "email", "pager", "url", "sms", "other")
+USES = ("home", "work", "temp", "old")
 
 SLOTS: Mapping[ResourceType, tuple[Slot, ...]] = {
     ResourceType.ENCOUNTER: (
-        _slot("id", "id", SlotKind.ID, personal=True),
-        _slot("visit_number", "identifier.value", SlotKind.EXACT, personal=True),
-        _slot("visit_number_system", "identifier.system", SlotKind.SYSTEM),
-        _slot("patient_id", "subject", SlotKind.ID, personal=True),
-        _slot("status", "status", SlotKind.CODE, f"{STATUSES} {HIDDEN} {REMOVED}"),
-        _slot("class", "class", SlotKind.CODE, CLASSES, "class_code"),
-        _slot("start", "period.start", SlotKind.TIME),
-        _slot("end", "period.end", SlotKind.TIME),
-        _slot("functional_unit", "serviceProvider.extension", SlotKind.EXACT),
-        _slot("ward", "location.location.display", SlotKind.TEXT),
-        _slot(
+        Slot("id", "id", SlotKind.ID, personal=True),
+        Slot("visit_number", "identifier.value", SlotKind.EXACT, personal=True),
+        Slot("visit_number_system", "identifier.system", SlotKind.SYSTEM),
+        Slot("patient_id", "subject", SlotKind.ID, personal=True),
+        Slot("status", "status", SlotKind.CODE, STATUSES),
+        Slot("class", "class", SlotKind.CODE, CLASSES, "class_code"),
+        Slot("start", "period.start", SlotKind.TIME),
+        Slot("end", "period.end", SlotKind.TIME),
+        Slot("functional_unit", "serviceProvider.extension", SlotKind.EXACT),
+        Slot("ward", "location.location.display", SlotKind.TEXT),
+        Slot(
             "organization_id",
             "serviceProvider",
             SlotKind.ID,
             also="identifier.assigner",
         ),
-        _slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
+        Slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
     ),
     ResourceType.PATIENT: (
-        _slot("id", "id", SlotKind.ID, personal=True),
-        _slot("active", "active", SlotKind.FLAG),
-        _slot("gender", "gender", SlotKind.CODE, GENDERS),
-        _slot("birth_date", "birthDate", SlotKind.DATE, personal=True),
-        _slot("deceased", "deceasedBoolean", SlotKind.FLAG),
-        _slot("deceased_at", "deceasedDateTime", SlotKind.TIME, personal=True),
-        _slot("organization_id", "managingOrganization", SlotKind.ID),
-        _slot("replaced_by", "link.other", SlotKind.ID, personal=True, also="active"),
-        _slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
+        Slot("id", "id", SlotKind.ID, personal=True),
+        Slot("active", "active", SlotKind.FLAG),
+        Slot("gender", "gender", SlotKind.CODE, GENDERS),
+        Slot("birth_date", "birthDate", SlotKind.DATE, personal=True),
+        Slot("deceased", "deceasedBoolean", SlotKind.FLAG),
+        Slot("deceased_at", "deceasedDateTime", SlotKind.TIME, personal=True),
+        Slot("organization_id", "managingOrganization", SlotKind.ID),
+        Slot("replaced_by", "link.other", SlotKind.ID, personal=True, also="active"),
+        Slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
     ),
     ResourceType.ORGANIZATION: (
-        _slot("id", "id", SlotKind.ID),
-        _slot("active", "active", SlotKind.FLAG),
-        _slot("name", "name", SlotKind.TEXT),
-        _slot("part_of", "partOf", SlotKind.ID),
-        _slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
+        Slot("id", "id", SlotKind.ID),
+        Slot("active", "active", SlotKind.FLAG),
+        Slot("name", "name", SlotKind.TEXT),
+        Slot("part_of", "partOf", SlotKind.ID),
+        Slot("last_updated", "meta.lastUpdated", SlotKind.TIME),
     ),
 }
 
@@ -166,11 +153,11 @@ IDENTIFIERS = ListSlot(
     "identifiers",
     "identifier",
     (
-        _slot("type", "type", SlotKind.EXACT),
-        _slot("system", "system", SlotKind.SYSTEM),
-        _slot("value", "value", SlotKind.EXACT, personal=True),
-        _slot("use", "use", SlotKind.CODE, "usual official temp secondary"),
-        _slot("assigner", "assigner", SlotKind.ID, record="assigner_id"),
+        Slot("type", "type", SlotKind.EXACT),
+        Slot("system", "system", SlotKind.SYSTEM),
+        Slot("value", "value", SlotKind.EXACT, personal=True),
+        Slot("use", "use", SlotKind.CODE, ("usual", "official", "temp", "secondary")),
+        Slot("assigner", "assigner", SlotKind.ID, attribute="assigner_id"),
     ),
     content=("value",),
     required=("value",),
@@ -179,16 +166,11 @@ NAMES = ListSlot(
     "names",
     "name",
     (
-        _slot(
-            "use",
-            "use",
-            SlotKind.CODE,
-            "usual official temp nickname anonymous old maiden",
-        ),
-        _slot("family", "family", SlotKind.TEXT, personal=True),
-        _slot("given", "given", SlotKind.PARTS, personal=True),
-        _slot("prefix", "prefix", SlotKind.TEXT),
-        _slot("text", "text", SlotKind.TEXT, personal=True),
+        Slot("use", "use", SlotKind.CODE, NAME_USES),
+        Slot("family", "family", SlotKind.TEXT, personal=True),
+        Slot("given", "given", SlotKind.PARTS, personal=True),
+        Slot("prefix", "prefix", SlotKind.TEXT),
+        Slot("text", "text", SlotKind.TEXT, personal=True),
     ),
     content=("family", "given", "text"),
 )
@@ -196,22 +178,22 @@ TELECOMS = ListSlot(
     "telecoms",
     "telecom",
     (
-        _slot("system", "system", SlotKind.CODE, "phone fax email pager url sms other"),
-        _slot("value", "value", SlotKind.TEXT, personal=True),
-        _slot("use", "use", SlotKind.CODE, "home work temp old mobile"),
+        Slot("system", "system", SlotKind.CODE, TELECOM_SYSTEMS),
+        Slot("value", "value", SlotKind.TEXT, personal=True),
+        Slot("use", "use", SlotKind.CODE, (*USES, "mobile")),
     ),
     content=("value",),
     required=("value", "system"),
 )
-LINES = _slot("lines", "line", SlotKind.TEXT, personal=True)
+LINES = Slot("lines", "line", SlotKind.TEXT, personal=True)
 ADDRESSES = ListSlot(
     "addresses",
     "address",
     (
-        _slot("use", "use", SlotKind.CODE, "home work temp old"),
-        _slot("city", "city", SlotKind.TEXT, personal=True),
-        _slot("postal_code", "postalCode", SlotKind.TEXT, personal=True),
-        _slot("country", "country", SlotKind.TEXT),
+        Slot("use", "use", SlotKind.CODE, USES),
+        Slot("city", "city", SlotKind.TEXT, personal=True),
+        Slot("postal_code", "postalCode", SlotKind.TEXT, personal=True),
+        Slot("country", "country", SlotKind.TEXT),
     ),
     content=("lines", "city", "postal_code", "country"),
 )
@@ -341,34 +323,21 @@ class Place(NamedTuple):
 
 def places_of(section: ResourceMapping) -> tuple[Place, ...]:
     """Return the fields of a section in the order of the slots, lines of an address last."""
-    kind, fields = section.resource_type, section.fields
-    places = [
-        Place(
-            fields[s.record],
-            s.name,
-            element=f"{kind}.{s.element}",
-            kind=s.kind,
-            takes=s.takes,
-        )
-        for s in SLOTS[kind]
-        if s.record in fields
-    ]
+    kind, places = section.resource_type, []
+    for slot in SLOTS[kind]:
+        if field := section.fields.get(slot.record):
+            element = f"{kind}.{slot.element}"
+            places.append(Place(field, slot.name, element, slot.kind, takes=slot.takes))
     for listed in LISTS[kind]:
         for item in section.items.get(listed.name, ()):
-            values = [(s, item.fields.get(s.record)) for s in listed.slots]
+            values = [(slot, item.fields.get(slot.record)) for slot in listed.slots]
             for slot, field in (*values, *((LINES, line) for line in item.lines)):
-                name = f"{listed.name}.{slot.name}"
-                element = f"{kind}.{listed.element}.{slot.element}"
                 if field:
-                    place = Place(
-                        field,
-                        name,
-                        element=element,
-                        kind=slot.kind,
-                        item=item,
-                        takes=slot.takes,
+                    name = f"{listed.name}.{slot.name}"
+                    element = f"{kind}.{listed.element}.{slot.element}"
+                    places.append(
+                        Place(field, name, element, slot.kind, item, slot.takes)
                     )
-                    places.append(place)
     return tuple(places)
 
 

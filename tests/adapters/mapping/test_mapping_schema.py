@@ -37,7 +37,7 @@ def with_more_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Give stays one more slot and one more parameter, by a row of each table."""
     stays = ResourceType.ENCOUNTER
     # Its attribute of the record is one that no other slot of this file fills.
-    bed = Slot("bed", "location.display", SlotKind.EXACT, "functional_unit")
+    bed = Slot("bed", "location.display", SlotKind.EXACT, attribute="functional_unit")
     others = tuple(s for s in SLOTS[stays] if s.record != bed.record)
     monkeypatch.setitem(SLOTS, stays, (*others, bed))
     row = SearchParameter("bed", ParameterType.TOKEN, ("bed",), "The bed.", "Bed", "id")
