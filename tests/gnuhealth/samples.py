@@ -1,7 +1,5 @@
 """The tables of GNU Health 5.0 in SQLite and in PostgreSQL, as two installations left them.
 
-MariaDB has the rows of the former and the indexes of the latter.
-
 `sample.sqlite.xz` and `sample.sql.xz` are 28 of the tables of an installation each, cut
 out whole (`pg_dump` for the latter) and packed by xz. The program itself filled both, with
 people who do not exist.
@@ -10,21 +8,19 @@ people who do not exist.
 import lzma
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
-import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
 from adapters.contract import Adapter, EncounterRecord, PatientRecord, SearchQuery
 from adapters.mapping.load import load_mapping
-from tests.databases import NewDatabase, writing
+from tests.databases import NewDatabase
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "gnuhealth" / "gnuhealth-5.0.yaml"
@@ -38,15 +34,6 @@ DO $$ BEGIN CREATE ROLE {READER} LOGIN;
 EXCEPTION WHEN duplicate_object THEN NULL; END $$;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER};
 """
-_LONGEST = 80
-"""In characters: what is longer somewhere is a TEXT of MariaDB, which has no plain index."""
-
-_INDEXES = re.compile(
-    r"CREATE INDEX \w+ ON public\.(\w+) USING btree \(([^()]+)\)(?: WHERE .*)?;"
-)
-_UNIQUE = re.compile(
-    r"ALTER TABLE ONLY public\.(\w+)\s+ADD CONSTRAINT \w+ UNIQUE \(([^()]+)\);"
-)
 _COPIES = re.compile(r"(?m)^(?=COPY )|^\\\.\n")
 
 
@@ -121,62 +108,6 @@ def _load(address: str, dump: str) -> None:
                     copy.write(lines)
             else:
                 connection.execute(part.encode())
-
-
-def mariadb_sample(url: str, directory: Path) -> Sample:
-    """Copy the sample of SQLite into an empty database of MariaDB or MySQL."""
-    source = sa.create_engine(sqlite_sample(directory).url)
-    engine = writing(url)
-    tables = sa.MetaData()
-    tables.reflect(source)
-    with source.connect() as reading, engine.begin() as filling:
-        for table in tables.tables.values():
-            rows = reading.execute(table.select()).mappings().all()
-            for column in table.columns:
-                column.type = _of_mariadb(
-                    column.type, [row[column.name] for row in rows]
-                )
-                column.autoincrement = False
-            table.create(filling)
-            if rows:
-                filling.execute(table.insert(), [dict(row) for row in rows])
-        for statement in _indexes_of_mariadb(tables):
-            filling.exec_driver_sql(statement)
-    source.dispose()
-
-    def run(script: str) -> None:
-        with engine.begin() as connection:
-            for statement in filter(str.strip, re.split(r";\s*(?:\n|$)", script)):
-                # PyMySQL reads a % as a placeholder.
-                connection.exec_driver_sql(statement.replace("%", "%%"))
-
-    def rows_of(query: str) -> list[tuple[Any, ...]]:
-        with engine.connect() as connection:
-            text = query.replace("%", "%%")
-            return [tuple(row) for row in connection.exec_driver_sql(text)]
-
-    return Sample("MariaDB", url, run, rows_of)
-
-
-def _of_mariadb(kind: Any, values: list[Any]) -> Any:
-    if isinstance(kind, sa.DateTime):
-        return mysql.DATETIME(fsp=6)
-    if isinstance(kind, sa.String):
-        is_long = any(len(value) > _LONGEST for value in values if value)
-        return sa.Text() if is_long else sa.String(_LONGEST)
-    return kind
-
-
-def _indexes_of_mariadb(tables: sa.MetaData) -> Iterator[str]:
-    """Yield the indexes of the other sample, of plain columns that MariaDB can index."""
-    dump = lzma.decompress((HERE / "sample.sql.xz").read_bytes()).decode()
-    for unique, pattern in (("UNIQUE ", _UNIQUE), ("", _INDEXES)):
-        for number, (table, columns) in enumerate(pattern.findall(dump)):
-            names = [column.split()[0] for column in columns.split(",")]
-            there = tables.tables[table].columns
-            if not any(isinstance(there[name].type, sa.Text) for name in names):
-                name = f"{'u' if unique else 'i'}_{number}"
-                yield f"CREATE {unique}INDEX {name} ON {table} ({', '.join(names)})"
 
 
 def stays_of(adapter: Adapter, query: SearchQuery) -> dict[str, EncounterRecord]:

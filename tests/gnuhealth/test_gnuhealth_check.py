@@ -1,8 +1,6 @@
-"""Live checks and diffs of the samples: nothing is wrong but what the README says."""
+"""Live checks of the samples: nothing is wrong but what the README says."""
 
 import json
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,8 @@ from tests.gnuhealth.samples import (
     MAPPING,
     README,
     Sample,
-    mariadb_sample,
     postgresql_sample,
 )
-from tests.mariadb_server import MariaServer
-from tests.sets import SERVERS
 from toolkit.confirm import UNCONFIRMED
 
 INSIDE = "gnuhealth_patient_evaluation (appointment)"
@@ -77,28 +72,6 @@ def test_the_advised_indexes_are_seen(
     assert not _suggested(_looked(sample, capsys, monkeypatch))
 
 
-@pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_what_is_suggested_makes_the_findings_disappear(
-    server: MariaServer,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sample = mariadb_sample(server.new_database(), tmp_path)
-    before = _looked(sample, capsys, monkeypatch)
-    missed = {"Encounter.subject", "Encounter.period.start", "Patient.birthDate"}
-    assert missed < _missed(before)
-    tables = "\n".join(_suggested(before))
-    assert "party_party (replaced_by)" in tables
-    assert INSIDE in tables
-    # MariaDB has no index of an expression, and the advice is the same for MySQL.
-    assert "COALESCE" not in tables
-    sample.run(tables)
-    after = _looked(sample, capsys, monkeypatch)
-    assert not _suggested(after)
-    assert not _missed(after)
-
-
 def _suggested(found: list[dict[str, str]]) -> list[str]:
     """Return the indexes that are suggested, each once and whole."""
     remedies = {one["remedy"] for one in found}
@@ -111,38 +84,4 @@ def _missed(found: list[dict[str, str]]) -> set[str]:
         one["element"]
         for one in found
         if one["severity"] == "warning" and "no index" in one["text"]
-    }
-
-
-def test_diff_counts_what_the_tables_say(
-    sample: Sample,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PAS_URL", sample.url)
-    new = tmp_path / "new.yaml"
-    text = MAPPING.read_text("utf-8")
-    changes = (("no_show: removed", "no_show: finished"), ("done: finished, s", "s"))
-    for before, after in changes:
-        assert before in text
-        text = text.replace(before, after)
-    new.write_text(text, "utf-8")
-    status = main(["mapping", "diff", str(MAPPING), str(new), "--live", "--json"])
-    cases: Counter[tuple[str, ...]] = Counter()
-    for case in json.loads(capsys.readouterr().out)["changes"]:
-        cases[case["event"], case["column"], case["code"]] += case["stays"]
-    absent = sample.number(
-        "SELECT COUNT(*) FROM gnuhealth_appointment WHERE state = 'no_show'"
-    )
-    # Evaluations during a stay are part of it.
-    done = sample.number(
-        "SELECT COUNT(*) FROM gnuhealth_patient_evaluation e WHERE e.state = 'done' AND"
-        " NOT EXISTS (SELECT 1 FROM gnuhealth_inpatient_registration r WHERE"
-        " r.id = e.inpatient_registration_code AND r.state <> 'cancelled')"
-    )
-    assert (status, absent > 0, done > 0) == (1, True, True)
-    assert cases == {
-        ("appear", "app.state", "no_show"): absent,
-        ("become invalid", "eva.state", "done"): done,
     }
