@@ -1,6 +1,6 @@
 """What every view of the explorer needs: the service, the person's session, the searches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import copy_context
 from datetime import datetime
 from http import HTTPStatus
@@ -23,15 +23,13 @@ from app.redis_client import connect
 from explorer.failures import RefusedError
 from explorer.login import Login
 from explorer.offer import Offer, SearchOffer
-from explorer.results import REFERENCE, Column, Results, chosen_columns
-from explorer.sessions import Pairs, Result, Session, Sessions, Trail
+from explorer.results import Results
+from explorer.sessions import Pairs, Result, Session, Sessions
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
 """What comes with stays, so that they have names."""
 
 MOST_WARDS = 200
-
-COLUMN_COOKIE = "columns-"
 
 _PASSED_ON = (
     "REMOTE_ADDR",
@@ -66,53 +64,49 @@ class Explorer:
         address = requester(request.environ, self.settings.trusted_proxies)
         self.sessions.count_login(address)
 
-    def begin(self, parked: str, **values: Any) -> BaseResponse:
+    def begin(self, **values: Any) -> BaseResponse:
         """Begin the session of somebody whose access token the service accepts.
 
-        A form that waited for the login, `parked`, is shown next. Raises RefusedError,
-        AwayError.
+        A form that waited for the login is shown next. Raises RefusedError, AwayError.
         """
-        response = go("/resume" if parked else "/")
+        waiting = g.session.waiting
+        response = go("/resume" if waiting else "/")
         self.sessions.end(g.session, response)
         g.session = None
         try:
             # Pages need a token, the CapabilityStatement may not.
-            self._call(Session(id="", **values), "Bundle")
+            self.call("Bundle", session=Session(id="", **values))
         except RefusedError as error:
             # The token is accepted: no page is named, or it has no scope for pages.
             if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
                 raise
-        g.session = self.sessions.begin(response, parked=parked, **values)
+        g.session = self.sessions.begin(response, waiting=waiting, **values)
         return response
 
-    def call(self, path: str, *, query: Pairs = (), form: Pairs | None = None) -> Any:
+    def call(
+        self,
+        path: str,
+        *,
+        query: Pairs = (),
+        form: Pairs | None = None,
+        session: Session | None = None,
+    ) -> Any:
         """Return the resource at a path of the service, for the person who is logged in.
 
         The call goes through all of the service without a network: token, scopes, rate
         limit, audit. A form is posted. Raises RefusedError.
         """
-        return self._call(g.session, path, query=query, form=form)
-
-    def _call(
-        self,
-        session: Session,
-        path: str,
-        *,
-        query: Pairs = (),
-        form: Pairs | None = None,
-    ) -> Any:
-        environ: dict[str, Any] = {
-            PERSON: session.person,
-            REASON: session.reason or None,
-        }
-        for name in _PASSED_ON:
-            if name in request.environ:
-                environ[name] = request.environ[name]
+        session = session or g.session
+        environ = {name: request.environ.get(name) for name in _PASSED_ON}
+        environ = {name: value for name, value in environ.items() if value is not None}
+        environ |= {PERSON: session.person, REASON: session.reason or None}
         content: dict[str, Any] = {"query_string": urlencode(query)}
         if form is not None:
-            content_type = "application/x-www-form-urlencoded"
-            content = {"method": "POST", "data": urlencode(form)}
-            content["content_type"] = content_type
+            content = {
+                "method": "POST",
+                "data": urlencode(form),
+                "content_type": "application/x-www-form-urlencoded",
+            }
         # In another context: the service has a request of its own.
         response = copy_context().run(
             Client(self.service).open,
@@ -148,25 +142,20 @@ class Explorer:
             raise NotFound
         return search
 
-    # ---------------------------------------------------------------------- searches
-
     def search(self, kind: str, criteria: Pairs) -> tuple[Any, Pairs]:
         """Search; return the Bundle and all parameters that were sent.
 
         Patients and hospitals come with stays as far as the person may see them: the first
-        search finds out. Raises RefusedError.
+        search of the session finds out. Raises RefusedError.
         """
         plain = [pair for pair in criteria if pair[0] != "_include"]
         offered = self.search_offer(kind).includes
-        usual = [include for include in INCLUDES if include in offered]
-        trail = self.trail
-        if trail.includes is not None:
-            attempts = [[include for include in usual if include in trail.includes]]
-        elif len(usual) > 1:
-            attempts = [usual, *([include] for include in usual), []]
-        else:
-            attempts = [usual, []]
-        for includes in attempts:
+        usual = tuple(include for include in INCLUDES if include in offered)
+        known = g.session.includes
+        attempts = [usual, *((include,) for include in usual), ()]
+        if known is not None:
+            attempts = [tuple(include for include in usual if include in known)]
+        for includes in dict.fromkeys(attempts):
             sent = [*plain, *(("_include", include) for include in includes)]
             try:
                 bundle = self.call(f"{kind}/_search", form=sent)
@@ -174,11 +163,13 @@ class Explorer:
                 if error.status != HTTPStatus.FORBIDDEN or not includes:
                     raise
                 continue
-            if usual and trail.includes is None:
-                trail.includes = includes
-                self.save_trail()
+            if usual and known is None:
+                g.session.includes = [*includes]
+                self.sessions.save(g.session)
+            if kind == "Encounter":
+                self.remember_wards(Results(bundle))
             return bundle, sent
-        raise AssertionError("the last attempt includes nothing")
+        raise RefusedError(HTTPStatus.FORBIDDEN)
 
     def collect(self, kind: str, criteria: Pairs, most: int) -> tuple[Any, Pairs]:
         """Search and follow pages to `most` matches; return one Bundle and what was sent.
@@ -189,50 +180,30 @@ class Explorer:
         plain = [pair for pair in criteria if pair[0] != "_count"]
         sized = [*plain, ("_count", str(min(most, int(size))))] if size else plain
         bundle, sent = self.search(kind, sized)
-        entries = [*bundle.get("entry", [])]
-        link = step_of(bundle, "next")
-        while link and _matches(entries) < most:
+        page, entries = bundle, [*bundle.get("entry", [])]
+        while sum(entry["search"]["mode"] == "match" for entry in entries) < most:
+            link = step_of(page, "next")
+            if not link:
+                break
             page = self.call("Bundle", query=link)
             entries += page.get("entry", [])
-            link = step_of(page, "next")
         return {**bundle, "link": bundle["link"][:1], "entry": entries}, sent
-
-    # ----------------------------------------------------------------------- results
-
-    @property
-    def trail(self) -> Trail:
-        """What the session remembers."""
-        if "trail" not in g:
-            g.trail = self.sessions.trail(g.session)
-        trail: Trail = g.trail
-        return trail
-
-    def save_trail(self) -> None:
-        """Store what the session remembers."""
-        self.sessions.save_trail(g.session, self.trail)
 
     def remember_wards(self, results: Results) -> None:
         """Remember the wards of a result by name, for forms."""
         names = {stay.unit: stay.ward for stay in results.stays if stay.unit}
-        wards = self.trail.wards
+        wards = g.session.wards
         if not names.keys() <= wards.keys():
             merged = {**names, **{code: name for code, name in wards.items() if name}}
-            self.trail.wards = dict(sorted(merged.items())[:MOST_WARDS])
-            self.save_trail()
+            g.session.wards = dict(sorted(merged.items())[:MOST_WARDS])
+            self.sessions.save(g.session)
 
     def stored(self, id: str) -> Result:
         """Return a result of this session, else NotFound."""
-        result = self.sessions.result(g.session, id)
+        result = self.sessions.stored(g.session, id, Result)
         if result is None:
             raise NotFound
         return result
-
-    def unsealed(self, text: str) -> str:
-        """Return the reference of an address, NotFound for another session's."""
-        reference = self.sessions.unseal(g.session, text)
-        if reference is None or not REFERENCE.fullmatch(reference):
-            raise NotFound
-        return reference
 
 
 blueprint = Blueprint("explorer", __name__)
@@ -243,7 +214,7 @@ explorer: Explorer = LocalProxy(lambda: current_app.extensions["explorer"])  # t
 
 def see(reference: str, **place: Any) -> str:
     """Return the address of the page of a resource, for this session alone."""
-    sealed = explorer.sessions.seal(g.session, reference)
+    sealed = explorer.sessions.seal(g.session.id, b"reference", reference)
     return url_for("explorer.show", sealed=sealed, **place)
 
 
@@ -269,16 +240,7 @@ def set_choice(response: BaseResponse, cookie: str, text: str) -> None:
     )
 
 
-def columns_of(kind: str) -> Sequence[Column]:
-    """Return the columns that the person has chosen for a table, else the usual ones."""
-    return chosen_columns(kind, request.cookies.get(f"{COLUMN_COOKIE}{kind}", ""))
-
-
 def step_of(bundle: Mapping[str, Any], relation: str) -> Pairs:
     """Return the query of a link of a Bundle, [] for none."""
     urls = [link["url"] for link in bundle["link"] if link["relation"] == relation]
     return parse_qsl(urlsplit(urls[0]).query) if urls else []
-
-
-def _matches(entries: Sequence[Mapping[str, Any]]) -> int:
-    return sum(entry["search"]["mode"] == "match" for entry in entries)

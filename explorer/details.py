@@ -1,8 +1,7 @@
 """Views of one stay, one patient, one hospital: for reading, what is technical at the end."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hashlib import blake2b
 from http import HTTPStatus
 from typing import Any
@@ -11,13 +10,12 @@ import orjson
 from flask import g, render_template, request, url_for
 from werkzeug.exceptions import NotFound
 
-from explorer.core import blueprint, columns_of, explorer, see
+from explorer.core import blueprint, explorer, see
 from explorer.failures import RefusedError
 from explorer.language import gettext, mark
-from explorer.people import House, Person
-from explorer.results import Results, elements
-from explorer.sessions import Pairs, Result
-from explorer.stays import Stay
+from explorer.records import House, Person, Stay
+from explorer.results import REFERENCE, Results, columns_of, elements
+from explorer.sessions import Result
 from explorer.timeline import Band, timelines, wall
 from explorer.words import CLASSES
 
@@ -38,50 +36,61 @@ _BEFORE, _AFTER = timedelta(days=28), timedelta(days=21)
 @blueprint.get("/see/<sealed>")
 def show(sealed: str) -> str:
     """Show one resource; the address is sealed for this session."""
-    reference = explorer.unsealed(sealed)
+    reference = _unsealed(sealed)
     kind = reference.partition("/")[0]
     if kind == "Patient":
         return _patient(sealed, reference)
     if kind == "Encounter":
         return _stay(reference)
-    resource = explorer.call(reference)
-    house = House.of(resource)
-    return render_template("house.html", house=house, **_technical(resource), **_list())
+    house = House.of(explorer.call(reference))
+    return _page("house.html", reference, house.resource, house=house)
 
 
 @blueprint.post("/see/<sealed>/reveal")
 def reveal(sealed: str) -> str:
     """Show the numbers of a patient whole; that is an event of its own."""
-    return _patient(sealed, explorer.unsealed(sealed), is_whole=True)
+    reference = _unsealed(sealed)
+    if not reference.startswith("Patient/"):
+        raise NotFound
+    return _patient(sealed, reference, is_whole=True)
 
 
-def _technical(resource: Any) -> dict[str, Any]:
-    raw = orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
-    return {"elements": list(elements(resource)), "raw": raw}
+def _unsealed(sealed: str) -> str:
+    reference = explorer.sessions.unseal(g.session.id, b"reference", sealed)
+    if reference is None or not REFERENCE.fullmatch(reference):
+        raise NotFound
+    return str(reference)
 
 
-def _list(reference: str = "") -> dict[str, Any]:
-    """Return the result that the page was opened from, and its neighbours there."""
+def _page(template: str, reference: str, resource: Any, **shown: Any) -> str:
+    """Return a page of a resource, with the result that it was opened from."""
     origin = request.args.get("origin", "")
-    result = explorer.sessions.result(g.session, origin) if origin else None
-    now = explorer.read_offer().now()
-    shown: dict[str, Any] = {"origin": None, "now": now, "kind": "Encounter"}
-    if result is None:
-        return shown
-    results = Results(result.bundle)
-    shown |= {"origin": origin, "origin_kind": result.kind, "total": results.total}
-    references = [f"{r['resourceType']}/{r['id']}" for r in results.matches]
+    result = explorer.sessions.stored(g.session, origin, Result) if origin else None
+    shown |= {"now": explorer.read_offer().now(), "origin": None}
+    if result is not None:
+        total = result.bundle.get("total")
+        shown |= {"origin": origin, "origin_kind": result.kind, "total": total}
+        shown |= _neighbours(reference, origin, result)
+    raw = orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
+    shown |= {"elements": list(elements(resource)), "raw": raw}
+    return render_template(template, **shown)
+
+
+def _neighbours(reference: str, origin: str, result: Result) -> dict[str, Any]:
+    """Return the place of a resource in a result, and the addresses beside it."""
+    matches = Results(result.bundle).matches
+    references = [f"{match['resourceType']}/{match['id']}" for match in matches]
     if reference not in references:
-        return shown
+        return {}
     place = references.index(reference)
     links = {link["relation"] for link in result.bundle["link"]}
-    shown["place"] = result.first + place
+    beside: dict[str, Any] = {"place": result.first + place}
     for relation, index in (("previous", place - 1), ("next", place + 1)):
         if 0 <= index < len(references):
-            shown[relation] = see(references[index], origin=origin)
+            beside[relation] = see(references[index], origin=origin)
         elif relation in links:
-            shown[relation] = url_for(".step", id=origin, relation=relation, open=1)
-    return shown
+            beside[relation] = url_for(".step", id=origin, relation=relation, open=1)
+    return beside
 
 
 # --------------------------------------------------------------------------------- stay
@@ -89,23 +98,24 @@ def _list(reference: str = "") -> dict[str, Any]:
 
 def _stay(reference: str) -> str:
     stay = _read_stay(reference)
-    near, neighbours = _near(stay)
+    stays = _stays_around(stay)
     drawn: list[Any] = []
     if stay.start:
         now = explorer.read_offer().now()
-        start = end = wall(stay.start)
-        if stay.status != "planned":
-            end = wall(stay.end) if stay.end else max(start, wall(now))
-        since, until = start - _BEFORE, end + _AFTER
-        bands = _bands(near)
+        end = stay.end or (stay.start if stay.status == "planned" else now)
+        since, until = wall(stay.start) - _BEFORE, wall(max(stay.start, end)) + _AFTER
+        bands = _bands(stays)
         drawn = timelines(bands, now, gutter=_GUTTER, since=since, until=until)
-    return render_template(
+    place = [other.id for other in stays].index(stay.id)
+    return _page(
         "stay.html",
+        reference,
+        stay.resource,
+        kind="Encounter",
         stay=stay,
         frise=drawn,
-        neighbours=neighbours,
-        **_technical(stay.resource),
-        **_list(reference),
+        before=stays[place - 1] if place else None,
+        after=stays[place + 1] if place + 1 < len(stays) else None,
     )
 
 
@@ -114,23 +124,16 @@ def _read_stay(reference: str) -> Stay:
     id = reference.partition("/")[2]
     offer = explorer.search_offer("Encounter")
     if offer.includes and "_id" in offer.parameters:
-        try:
-            bundle, _ = explorer.search("Encounter", [("_id", id)])
-        except RefusedError as error:
-            if error.status != HTTPStatus.FORBIDDEN:
-                raise
-        else:
-            results = Results(bundle)
-            explorer.remember_wards(results)
-            if results.stays:
-                return results.stays[0]
+        bundle, _ = explorer.search("Encounter", [("_id", id)])
+        if stays := Results(bundle).stays:
+            return stays[0]
     # A read tells a removed stay from one that never was.
     stay = Stay.of(explorer.call(reference))
     patient, house = _read(stay.subject), _read(stay.site)
-    return replace(
-        stay,
-        patient=Person.of(patient) if patient else None,
-        house=House.of(house) if house else None,
+    return Stay.of(
+        stay.resource,
+        Person.of(patient) if patient else None,
+        House.of(house) if house else None,
     )
 
 
@@ -146,8 +149,8 @@ def _read(reference: str) -> Any:
         return None
 
 
-def _near(stay: Stay) -> tuple[Sequence[Stay], dict[str, Stay]]:
-    """Return the patient's stays about a stay's time, and those just before and after."""
+def _stays_around(stay: Stay) -> Sequence[Stay]:
+    """Return the patient's stays about a stay's time, with itself, in order."""
     offer = explorer.search_offer("Encounter")
     criteria = [("patient", stay.subject)]
     date = offer.parameters.get("date")
@@ -161,19 +164,11 @@ def _near(stay: Stay) -> tuple[Sequence[Stay], dict[str, Stay]]:
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
-        return [stay], {}
-    dated = [s for s in Results(bundle).stays if s.start]
-    dated.sort(key=lambda s: (s.start, s.id))
-    ids = [s.id for s in dated]
-    if stay.id not in ids:
-        return [stay], {}
-    place = ids.index(stay.id)
-    neighbours = {}
-    if place:
-        neighbours["before"] = dated[place - 1]
-    if place + 1 < len(dated):
-        neighbours["after"] = dated[place + 1]
-    return dated, neighbours
+        return [stay]
+    dated = [other for other in Results(bundle).stays if other.start]
+    if stay.id not in {other.id for other in dated}:
+        return [stay]
+    return sorted(dated, key=lambda other: (other.start, other.id))
 
 
 def _bands(stays: Sequence[Stay]) -> list[Band]:
@@ -189,39 +184,38 @@ def _bands(stays: Sequence[Stay]) -> list[Band]:
 
 
 def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
-    period = request.args.get("period")
+    chosen = request.args.get("period")
     listed = max(1, request.args.get("page", 1, type=int))
-    if not reference.startswith("Patient/") or period not in {None, *PERIODS}:
+    if chosen not in {None, *PERIODS}:
         raise NotFound
     digest = blake2b(reference.encode(), digest_size=18).hexdigest()
     # Another period or page of what has been read is no new look at the patient.
     result = None
-    if period is not None or "page" in request.args:
-        result = explorer.sessions.result(g.session, digest)
+    if chosen is not None or "page" in request.args:
+        result = explorer.sessions.stored(g.session, digest, Result)
     if result is None:
         result = _collected(reference)
-        explorer.sessions.save_result(g.session, result, digest)
+        explorer.sessions.store(g.session, digest, result)
     elif is_whole:
         explorer.call(reference)
     results = Results(result.bundle)
     patient, stays = Person.of(results.included[reference]), results.stays
     now = explorer.read_offer().now()
-    if period is None:
-        period = "12" if len(stays) > MANY else ""
-    since: datetime | None = None
-    if period:
-        since = wall(now) - timedelta(days=int(365.25 / 12 * int(period)))
+    period = chosen or ("12" if chosen is None and len(stays) > MANY else "")
+    months = {"": None, "12": 365, "3": 91}[period]
+    since = wall(now) - timedelta(days=months) if months else None
     drawn = timelines(_bands(stays), now, gutter=_GUTTER, since=since)
-    if not drawn and period and request.args.get("period") is None:
+    if not drawn and chosen is None:
         period, drawn = "", timelines(_bands(stays), now, gutter=_GUTTER)
-    here = next((s for s in stays if s.status == "in-progress" and s.took(now)), None)
-    places = {stay.id: 1 + index // PAGE for index, stay in enumerate(stays)}
-    return render_template(
+    return _page(
         "patient.html",
+        reference,
+        patient.resource,
+        kind="Patient",
         patient=patient,
         house=results.house(patient.site),
         sealed=sealed,
-        here_now=here,
+        here_now=[s for s in stays if s.status == "in-progress" and s.took(now)],
         stays=stays[(listed - 1) * PAGE : listed * PAGE],
         whole=len(stays),
         all_stays=results.total,
@@ -230,21 +224,19 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         undated=sum(stay.start is None for stay in stays),
         listed=listed,
         page_size=PAGE,
-        places=places,
+        places={stay.id: 1 + index // PAGE for index, stay in enumerate(stays)},
         period=period,
         periods=PERIODS,
         frise=drawn,
         is_whole=is_whole,
         columns=columns_of("Encounter"),
-        **_technical(patient.resource),
-        **{**_list(reference), "kind": "Patient"},
     )
 
 
 def _collected(reference: str) -> Result:
     """Return a patient and all stays, as one Bundle."""
     patient = explorer.call(reference)
-    criteria: Pairs = [("patient", reference)]
+    criteria = [("patient", reference)]
     bundle: dict[str, Any] = {"entry": [], "link": []}
     try:
         bundle, _ = explorer.collect("Encounter", criteria, MOST_STAYS)

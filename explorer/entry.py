@@ -5,8 +5,7 @@ again, filled in; it is never run by itself, because any site can send one.
 """
 
 import re
-from dataclasses import replace
-from datetime import UTC, datetime
+import time
 from http import HTTPStatus
 
 from flask import Response, g, make_response, render_template, request, url_for
@@ -20,10 +19,13 @@ from explorer.failures import LoginError
 from explorer.language import LANGUAGES
 from explorer.language import mark as _
 from explorer.search import form_page
-from explorer.sessions import Session
+from explorer.sessions import LOGIN_SECONDS, Pairs, Result, Session
 from explorer.words import RESOURCES
 
 MOST_REASON = 200
+MOST_WAITING = 16_384
+"""The size of a form that waits for a login, encrypted, at most."""
+
 PASTED_SECONDS = 3600
 """How long a pasted access token is used at most: one that expires earlier ends earlier."""
 
@@ -82,18 +84,20 @@ def require_login() -> BaseResponse | None:
 
 def expired() -> Response:
     """Say that the session has ended; the form of the page waits for the login."""
-    path, form = request.path, MultiDict(request.form)
+    path, form = request.path, request.form
+    pairs: Pairs = [pair for pair in form.items(multi=True) if pair[0] != "csrf"]
     match = _RESULT.match(path)
     if shown := match[1] if match else request.args.get("origin"):
         ended = Session(id=explorer.sessions.cookie(), expires=0)
-        result = explorer.sessions.result(ended, shown)
+        result = explorer.sessions.stored(ended, shown, Result)
         if result is not None:
-            path, form = f"/search/{result.kind}", MultiDict(result.form)
+            path, pairs = f"/search/{result.kind}", result.form
     parked = ""
-    if path.startswith(_WAITING) and form:
-        pairs = [pair for pair in form.items(multi=True) if pair[0] != "csrf"]
-        parked = explorer.sessions.park(path, pairs)
+    if path.startswith(_WAITING) and pairs:
+        parked = explorer.sessions.seal("", b"parked", [time.time(), path, pairs])
     minutes = explorer.settings.explorer_idle_minutes
+    if len(parked) > MOST_WAITING:
+        parked = ""
     page = render_template("expired.html", parked=parked, minutes=minutes)
     return make_response(page, HTTPStatus.UNAUTHORIZED)
 
@@ -115,9 +119,13 @@ def login_start() -> BaseResponse:
     """Send the browser to the identity provider; a form waits for it to come back."""
     explorer.count_login()
     url, values = explorer.login.start() if explorer.login else ("/login", {})
-    response = go(url)
+    response, waiting = go(url), None
     parked = request.form.get("parked", "")
-    explorer.sessions.begin(response, parked=parked, **values)
+    if content := explorer.sessions.unseal("", b"parked", parked[:MOST_WAITING]):
+        since, path, form = content
+        if since + LOGIN_SECONDS > time.time():
+            waiting = (path, form)
+    explorer.sessions.begin(response, waiting=waiting, **values)
     return response
 
 
@@ -129,8 +137,7 @@ def login_done() -> BaseResponse:
         raise NotFound
     if request.args.get("state", "") != session.state:
         raise LoginError(_("This login was not begun in this browser."))
-    values = explorer.login.finish(request.args, session)
-    return explorer.begin(session.parked, **values)
+    return explorer.begin(**explorer.login.finish(request.args, session))
 
 
 @blueprint.post("/login/token")
@@ -140,15 +147,14 @@ def login_token() -> BaseResponse:
         raise NotFound
     explorer.count_login()
     token = request.form.get("token", "").strip()
-    expires = datetime.now(UTC).timestamp() + PASTED_SECONDS
-    return explorer.begin(g.session.parked, token=token, expires=expires)
+    return explorer.begin(token=token, expires=time.time() + PASTED_SECONDS)
 
 
 @blueprint.get("/resume")
 def resume() -> BaseResponse | str:
     """Show the form that waited for the login, filled in."""
-    waiting = explorer.sessions.unpark(g.session.parked)
-    explorer.sessions.save(replace(g.session, parked=""))
+    waiting, g.session.waiting = g.session.waiting, None
+    explorer.sessions.save(g.session)
     if waiting is None:
         return go("/")
     path, form = waiting
@@ -170,5 +176,6 @@ def reason() -> BaseResponse | str:
     text = request.form.get("reason", "").strip()[:MOST_REASON]
     if not text:
         return render_template("reason.html", most=MOST_REASON)
-    explorer.sessions.save(replace(g.session, reason=text))
-    return go("/resume" if g.session.parked else "/")
+    g.session.reason = text
+    explorer.sessions.save(g.session)
+    return go("/resume" if g.session.waiting else "/")

@@ -22,7 +22,7 @@ from explorer.core import Explorer, blueprint, clock, explorer, see
 from explorer.failures import failure_of
 from explorer.language import LANGUAGES, day, gettext, language, moment, number
 from explorer.language import ngettext as count_in_words
-from explorer.words import CODES, COUNTS, RESOURCES
+from explorer.words import ADDRESSES, CODES, COUNTS, RESOURCES, TELECOMS
 
 HEADERS = (
     ("Cache-Control", "no-store"),
@@ -36,6 +36,9 @@ HEADERS = (
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 """What a native field for a date takes; another text is shown as it was written."""
+
+_FRENCH_PHONE = re.compile(r"0\d{9}")
+"""A number of France, which is written in pairs."""
 
 VIEWS = (entry, search, details, exports)
 """The modules whose views the blueprint has."""
@@ -65,8 +68,13 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
         describe=search.described,
         clock=clock,
         codes=CODES,
+        telecoms=TELECOMS,
+        addresses=ADDRESSES,
     )
-    pages.jinja_env.tests["iso"] = lambda text: _ISO.fullmatch(text) is not None
+    pages.jinja_env.tests |= {
+        "iso": lambda text: _ISO.fullmatch(text) is not None,
+        "french_phone": lambda text: _FRENCH_PHONE.fullmatch(text or "") is not None,
+    }
     transport = Transport(
         settings.trusted_proxies, on_loopback=settings.plain_http == "loopback"
     )

@@ -17,7 +17,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
-from explorer.core import blueprint, columns_of, explorer, go, step_of
+from explorer.core import blueprint, explorer, go, step_of
 from explorer.failures import RefusedError, failure_of
 from explorer.language import gettext, read_day
 from explorer.language import mark as _
@@ -31,6 +31,7 @@ FORMATS: Mapping[str, tuple[str, str]] = {
 }
 """The formats of a file: what they are called, and their media types."""
 
+MOST_FILES = 3
 _A_LOOK = 1.0
 """How many seconds a page of progress reads on."""
 
@@ -54,7 +55,8 @@ def may_export() -> bool:
 
 def exports() -> list[Export]:
     """Return the files of the session."""
-    stored = [explorer.sessions.export(g.session, id) for id in explorer.trail.exports]
+    ids = g.session.exports
+    stored = (explorer.sessions.stored(g.session, id, Export) for id in ids)
     return [export for export in stored if export]
 
 
@@ -73,9 +75,9 @@ def export(id: str) -> BaseResponse:
         format=format,
         name=f"{_name(result, at)}.{format}",
     )
-    explorer.sessions.save_export(g.session, new)
-    explorer.trail.exports = [new.id, *explorer.trail.exports][:3]
-    explorer.save_trail()
+    explorer.sessions.store(g.session, new.id, new)
+    g.session.exports = [new.id, *g.session.exports][:MOST_FILES]
+    explorer.sessions.save(g.session)
     if "HX-Request" in request.headers:
         return go(url_for(".results", id=id))
     return go(url_for(".progress", id=new.id))
@@ -94,7 +96,7 @@ def _name(result: Result, at: datetime) -> str:
 
 
 def _stored(id: str) -> Export:
-    stored = explorer.sessions.export(g.session, id)
+    stored = explorer.sessions.stored(g.session, id, Export)
     if stored is None:
         raise NotFound
     return stored
@@ -120,8 +122,8 @@ def note(id: str) -> str:
 def cancel(id: str) -> BaseResponse:
     """Take a file off the pages; what there is of it expires."""
     file = _stored(id)
-    explorer.trail.exports = [other for other in explorer.trail.exports if other != id]
-    explorer.save_trail()
+    g.session.exports = [other for other in g.session.exports if other != id]
+    explorer.sessions.save(g.session)
     return go(url_for(".results", id=file.result))
 
 
@@ -141,8 +143,6 @@ def file(id: str) -> Response:
 def _read_on(id: str) -> Export:
     """Read further pages of a result for a moment and store them; return the file."""
     file = _stored(id)
-    if file.next == [] or not explorer.sessions.claim(g.session, file.id):
-        return file
     until = time.monotonic() + _A_LOOK
     try:
         while time.monotonic() < until and file.next != []:
@@ -152,9 +152,7 @@ def _read_on(id: str) -> Export:
             raise
         if error.status not in _RETRIED:
             file.next, file.fault = [], failure_of(error).text
-            explorer.sessions.save_export(g.session, file)
-    finally:
-        explorer.sessions.release(g.session, file.id)
+            explorer.sessions.store(g.session, id, file)
     return file
 
 
@@ -177,17 +175,16 @@ def _read_page(file: Export) -> None:
     part = _part(file, results, is_first=is_first)
     file.rows += len(results.matches)
     file.size += len(part)
-    explorer.sessions.save_export(g.session, file, part)
+    explorer.sessions.store_part(g.session, file, part)
 
 
 def _part(file: Export, results: Results, *, is_first: bool) -> bytes:
     if file.format == "csv":
         now = explorer.read_offer().now()
-        columns = columns_of(file.kind)
-        text = csv_lines(file.kind, columns, results, now, head=is_first)
+        text = csv_lines(file.kind, results, now, head=is_first)
         return text.encode("utf-8-sig" if is_first else "utf-8")
     if file.format == "ndjson":
-        return b"".join(orjson.dumps(resource) + b"\n" for resource in results.matches)
+        return b"".join(orjson.dumps(match) + b"\n" for match in results.matches)
     part = b",".join(orjson.dumps({"resource": match}) for match in results.matches)
     if is_first:
         part = b'{"resourceType":"Bundle","type":"collection","entry":[' + part

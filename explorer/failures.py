@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from werkzeug.exceptions import HTTPException
 
 from app.call import request_id
 from explorer.language import gettext
 from explorer.language import mark as _
+
+_NUMBER = _("Tell the operator the number below: it leads to the reason.")
 
 TEXTS: Mapping[int, tuple[str, str]] = {
     400: (
@@ -38,14 +39,8 @@ TEXTS: Mapping[int, tuple[str, str]] = {
     ),
     422: (_("The search is too wide."), _("Add a name, a number, a ward or dates.")),
     429: (_("Too many searches in this minute."), _("Wait a moment, then try again.")),
-    500: (
-        _("This page cannot be shown."),
-        _("Tell the operator the number below: it leads to the reason."),
-    ),
-    502: (
-        _("The hospital system gave an answer that cannot be read."),
-        _("Tell the operator the number below: it leads to the reason."),
-    ),
+    500: (_("This page cannot be shown."), _NUMBER),
+    502: (_("The hospital system gave an answer that cannot be read."), _NUMBER),
     503: (
         _("The hospital system does not answer."),
         _("Wait a few seconds, then try again."),
@@ -84,20 +79,19 @@ class Failure:
 
 def failure_of(error: Exception) -> Failure:
     """Return what a page shows of an error; log one that is not the person's."""
-    status, id, texts = 500, request_id() or "", ("", "")
-    if isinstance(error, RefusedError):
-        status, id = error.status, error.request_id
-    elif isinstance(error, HTTPException):
-        status = error.code or status
-    elif isinstance(error, LoginError):
-        status, texts = 403, (gettext(str(error)), gettext("Log in again."))
-    else:
-        if isinstance(error, AwayError):
-            status, texts = 503, (gettext(str(error)), gettext(TEXTS[503][1]))
+    status, id, words, advice = 500, request_id() or "", "", ""
+    match error:
+        case RefusedError():
+            status, id = error.status, error.request_id
+        case HTTPException():
+            status = error.code or status
+        case LoginError():
+            status, words, advice = 403, str(error), _("Log in again.")
+        case AwayError():
+            status, words = 503, str(error)
+    if not isinstance(error, RefusedError | HTTPException | LoginError):
         # The log formatter writes the type and places of the error, never its message.
         _log.error("page failed", exc_info=error, extra={"data": {"status": status}})
-    if not texts[0]:
-        usual = 500 if status >= HTTPStatus.INTERNAL_SERVER_ERROR else 400
-        text, advice = TEXTS.get(status, TEXTS[usual])
-        texts = gettext(text), gettext(advice)
-    return Failure(status, *texts, request_id=id)
+    usual = TEXTS.get(status, TEXTS[500 if status >= 500 else 400])
+    text = gettext(words or usual[0])
+    return Failure(status, text, gettext(advice or usual[1]), request_id=id)

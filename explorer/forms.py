@@ -9,14 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from enum import Enum, auto
 
 from werkzeug.datastructures import MultiDict
 
 from explorer.language import DATE_IN_TEXT, DateError, day, gettext, read_day
 from explorer.language import mark as _
 from explorer.offer import Offer
-from explorer.sessions import Pairs
 from explorer.words import CODES, PRESETS, RESOURCES
 
 Form = MultiDict[str, str]
@@ -24,61 +22,39 @@ Form = MultiDict[str, str]
 PATIENTS_OF_A_SEARCH = 100
 """How many patients a search for stays may name: the service takes no more values."""
 
-
-class FieldKind(Enum):
-    """How a condition is filled in."""
-
-    TEXT = auto()
-    NUMBER = auto()
-    DAY = auto()
-    DAYS = auto()
-    WARD = auto()
-    CODES = auto()
+IDENTIFYING = frozenset({"name", "born", "ipp", "visit", "patient"})
+"""Fields that are never written into the list of recent searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """A condition of a form; `parameter` is one of the resource type `of`.
 
-    One that identifies a patient is never written into the list of recent searches.
+    `input` is how it is filled in: as "text" or a "number", by a "day" or two "days", by a
+    "ward" or by "codes" that are ticked.
     """
 
     name: str
     title: str
-    kind: FieldKind
+    input: str
     of: str
     parameter: str
-    identifies: bool = False
 
     @property
     def inputs(self) -> Sequence[str]:
         """The names of its inputs."""
-        if self.kind is FieldKind.DAYS:
-            return (f"{self.name}.from", f"{self.name}.to")
-        return (self.name,)
+        is_span = self.input == "days"
+        return (f"{self.name}.from", f"{self.name}.to") if is_span else (self.name,)
 
 
-_NAME = Field("name", _("Name"), FieldKind.TEXT, "Patient", "name", identifies=True)
-_BORN = Field(
-    "born", _("Birth date"), FieldKind.DAY, "Patient", "birthdate", identifies=True
-)
-_IPP = Field(
-    "ipp",
-    _("Patient number (IPP)"),
-    FieldKind.NUMBER,
-    "Patient",
-    "identifier",
-    identifies=True,
-)
-_VISIT = Field(
-    "visit",
-    _("Visit number"),
-    FieldKind.NUMBER,
-    "Encounter",
-    "identifier",
-    identifies=True,
-)
-_WARD = "service-provider._extension"
+_NAME = Field("name", _("Name"), "text", "Patient", "name")
+_BORN = Field("born", _("Birth date"), "day", "Patient", "birthdate")
+_IPP = Field("ipp", _("Patient number (IPP)"), "number", "Patient", "identifier")
+_VISIT = Field("visit", _("Visit number"), "number", "Encounter", "identifier")
+_PATIENT = Field("patient", _("Patient id"), "number", "Encounter", "patient")
+"""The condition of a deployment whose patients are not found by their number."""
+
+_UNIT = "service-provider._extension"
 
 FIELDS: Mapping[str, Sequence[Field]] = {
     "Encounter": (
@@ -86,33 +62,23 @@ FIELDS: Mapping[str, Sequence[Field]] = {
         _BORN,
         _IPP,
         _VISIT,
-        Field("admission", _("Admission"), FieldKind.DAYS, "Encounter", "date"),
-        Field("ward", _("Ward (unit)"), FieldKind.WARD, "Encounter", _WARD),
-        Field("status", _("Status"), FieldKind.CODES, "Encounter", "status"),
-        Field("class", _("Type of stay"), FieldKind.CODES, "Encounter", "class"),
+        Field("admission", _("Admission"), "days", "Encounter", "date"),
+        Field("ward", _("Ward (unit)"), "ward", "Encounter", _UNIT),
+        Field("status", _("Status"), "codes", "Encounter", "status"),
+        Field("class", _("Type of stay"), "codes", "Encounter", "class"),
     ),
     "Patient": (
         _NAME,
         _BORN,
         _IPP,
-        Field("gender", _("Sex"), FieldKind.CODES, "Patient", "gender"),
+        Field("gender", _("Sex"), "codes", "Patient", "gender"),
     ),
     "Organization": (
-        Field("name", _("Name"), FieldKind.TEXT, "Organization", "name"),
-        Field("finess", "FINESS", FieldKind.NUMBER, "Organization", "identifier"),
+        Field("name", _("Name"), "text", "Organization", "name"),
+        Field("finess", "FINESS", "number", "Organization", "identifier"),
     ),
 }
 """The conditions of each form, in its order."""
-
-_PATIENT = Field(
-    "patient",
-    _("Patient id"),
-    FieldKind.NUMBER,
-    "Encounter",
-    "patient",
-    identifies=True,
-)
-"""The condition of a deployment whose patients are not found by their number."""
 
 
 def fields_of(offer: Offer, kind: str) -> Sequence[Field]:
@@ -120,14 +86,19 @@ def fields_of(offer: Offer, kind: str) -> Sequence[Field]:
     fields = []
     for condition in FIELDS[kind]:
         parameter = offer.parameter(condition.of, condition.parameter)
-        if parameter and condition.kind is FieldKind.DAYS and parameter.most == 1:
+        if parameter and condition.input == "days" and parameter.most == 1:
             # One value is a day; two would be a range.
-            fields.append(replace(condition, kind=FieldKind.DAY))
+            fields.append(replace(condition, input="day"))
         elif parameter:
             fields.append(condition)
-    if kind == "Encounter" and _IPP not in fields:
+    if kind == "Encounter" and _IPP not in fields and is_offered(offer, _PATIENT):
         fields.insert(0, _PATIENT)
     return fields
+
+
+def is_offered(offer: Offer, condition: Field) -> bool:
+    """Return whether the deployment offers a condition."""
+    return offer.parameter(condition.of, condition.parameter) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +120,7 @@ class Chip:
 
 @dataclass
 class Conditions:
-    """A form as it was sent, read.
+    """A form as it was sent, read; `wards` are the names of wards by their codes.
 
     `criteria` are the parameters of its search, `patients` those of a search for patients
     that comes before it.
@@ -157,6 +128,7 @@ class Conditions:
 
     kind: str
     form: Form
+    wards: Mapping[str, str]
     faults: dict[str, Fault] = field(default_factory=dict)
     chips: list[Chip] = field(default_factory=list)
     patients: list[tuple[str, str]] = field(default_factory=list)
@@ -167,119 +139,98 @@ class Conditions:
         preset = PRESETS.get(self.form.get("preset", ""))
         texts = [gettext(preset)] if preset else []
         for chip in self.chips:
-            if chip.field.identifies:
+            if chip.field.name in IDENTIFYING and chip.field.of != "Organization":
                 title = gettext(chip.field.title)
                 by = gettext("by %(title)s", title=title[:1].lower() + title[1:])
                 texts.append(by)
-            elif not preset or chip.field.kind is FieldKind.WARD:
+            elif not preset or chip.field.input == "ward":
                 texts.append(chip.text)
         text = ", ".join(texts) or gettext("without a condition")
         return text if preset else f"{gettext(RESOURCES[self.kind])}: {text}"
+
+    def read(self, condition: Field) -> tuple[str, Sequence[str]]:
+        """Return a condition in words and its values, which are [] without one."""
+        if condition.input == "days":
+            return self._read_days(condition)
+        title = gettext(condition.title)
+        value = " ".join(self.form.get(condition.name, "").split())
+        shown, sent = value, _escaped(value)
+        if condition.input == "codes":
+            names = CODES[condition.parameter]
+            codes = [c for c in self.form.getlist(condition.name) if c in names]
+            shown = _any_of([gettext(names[code]).lower() for code in codes])
+            sent = ",".join(codes)
+        elif condition.input == "day" and value:
+            born = self._read_day(condition, condition.name)
+            shown, sent = (day(born), born.isoformat()) if born else ("", "")
+        elif condition.input == "number":
+            shown = sent = _escaped(value.replace(" ", ""))
+            is_name = condition.name in IDENTIFYING and not re.search(r"\d", value)
+            if value and is_name:
+                text = gettext(
+                    "“%(text)s” looks like a name: a number has digits.", text=value
+                )
+                self.faults[condition.name] = Fault(title, text, value)
+                sent = ""
+        elif condition.input == "ward":
+            # A list of wards writes the name behind the code.
+            code = value.partition(" ")[0]
+            title = gettext("Ward")
+            shown, sent = f"{code} {self.wards.get(code, '')}".strip(), _escaped(code)
+        words = gettext("%(title)s: %(value)s", title=title, value=shown)
+        return words, [sent] if sent else []
+
+    def _read_day(self, condition: Field, name: str) -> date | None:
+        text = self.form.get(name, "").strip()
+        try:
+            return read_day(text) if text else None
+        except DateError as error:
+            self.faults[name] = Fault(gettext(condition.title), str(error))
+            return None
+
+    def _read_days(self, condition: Field) -> tuple[str, Sequence[str]]:
+        first, last = (self._read_day(condition, name) for name in condition.inputs)
+        texts = {"title": gettext(condition.title)}
+        texts |= {"first": day(first)} if first else {}
+        texts |= {"last": day(last)} if last else {}
+        if first and last and first > last:
+            text = gettext("The first day is after the last one.")
+            self.faults[condition.inputs[1]] = Fault(texts["title"], text)
+        if first and first == last:
+            return gettext("%(title)s on %(first)s", **texts), [first.isoformat()]
+        if first and last:
+            words = gettext("%(title)s from %(first)s to %(last)s", **texts)
+            return words, [f"ge{first}", f"le{last}"]
+        if first:
+            return gettext("%(title)s since %(first)s", **texts), [f"ge{first}"]
+        if last:
+            return gettext("%(title)s until %(last)s", **texts), [f"le{last}"]
+        return "", []
 
 
 def read_form(
     offer: Offer, kind: str, form: Form, wards: Mapping[str, str]
 ) -> Conditions:
     """Read a form; `wards` are the names of wards by their codes."""
-    conditions = Conditions(kind, form)
+    conditions = Conditions(kind, form, wards)
     for condition in fields_of(offer, kind):
-        parameter = offer.parameter(condition.of, condition.parameter)
-        if parameter is None:
+        words, values = conditions.read(condition)
+        if not values:
             continue
-        words, pairs = _read_field(condition, form, conditions.faults, wards)
-        if not pairs:
-            continue
-        if parameter.extension:
-            pairs = [(name, f"{parameter.extension}|{text}") for name, text in pairs]
         conditions.chips.append(Chip(condition, words))
-        if condition.of == "Patient" and kind != "Patient":
-            conditions.patients += pairs
-        else:
-            conditions.criteria += pairs
+        parameter = offer.searches[condition.of].parameters[condition.parameter]
+        before = f"{parameter.extension}|" if parameter.extension else ""
+        is_first_search = condition.of == "Patient" and kind != "Patient"
+        pairs = conditions.patients if is_first_search else conditions.criteria
+        pairs += [(condition.parameter, f"{before}{value}") for value in values]
     return conditions
 
 
-def _read_field(
-    condition: Field, form: Form, faults: dict[str, Fault], wards: Mapping[str, str]
-) -> tuple[str, Pairs]:
-    """Return a condition in words and its parameters, which are [] without a value."""
-    if condition.kind is FieldKind.DAYS:
-        return _read_days(condition, form, faults)
-    if condition.kind is FieldKind.CODES:
-        return _read_codes(condition, form)
-    title = gettext(condition.title)
-    value = " ".join(form.get(condition.name, "").split())
-    if not value:
-        return "", []
-    shown, sent = value, _escaped(value)
-    if condition.kind is FieldKind.DAY:
-        try:
-            born = read_day(value)
-        except DateError as error:
-            faults[condition.name] = Fault(title, str(error))
-            return "", []
-        shown, sent = day(born), born.isoformat()
-    elif condition.kind is FieldKind.NUMBER:
-        if condition.identifies and not re.search(r"\d", value):
-            text = gettext(
-                "“%(text)s” looks like a name: a number has digits.", text=value
-            )
-            faults[condition.name] = Fault(title, text, value)
-            return "", []
-        shown = sent = _escaped(value.replace(" ", ""))
-    elif condition.kind is FieldKind.WARD:
-        # A list of wards writes the name behind the code.
-        code = value.partition(" ")[0]
-        title = gettext("Ward")
-        shown, sent = f"{code} {wards.get(code, '')}".strip(), _escaped(code)
-    words = gettext("%(title)s: %(value)s", title=title, value=shown)
-    return words, [(condition.parameter, sent)]
-
-
-def _read_codes(condition: Field, form: Form) -> tuple[str, Pairs]:
-    words = CODES[condition.parameter]
-    codes = [code for code in form.getlist(condition.name) if code in words]
-    if not codes:
-        return "", []
-    texts = [gettext(words[code]).lower() for code in codes]
-    choice = texts[0]
-    if len(texts) > 1:
-        first = ", ".join(texts[:-1])
-        choice = gettext("%(first)s or %(last)s", first=first, last=texts[-1])
-    title = gettext(condition.title)
-    text = gettext("%(title)s: %(value)s", title=title, value=choice)
-    return text, [(condition.parameter, ",".join(codes))]
-
-
-def _read_days(
-    condition: Field, form: Form, faults: dict[str, Fault]
-) -> tuple[str, Pairs]:
-    title, parameter = gettext(condition.title), condition.parameter
-    days: dict[str, date] = {}
-    for name in condition.inputs:
-        if text := form.get(name, "").strip():
-            try:
-                days[name] = read_day(text)
-            except DateError as error:
-                faults[name] = Fault(title, str(error))
-    first, last = map(days.get, condition.inputs)
-    if first and last:
-        if first > last:
-            text = gettext("The first day is after the last one.")
-            faults[condition.inputs[1]] = Fault(title, text)
-        texts = {"title": title, "first": day(first), "last": day(last)}
-        if first == last:
-            words = gettext("%(title)s on %(first)s", **texts)
-            return words, [(parameter, first.isoformat())]
-        words = gettext("%(title)s from %(first)s to %(last)s", **texts)
-        return words, [(parameter, f"ge{first}"), (parameter, f"le{last}")]
-    if first:
-        words = gettext("%(title)s since %(first)s", title=title, first=day(first))
-        return words, [(parameter, f"ge{first}")]
-    if last:
-        words = gettext("%(title)s until %(last)s", title=title, last=day(last))
-        return words, [(parameter, f"le{last}")]
-    return "", []
+def _any_of(texts: Sequence[str]) -> str:
+    if len(texts) < 2:
+        return "".join(texts)
+    first = ", ".join(texts[:-1])
+    return gettext("%(first)s or %(last)s", first=first, last=texts[-1])
 
 
 def _escaped(text: str) -> str:
@@ -290,20 +241,17 @@ def _escaped(text: str) -> str:
 def without(form: Form, condition: Field) -> Form:
     """Return a form without one of its conditions."""
     dropped = {*condition.inputs, "preset"}
-    pairs = [(n, t) for n, t in form.items(multi=True) if n not in dropped]
-    return MultiDict(pairs)
+    return MultiDict([p for p in form.items(multi=True) if p[0] not in dropped])
 
 
 def preset(name: str, today: date, ward: str = "") -> Form:
     """Return the form of a search that needs no typing."""
-    pairs = [("preset", name)]
+    pairs = {"preset": name}
     if name == "now":
-        pairs += [("status", "in-progress"), ("ward", ward)]
-    else:
-        first = today if name == "today" else today - timedelta(days=6)
-        pairs += [("admission.from", first.isoformat())]
-        pairs += [("admission.to", today.isoformat())]
-    return MultiDict(pairs)
+        return MultiDict({**pairs, "status": "in-progress", "ward": ward})
+    first = today if name == "today" else today - timedelta(days=6)
+    days = {"admission.from": first.isoformat(), "admission.to": today.isoformat()}
+    return MultiDict({**pairs, **days})
 
 
 def presets_of(offer: Offer) -> Sequence[str]:
@@ -341,24 +289,26 @@ def read_box(offer: Offer, text: str) -> Reading:
     is_number = bare.isdecimal() or (name == bare and re.search(r"\d", name))
     if is_number and not born:
         words = gettext("patient number (IPP) or visit number %(number)s", number=bare)
-        parts = (("Encounter", _VISIT), ("Patient", _IPP))
-        forms = [(k, MultiDict([(f.name, bare)])) for k, f in parts if _has(offer, f)]
+        forms = [
+            (field.of, MultiDict({field.name: bare}))
+            for field in (_VISIT, _IPP)
+            if is_offered(offer, field)
+        ]
     else:
-        sent = MultiDict([(n, t) for n, t in (("name", name), ("born", born)) if t])
         words = gettext("name %(name)s and birth date %(date)s", name=name, date=born)
         if not born:
             words = gettext("name %(name)s", name=name)
         elif not name:
             words = gettext("birth date %(date)s", date=born)
-        needed = [f for f in (_NAME, _BORN) if f.name in sent]
-        forms = [("Patient", sent)] if all(_has(offer, f) for f in needed) else []
+        texts = {_NAME: name, _BORN: born}
+        fields = [field for field in texts if texts[field]]
+        form = MultiDict({field.name: texts[field] for field in fields})
+        forms = [("Patient", form)]
+        if not all(is_offered(offer, field) for field in fields):
+            forms = []
     if not forms:
         fault = gettext(
             "This hospital does not offer a search by %(words)s.", words=words
         )
         return Reading(words, fault=fault)
     return Reading(words, forms)
-
-
-def _has(offer: Offer, condition: Field) -> bool:
-    return offer.parameter(condition.of, condition.parameter) is not None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from babel import Locale
-from babel.dates import format_date, format_datetime
+from babel.dates import format_date
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
@@ -29,14 +29,13 @@ LOCALES = Path(__file__).parent / "locale"
 
 _DATES = {"en": "d MMM y", "fr": "dd/MM/y"}
 _MONTHS = {"en": "MMM y", "fr": "MM/y"}
-_DAY_MONTH_YEAR = re.compile(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})")
-_DAY_NAME_YEAR = re.compile(r"(\d{1,2}) ([^\W\d_]+\.?),? (\d{4})")
-_YEAR_MONTH_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 DATE_IN_TEXT = re.compile(
-    f"{_DAY_MONTH_YEAR.pattern}|{_YEAR_MONTH_DAY.pattern}|{_DAY_NAME_YEAR.pattern}"
+    r"\d{4}-\d{1,2}-\d{1,2}"
+    r"|\d{1,2}[/.-]\d{1,2}[/.-]\d{4}"
+    r"|\d{1,2} [^\W\d_]+\.?,? \d{4}"
 )
-"""What looks like a date among other words."""
+"""What is read as a date, alone or among other words."""
 
 
 class DateError(ValueError):
@@ -90,7 +89,7 @@ def number(value: int) -> str:
 
 def day(value: date) -> str:
     """Return a day: 31/12/2024, or 31 Dec 2024."""
-    return str(format_date(value, _DATES[language()], locale=language()))
+    return named(value, _DATES[language()])
 
 
 def partial_day(text: str) -> str:
@@ -98,8 +97,7 @@ def partial_day(text: str) -> str:
     if len(text) <= len("2024"):
         return text
     if len(text) == len("2024-12"):
-        month = date.fromisoformat(f"{text}-01")
-        return str(format_date(month, _MONTHS[language()], locale=language()))
+        return named(date.fromisoformat(f"{text}-01"), _MONTHS[language()])
     return day(date.fromisoformat(text[:10]))
 
 
@@ -108,9 +106,9 @@ def moment(value: datetime) -> str:
     return f"{day(value)} {value:%H:%M}"
 
 
-def named(value: datetime, pattern: str) -> str:
-    """Return a part of a time by its pattern (CLDR), such as a month's name."""
-    return str(format_datetime(value, pattern, locale=language()))
+def named(value: date, pattern: str) -> str:
+    """Return a part of a date by its pattern (CLDR), such as a month's name."""
+    return str(format_date(value, pattern, locale=language()))
 
 
 def duration(took: timedelta) -> str:
@@ -131,42 +129,38 @@ def read_day(text: str) -> date:
     Raises DateError.
     """
     text = " ".join(text.split())
-    if match := _YEAR_MONTH_DAY.fullmatch(text):
-        year, month, number_of_day = int(match[1]), int(match[2]), int(match[3])
-    elif match := _DAY_MONTH_YEAR.fullmatch(text):
-        year, month, number_of_day = int(match[3]), int(match[2]), int(match[1])
-    elif match := _DAY_NAME_YEAR.fullmatch(text):
-        month = _months().get(match[2].lower().removesuffix("."), 0)
-        year, number_of_day = int(match[3]), int(match[1])
-    else:
+    example = day(date(2024, 12, 31))
+    if not DATE_IN_TEXT.fullmatch(text):
         message = gettext(
             "“%(text)s” is no date. Write it like %(example)s.",
             text=text,
-            example=day(date(2024, 12, 31)),
+            example=example,
         )
         raise DateError(message)
+    parts = re.split(r"[^\w]+", text.lower())
+    if len(parts[0]) == len("2024"):
+        parts.reverse()
+    month = int(parts[1]) if parts[1].isdecimal() else _months().get(parts[1], 0)
+    number_of_day, year = int(parts[0]), int(parts[2])
     try:
         return date(year, month, number_of_day)
     except ValueError as error:
-        raise DateError(_impossible(text, year, month, number_of_day)) from error
-
-
-def _impossible(text: str, year: int, month: int, number_of_day: int) -> str:
-    """Return what is wrong with a day that the calendar does not have."""
-    if 1 <= month <= 12 and year >= 1900 and number_of_day <= 31:
-        last = date(year, month, monthrange(year, month)[1])
-        return gettext(
-            "%(name)s has %(days)s days. Write for example %(example)s.",
-            name=str(format_date(last, "LLLL", locale=language())).capitalize(),
-            days=last.day,
-            example=day(last),
-        )
-    return gettext(
-        "%(text)s does not exist: the day comes first, then the month. Write it "
-        "like %(example)s.",
-        text=text,
-        example=day(date(2024, 12, 31)),
-    )
+        if 1 <= month <= 12 and year >= 1900 and number_of_day <= 31:
+            last = date(year, month, monthrange(year, month)[1])
+            message = gettext(
+                "%(name)s has %(days)s days. Write for example %(example)s.",
+                name=named(last, "LLLL").capitalize(),
+                days=last.day,
+                example=day(last),
+            )
+        else:
+            message = gettext(
+                "%(text)s does not exist: the day comes first, then the month. Write "
+                "it like %(example)s.",
+                text=text,
+                example=example,
+            )
+        raise DateError(message) from error
 
 
 @cache

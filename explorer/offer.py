@@ -22,13 +22,11 @@ _ZONE = re.compile(r"A time without an offset is in ([\w/+-]+)\.")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A search parameter.
+    """A search parameter: how many values it takes, None for any number.
 
-    `most` is the number of values, None for any. `extension` is what stands before the bar
-    of a value.
+    `extension` is what stands before the bar of a value.
     """
 
-    name: str
     most: int | None
     extension: str
 
@@ -37,7 +35,6 @@ class Parameter:
 class SearchOffer:
     """The searches of a resource type; `sorts` are the values of `_sort`, [] without it."""
 
-    kind: str
     parameters: Mapping[str, Parameter]
     sorts: Sequence[str]
     usual_sort: str
@@ -77,9 +74,8 @@ class Offer:
 
     def parameter(self, kind: str, name: str) -> Parameter | None:
         """Return a search parameter of a resource type, None where it is not offered."""
-        return (
-            self.searches[kind].parameters.get(name) if kind in self.searches else None
-        )
+        search = self.searches.get(kind)
+        return search.parameters.get(name) if search else None
 
 
 def _search_offer(
@@ -87,24 +83,18 @@ def _search_offer(
 ) -> SearchOffer:
     text = search.get("documentation", "")
     sizes, sorts = _SIZES.search(text), _SORTS.search(text)
+    parameters = {}
+    for element in resource.get("searchParam", ()):
+        limits = element.get("documentation", "")
+        values, extension = _VALUES.search(limits), _EXTENSION.search(limits)
+        parameters[element["name"]] = Parameter(
+            most=int(values[1] or 1) if values else None,
+            extension=extension[1] if extension else "",
+        )
     return SearchOffer(
-        kind=resource["type"],
-        parameters={
-            element["name"]: _parameter(element)
-            for element in resource.get("searchParam", ())
-        },
+        parameters=parameters,
         sorts=sorts[1].split(", ") if sorts else [],
         usual_sort=sorts[2] if sorts else "",
         most_count=sizes[1] if sizes else "",
         includes=resource.get("searchInclude", ()),
-    )
-
-
-def _parameter(element: Mapping[str, Any]) -> Parameter:
-    text = element.get("documentation", "")
-    values, extension = _VALUES.search(text), _EXTENSION.search(text)
-    return Parameter(
-        name=element["name"],
-        most=int(values[1] or 1) if values else None,
-        extension=extension[1] if extension else "",
     )

@@ -7,20 +7,23 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from shlex import quote
 from typing import Any
 
+from flask import request
+
 from explorer.language import gettext, language, moment, ngettext
 from explorer.language import mark as _
-from explorer.people import House, Person, Resource
-from explorer.stays import Stay
+from explorer.records import House, Person, Resource, Stay, changed
 from explorer.words import MESSAGES
 
 REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64}")
 """A reference to a resource that has a page."""
+
+COLUMN_COOKIE = "columns-"
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell."""
@@ -77,11 +80,10 @@ class Results:
     @cached_property
     def stays(self) -> Sequence[Stay]:
         """The matches, which are stays."""
+        stays = [Stay.of(resource) for resource in self.matches]
         return [
-            replace(
-                stay, patient=self.person(stay.subject), house=self.house(stay.site)
-            )
-            for stay in map(Stay.of, self.matches)
+            Stay.of(stay.resource, self.person(stay.subject), self.house(stay.site))
+            for stay in stays
         ]
 
     def rows(self, kind: str) -> Sequence[Any]:
@@ -109,10 +111,12 @@ def _when(time: datetime | None) -> str:
     return moment(time) if time else ""
 
 
-def _changed(row: Person | House) -> str:
-    text = row.resource.get("meta", {}).get("lastUpdated")
-    return moment(datetime.fromisoformat(text)) if text else ""
-
+_CHANGED = Column(
+    "changed",
+    _("Last changed"),
+    lambda row, _: _when(changed(row.resource)),
+    "_lastUpdated",
+)
 
 _FIRST: Mapping[str, Sequence[Column]] = {
     "Encounter": (
@@ -137,45 +141,33 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("ward", _("Ward"), lambda stay, _: stay.place),
         Column("site", _("Hospital"), lambda stay, _: stay.site_words),
         Column("visit", _("Visit number"), lambda stay, _: stay.visit),
-        Column(
-            "changed",
-            _("Last changed"),
-            lambda stay, _: _when(stay.changed),
-            "_lastUpdated",
-        ),
+        _CHANGED,
     ),
     "Patient": (
         Column("sex", _("Sex"), lambda person, _: person.sex),
         Column("ipp", _("IPP"), lambda person, _: person.masked_number),
-        Column("changed", _("Last changed"), lambda p, _: _changed(p), "_lastUpdated"),
+        _CHANGED,
     ),
-    "Organization": (
-        Column("finess", "FINESS", lambda h, _: ", ".join(n.text for n in h.numbers)),
-        Column("changed", _("Last changed"), lambda h, _: _changed(h), "_lastUpdated"),
-    ),
+    "Organization": (Column("finess", "FINESS", lambda h, _: h.finess), _CHANGED),
 }
 """The columns beside the first one, which names who or what a row is."""
 
-_HIDDEN_AT_FIRST = frozenset({"changed"})
 
-
-def chosen_columns(kind: str, cookie: str) -> Sequence[Column]:
-    """Return the columns that a person has chosen, else the usual ones."""
-    names = cookie.split(".") if cookie else []
+def columns_of(kind: str) -> Sequence[Column]:
+    """Return the columns that the person has chosen for a table, else the usual ones."""
+    names = request.cookies.get(f"{COLUMN_COOKIE}{kind}", "").split(".")
     chosen = [column for column in COLUMNS[kind] if column.name in names]
-    return chosen or [c for c in COLUMNS[kind] if c.name not in _HIDDEN_AT_FIRST]
+    return chosen or [column for column in COLUMNS[kind] if column is not _CHANGED]
 
 
-def csv_lines(
-    kind: str, columns: Sequence[Column], results: Results, now: datetime, *, head: bool
-) -> str:
+def csv_lines(kind: str, results: Results, now: datetime, *, head: bool) -> str:
     """Return rows as CSV (RFC 4180), as spreadsheets of the language read it.
 
     French ones separate by semicolons. No cell is a formula.
     """
     file = io.StringIO()
     writer = csv.writer(file, delimiter=";" if language() == "fr" else ",")
-    columns = [*_FIRST[kind], *columns]
+    columns = [*_FIRST[kind], *columns_of(kind)]
     if head:
         writer.writerow([gettext(column.title) for column in columns])
     for row in results.rows(kind):

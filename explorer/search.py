@@ -5,28 +5,20 @@ has the random id of a result that their session stores. Tabs, columns and print
 the stored result; sorting, a next page and another condition are searches.
 """
 
+import secrets
 import time
 from dataclasses import replace
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
 import orjson
-from flask import Response, g, render_template, request, url_for
+from flask import g, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
-from explorer.core import (
-    COLUMN_COOKIE,
-    blueprint,
-    clock,
-    columns_of,
-    explorer,
-    go,
-    see,
-    set_choice,
-    step_of,
-)
+from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
 from explorer.failures import RefusedError, failure_of
 from explorer.forms import (
     PATIENTS_OF_A_SEARCH,
@@ -42,9 +34,10 @@ from explorer.forms import (
     without,
 )
 from explorer.language import gettext
-from explorer.results import COLUMNS, Results, as_curl, chosen_columns
+from explorer.records import Stay
+from explorer.results import COLUMN_COOKIE, COLUMNS, Results, as_curl, columns_of
 from explorer.sessions import Result
-from explorer.timeline import Band, timelines
+from explorer.timeline import Band, Timeline, timelines
 from explorer.words import PRESETS, SORTED
 
 TABS = ("table", "timeline", "json", "request")
@@ -60,6 +53,8 @@ NOBODY = "-"
 """An id that no patient has: a search for the stays of nobody finds none."""
 
 _GUTTER = 176
+
+Shown = BaseResponse | str | tuple[str, int]
 
 
 # ------------------------------------------------------------------------------- forms
@@ -83,8 +78,8 @@ def form_page(
         faults=faults or {},
         fields=fields_of(offer, first),
         presets={name: PRESETS[name] for name in presets_of(offer)},
-        wards=explorer.trail.wards,
-        recent=explorer.trail.recent,
+        wards=g.session.wards,
+        recent=g.session.recent,
         fault=fault,
     )
 
@@ -103,10 +98,9 @@ def read() -> str:
 
 
 @blueprint.post("/find")
-def find() -> BaseResponse | str | tuple[str, int]:
+def find() -> Shown:
     """Search what the box was filled in with, in every way that it can be read."""
-    text = request.form.get("q", "")
-    reading = read_box(explorer.read_offer(), text)
+    reading = read_box(explorer.read_offer(), request.form.get("q", ""))
     if reading.fault:
         page = form_page("", request.form, fault=reading.fault)
         return page, HTTPStatus.UNPROCESSABLE_ENTITY
@@ -123,10 +117,7 @@ def find() -> BaseResponse | str | tuple[str, int]:
             page = form_page("", request.form, fault=f"{fault.title} {fault.text}")
             return page, error.status
     filled = [pair for pair in answers if pair[1].bundle.get("entry")]
-    shown = filled or answers[-1:]
-    for conditions, result in shown:
-        _remember(conditions, result)
-    ids = [_save(result) for _, result in shown]
+    ids = [_store(result, of=search) for search, result in filled or answers[-1:]]
     if len(ids) > 1:
         return go(url_for(".choose", first=ids[0], second=ids[1]))
     return go(url_for(".results", id=ids[0]))
@@ -138,46 +129,44 @@ def choose(first: str, second: str) -> str:
     stored = {id: explorer.stored(id) for id in (first, second)}
     parts = [(id, result, Results(result.bundle)) for id, result in stored.items()]
     return render_template(
-        "found.html", parts=parts, columns=chosen_columns, now=clock(stored[first].at)
+        "found.html", parts=parts, columns=columns_of, now=clock(stored[first].at)
     )
 
 
 @blueprint.route("/search/<kind>", methods=["GET", "POST"])
-def search(kind: str) -> BaseResponse | str | tuple[str, int]:
+def search(kind: str) -> Shown:
     """Show the form of a resource type, or run a search and lead to its result."""
     explorer.search_offer(kind)
     if request.method == "GET":
         return form_page(kind, MultiDict())
-    form: Form = MultiDict(
-        (name, text) for name, text in request.form.items(multi=True) if name != "csrf"
-    )
-    if "as_name" in form:
+    if name := request.form.get("as_name"):
         # A name was written where a number belongs: the button says to search for it.
-        form = MultiDict([("name", form["as_name"])])
-    return _run(kind, form)
+        return _run(kind, MultiDict({"name": name}))
+    pairs = request.form.items(multi=True)
+    return _run(kind, MultiDict([pair for pair in pairs if pair[0] != "csrf"]))
 
 
 @blueprint.post("/preset/<any(now, today, week):name>")
-def run_preset(name: str) -> BaseResponse | tuple[str, int]:
+def run_preset(name: str) -> Shown:
     """Run a search that needs no typing."""
     offer = explorer.read_offer()
     if name not in presets_of(offer):
         raise NotFound
-    today = offer.now().date()
-    return _run("Encounter", preset(name, today, request.form.get("ward", "")))
+    ward = request.form.get("ward", "")
+    return _run("Encounter", preset(name, offer.now().date(), ward))
 
 
 @blueprint.get("/recent/<id>")
-def recent(id: str) -> BaseResponse | tuple[str, int]:
+def recent(id: str) -> Shown:
     """Run a recent search again; one that needs no typing has the days of today."""
-    entry = next((e for e in explorer.trail.recent if e["id"] == id), None)
-    if entry is None:
-        raise NotFound
-    form: Form = MultiDict(entry["form"])
-    if form.get("preset"):
-        today = explorer.read_offer().now().date()
-        form = preset(form["preset"], today, form.get("ward", ""))
-    return _run(entry["kind"], form)
+    for entry in g.session.recent:
+        if entry["id"] == id:
+            form: Form = MultiDict(entry["form"])
+            if form.get("preset"):
+                today = explorer.read_offer().now().date()
+                form = preset(form["preset"], today, form.get("ward", ""))
+            return _run(entry["kind"], form)
+    raise NotFound
 
 
 def described(entry: dict[str, Any]) -> str:
@@ -189,10 +178,10 @@ def described(entry: dict[str, Any]) -> str:
 
 
 def _read(kind: str, form: Form) -> Conditions:
-    return read_form(explorer.read_offer(), kind, form, explorer.trail.wards)
+    return read_form(explorer.read_offer(), kind, form, g.session.wards)
 
 
-def _run(kind: str, form: Form, sort: str = "") -> BaseResponse | tuple[str, int]:
+def _run(kind: str, form: Form, sort: str = "") -> Shown:
     """Lead to the result of a search; a form that was refused is shown again."""
     conditions = _read(kind, form)
     if conditions.faults:
@@ -202,8 +191,7 @@ def _run(kind: str, form: Form, sort: str = "") -> BaseResponse | tuple[str, int
         result = _search(conditions, sort)
     except RefusedError as error:
         return form_page(kind, form, _faults(kind, error)), error.status
-    _remember(conditions, result)
-    return go(url_for(".results", id=_save(result)))
+    return go(url_for(".results", id=_store(result, of=conditions)))
 
 
 def _faults(kind: str, error: RefusedError) -> dict[str, Fault]:
@@ -242,30 +230,27 @@ def _search(
     if sort in explorer.search_offer(kind).sorts:
         criteria.append(("_sort", sort))
     bundle, sent = explorer.search(kind, criteria)
-    if kind == "Encounter":
-        explorer.remember_wards(Results(bundle))
     form = [*conditions.form.items(multi=True)]
     return Result(kind, form=form, criteria=sent, bundle=bundle, read_as=read_as)
 
 
-def _remember(conditions: Conditions, result: Result) -> None:
-    """Put a search on the list of recent ones."""
-    form = [*conditions.form.items(multi=True)]
-    entry: dict[str, Any] = {
-        "id": f"{time.time_ns():x}",
-        "at": result.at,
-        "kind": result.kind,
-        "form": form,
-        "total": result.bundle.get("total"),
-    }
-    trail = explorer.trail
-    others = [e for e in trail.recent if [*map(tuple, e["form"])] != form]
-    trail.recent = [entry, *others][:MOST_RECENT]
-    explorer.save_trail()
-
-
-def _save(result: Result) -> str:
-    return explorer.sessions.save_result(g.session, result)
+def _store(result: Result, *, of: Conditions | None = None) -> str:
+    """Store a result; return its id. The search that it is `of` is listed as a recent one."""
+    if of is not None:
+        entry: dict[str, Any] = {
+            "id": f"{time.time_ns():x}",
+            "at": result.at,
+            "kind": result.kind,
+            "form": result.form,
+            "total": result.bundle.get("total"),
+        }
+        session = g.session
+        others = [e for e in session.recent if MultiDict(e["form"]) != of.form]
+        session.recent = [entry, *others][:MOST_RECENT]
+        explorer.sessions.save(session)
+    id = secrets.token_urlsafe(16)
+    explorer.sessions.store(g.session, id, result)
+    return id
 
 
 # ------------------------------------------------------------------------------ results
@@ -285,9 +270,6 @@ def _page(id: str, result: Result, **more: Any) -> str:
     kind, bundle = result.kind, result.bundle
     shown, search = Results(bundle), explorer.search_offer(kind)
     at, count = clock(result.at), len(shown.matches)
-    frise = []
-    if more["tab"] == "timeline":
-        frise = timelines(_bands(shown, id), at, gutter=_GUTTER)
     return render_template(
         "results.html" if count else "none.html",
         id=id,
@@ -303,7 +285,7 @@ def _page(id: str, result: Result, **more: Any) -> str:
         sorts={key: SORTED[key] for key in search.sorts if key in SORTED},
         columns=columns_of(kind),
         all_columns=COLUMNS[kind],
-        frise=frise,
+        frise=_drawn(shown, id, at) if more["tab"] == "timeline" else [],
         body=orjson.dumps(bundle, option=orjson.OPT_INDENT_2).decode(),
         curl=as_curl(f"{explorer.settings.base_url}/{kind}/_search", result.criteria),
         most_printed=MOST_PRINTED,
@@ -312,20 +294,18 @@ def _page(id: str, result: Result, **more: Any) -> str:
     )
 
 
-def _bands(shown: Results, id: str) -> list[Band]:
-    """Return a band for each patient, in the order of the list."""
-    stays: dict[str, list[Any]] = {}
+def _drawn(shown: Results, id: str, at: datetime) -> list[Timeline]:
+    """Return a timeline with a band for each patient, in the order of the list."""
+    by_patient: dict[str, list[Stay]] = {}
     for stay in shown.stays:
-        stays.setdefault(stay.subject, []).append(stay)
-    return [
-        Band(
-            patient.name if (patient := shown.person(subject)) else subject,
-            of_patient,
-            sub=patient.born or gettext("birth date unknown") if patient else "",
-            reference=see(subject, origin=id),
-        )
-        for subject, of_patient in stays.items()
-    ]
+        by_patient.setdefault(stay.subject, []).append(stay)
+    bands = []
+    for subject, stays in by_patient.items():
+        patient = stays[0].patient
+        born = patient.born or gettext("birth date unknown") if patient else ""
+        title = patient.name if patient else subject
+        bands.append(Band(title, stays, born, see(subject, origin=id)))
+    return timelines(bands, at, gutter=_GUTTER)
 
 
 @blueprint.get(f"/results/<id>/<any({', '.join(STEPS)}):relation>")
@@ -340,7 +320,7 @@ def step(id: str, relation: str) -> BaseResponse:
     first = result.first + len(Results(result.bundle).matches)
     if relation == "previous":
         first = max(1, result.first - len(page.matches))
-    new = _save(replace(result, bundle=bundle, first=first, at=time.time()))
+    new = _store(replace(result, bundle=bundle, first=first, at=time.time()))
     if result.kind == "Encounter":
         explorer.remember_wards(page)
     if "open" in request.args and page.matches:
@@ -350,14 +330,14 @@ def step(id: str, relation: str) -> BaseResponse:
 
 
 @blueprint.get("/results/<id>/sort")
-def sort(id: str) -> BaseResponse | tuple[str, int]:
+def sort(id: str) -> Shown:
     """Search again in another order."""
     result = explorer.stored(id)
     return _run(result.kind, MultiDict(result.form), request.args.get("key", ""))
 
 
 @blueprint.get("/results/<id>/without/<name>")
-def drop(id: str, name: str) -> BaseResponse | tuple[str, int]:
+def drop(id: str, name: str) -> Shown:
     """Search again without one of the conditions; without any, show the form."""
     result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
@@ -402,12 +382,12 @@ def whole(id: str) -> BaseResponse:
     """Show a result on one page, to print it."""
     result = explorer.stored(id)
     bundle, sent = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
-    new = _save(Result(result.kind, form=result.form, criteria=sent, bundle=bundle))
-    return go(url_for(".results", id=new))
+    new = Result(result.kind, form=result.form, criteria=sent, bundle=bundle)
+    return go(url_for(".results", id=_store(new)))
 
 
 @blueprint.post("/results/<id>/columns")
-def columns(id: str) -> Response | BaseResponse:
+def columns(id: str) -> BaseResponse:
     """Keep the chosen columns in a cookie."""
     kind = explorer.stored(id).kind
     names = [c.name for c in COLUMNS[kind] if c.name in request.form.getlist("column")]

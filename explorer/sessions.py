@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import redis
 from flask import request
-from werkzeug.exceptions import TooManyRequests
+from werkzeug.exceptions import NotFound, TooManyRequests
 from werkzeug.wrappers import Response
 
 from app.crypto import DecryptionError, Encryption, derived_key
@@ -32,7 +32,7 @@ from explorer.failures import AwayError
 from explorer.language import mark as _
 
 LOGIN_SECONDS = 600
-"""How long a login may take."""
+"""How long a login may take, and how long a form waits for it."""
 
 LOGINS_PER_MINUTE = 30
 """How many logins an address may begin in a minute."""
@@ -40,27 +40,22 @@ LOGINS_PER_MINUTE = 30
 RESULT_SECONDS = 900
 """How long the result of a search is stored at most."""
 
-CLAIM_SECONDS = 60
-"""How long a request goes on with a file at most: the time of a call, and some."""
-
 Pairs = Sequence[tuple[str, str]]
 
-_FIELD = b"session"
-_REFERENCE = b"reference"
-_PARKED = b"parked"
-_TRAIL = b"trail"
-
-MOST_PARKED = 8192
-"""The size of a form that waits for a login, at most."""
+_PAIRS = ("form", "criteria", "next")
+"""The fields of records that hold pairs, which JSON makes lists of."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Session:
     """A browser that logs in (`state`, `nonce`, `verifier`) or has logged in (`token`).
 
     `person` is the subject of the login, "" where an access token was pasted: then the
     client of the token is who looks. `expires` is in seconds since 1970, `name` is shown.
-    `parked` is the form that waits for the end of the login, encrypted (`Sessions.park`).
+    `waiting` is the path and the form that the login interrupted.
+
+    It remembers recent searches, the names of wards by code, the resources that come with
+    stays (None before the first search) and the ids of files.
     """
 
     id: str
@@ -73,7 +68,11 @@ class Session:
     state: str = ""
     nonce: str = ""
     verifier: str = ""
-    parked: str = ""
+    waiting: tuple[str, Pairs] | None = None
+    recent: list[dict[str, Any]] = field(default_factory=list)
+    wards: dict[str, str] = field(default_factory=dict)
+    includes: list[str] | None = None
+    exports: list[str] = field(default_factory=list)
 
     @property
     def csrf(self) -> str:
@@ -125,17 +124,7 @@ class Export:
     next: Pairs | None = None
 
 
-@dataclass(slots=True)
-class Trail:
-    """What a session remembers: its recent searches, wards by code, includes, files.
-
-    `includes` are the resources that come with stays, None before the first search.
-    """
-
-    recent: list[dict[str, Any]] = field(default_factory=list)
-    wards: dict[str, str] = field(default_factory=dict)
-    includes: list[str] | None = None
-    exports: list[str] = field(default_factory=list)
+_Record = TypeVar("_Record", Result, Export)
 
 
 class Sessions:
@@ -152,6 +141,8 @@ class Sessions:
         # The prefix makes a browser refuse a cookie that another host has set.
         self._cookie = "__Host-explorer" if secure else "explorer"
 
+    # --------------------------------------------------------------------- sessions
+
     def begin(self, response: Response, **values: Any) -> Session:
         """Store a new session and put its cookie into a response.
 
@@ -159,7 +150,7 @@ class Sessions:
         """
         values = {"expires": time.time() + LOGIN_SECONDS, **values}
         session = Session(id=secrets.token_urlsafe(32), **values)
-        self.save(session)
+        self.save(session, is_new=True)
         response.set_cookie(
             self._cookie,
             session.id,
@@ -170,21 +161,20 @@ class Sessions:
         )
         return session
 
-    def save(self, session: Session) -> None:
-        """Store a session as it is now. Raises AwayError."""
+    def save(self, session: Session, *, is_new: bool = False) -> None:
+        """Store a session as it is now, unless it has ended. Raises AwayError."""
         content = orjson.dumps(asdict(session))
-        encrypted = self._encryption.encrypt(session.id, _FIELD, content)
+        encrypted = self._encryption.encrypt(session.id, b"session", content)
+        seconds = self._seconds(session)
         with _calling_redis():
-            self._redis.set(_key(session.id), encrypted, ex=self._seconds(session))
+            self._redis.set(_key(session.id), encrypted, ex=seconds, xx=not is_new)
 
     def current(self) -> Session | None:
         """Return the session of the request and count it as used. Raises AwayError."""
         id = self.cookie()
-        raw = self._read(_key(id), id, _FIELD) if id else None
-        if raw is None:
-            return None
-        session = Session(**orjson.loads(raw))
-        if session.expires <= time.time():
+        raw = self._read(_key(id), id, b"session") if id else None
+        session = Session(**orjson.loads(raw)) if raw else None
+        if session is None or session.expires <= time.time():
             return None
         with _calling_redis():
             self._redis.expire(_key(id), self._seconds(session))
@@ -195,10 +185,10 @@ class Sessions:
         return request.cookies.get(self._cookie, "")
 
     def end(self, session: Session, response: Response) -> None:
-        """Drop a session and its results."""
+        """Drop a session and what belongs to it."""
         with _calling_redis():
-            keys = self._redis.smembers(_results_key(session.id))
-            self._redis.delete(_key(session.id), _results_key(session.id), *keys)
+            keys = self._redis.smembers(_contents_key(session.id))
+            self._redis.delete(_key(session.id), _contents_key(session.id), *keys)
         response.delete_cookie(self._cookie, secure=self._secure, httponly=True)
 
     def count_login(self, address: str) -> None:
@@ -213,88 +203,56 @@ class Sessions:
         if count > LOGINS_PER_MINUTE:
             raise TooManyRequests(retry_after=60 - seconds)
 
-    def save_result(self, session: Session, result: Result, id: str = "") -> str:
-        """Store a result; return its id, which is of use to this session alone."""
-        id = id or secrets.token_urlsafe(16)
-        self._put(session, id, b"bundle:", orjson.dumps(result))
-        return id
+    def _seconds(self, session: Session) -> int:
+        return max(1, min(self._idle, int(session.expires - time.time())))
 
-    def result(self, session: Session, id: str) -> Result | None:
-        """Return a result of the session, None where none of that id is stored."""
-        raw = self._get(session, id, b"bundle:")
+    # ------------------------------------------------------------- results and files
+
+    def store(self, session: Session, id: str, record: Result | Export) -> None:
+        """Store a result or a file under an id that is of use to this session alone."""
+        self._store(session, id, type(record).__name__, orjson.dumps(record))
+
+    def stored(
+        self, session: Session, id: str, record: type[_Record]
+    ) -> _Record | None:
+        """Return a result or a file, None where none of that id is stored."""
+        raw = self._stored(session, id, record.__name__)
         if raw is None:
             return None
-        stored = orjson.loads(raw)
-        stored["form"] = _pairs(stored["form"])
-        stored["criteria"] = _pairs(stored["criteria"])
-        return Result(**stored)
+        values = orjson.loads(raw)
+        for name in _PAIRS:
+            if values.get(name):
+                values[name] = [(key, text) for key, text in values[name]]
+        return record(**values)
 
-    def trail(self, session: Session) -> Trail:
-        """Return what the session remembers."""
-        raw = self._get(session, "", _TRAIL)
-        return Trail(**orjson.loads(raw)) if raw else Trail()
-
-    def save_trail(self, session: Session, trail: Trail) -> None:
-        """Store what the session remembers, as long as the session itself."""
-        self._put(session, "", _TRAIL, orjson.dumps(trail), self._seconds(session))
-
-    def export(self, session: Session, id: str) -> Export | None:
-        """Return a file in the making, None where none of that id is stored."""
-        raw = self._get(session, id, b"export:")
-        if raw is None:
-            return None
-        stored = orjson.loads(raw)
-        stored["criteria"] = _pairs(stored["criteria"])
-        stored["next"] = stored["next"] and _pairs(stored["next"])
-        return Export(**stored)
-
-    def save_export(self, session: Session, export: Export, part: bytes = b"") -> None:
-        """Store a file in the making, and a further part of its content."""
-        if part:
-            name = f"{export.id}-{export.parts}"
-            self._put(session, name, b"part:", zlib.compress(part))
-            export.parts += 1
-        self._put(session, export.id, b"export:", orjson.dumps(export))
+    def store_part(self, session: Session, export: Export, part: bytes) -> None:
+        """Store a further part of a file, then the file."""
+        self._store(session, f"{export.id}-{export.parts}", "part", part)
+        export.parts += 1
+        self.store(session, export.id, export)
 
     def parts(self, session: Session, export: Export) -> Iterator[bytes]:
         """Yield the content of a file, part by part."""
         for number in range(export.parts):
-            raw = self._get(session, f"{export.id}-{number}", b"part:")
-            if raw is None:
-                raise AwayError(_("The file is no longer stored."))
-            yield zlib.decompress(raw)
+            part = self._stored(session, f"{export.id}-{number}", "part")
+            if part is None:
+                raise NotFound
+            yield part
 
-    def claim(self, session: Session, id: str) -> bool:
-        """Return whether this request alone may go on with a file until it is released."""
-        key = _key(f"{session.id}{id}:claim")
-        with _calling_redis():
-            return bool(self._redis.set(key, b"", nx=True, ex=CLAIM_SECONDS))
-
-    def release(self, session: Session, id: str) -> None:
-        """Let another request go on with a file."""
-        with _calling_redis():
-            self._redis.delete(_key(f"{session.id}{id}:claim"))
-
-    def _put(
-        self,
-        session: Session,
-        id: str,
-        field: bytes,
-        raw: bytes,
-        seconds: int = RESULT_SECONDS,
-    ) -> None:
-        """Store a content among those that the end of the session drops."""
-        encrypted = self._encryption.encrypt(session.id, field + id.encode(), raw)
-        key, results = _content_key(session, id), _results_key(session.id)
+    def _store(self, session: Session, id: str, kind: str, raw: bytes) -> None:
+        field = f"{kind}:{id}".encode()
+        encrypted = self._encryption.encrypt(session.id, field, zlib.compress(raw, 1))
+        key, contents = _key(session.id + id), _contents_key(session.id)
         with _calling_redis(), self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.set(key, encrypted, ex=seconds)
-            pipeline.sadd(results, key)
-            pipeline.expire(results, max(seconds, RESULT_SECONDS))
+            pipeline.set(key, encrypted, ex=RESULT_SECONDS)
+            pipeline.sadd(contents, key)
+            pipeline.expire(contents, RESULT_SECONDS)
             pipeline.execute()
 
-    def _get(self, session: Session, id: str, field: bytes) -> bytes | None:
-        key = _content_key(session, id)
-        return self._read(key, session.id, field + id.encode())
+    def _stored(self, session: Session, id: str, kind: str) -> bytes | None:
+        field = f"{kind}:{id}".encode()
+        raw = self._read(_key(session.id + id), session.id, field)
+        return zlib.decompress(raw) if raw else None
 
     def _read(self, key: str, session_id: str, field: bytes) -> bytes | None:
         with _calling_redis():
@@ -306,42 +264,23 @@ class Sessions:
         except DecryptionError:
             return None
 
-    def park(self, path: str, form: Pairs) -> str:
-        """Return a form that a login interrupts as a text that its page carries."""
-        content = orjson.dumps({"at": time.time(), "path": path, "form": form})
-        if len(content) > MOST_PARKED:
-            return ""
-        raw = self._encryption.encrypt("", _PARKED, content)
+    # ------------------------------------------------------------------ sealed texts
+
+    def seal(self, session_id: str, purpose: bytes, content: Any) -> str:
+        """Return JSON as a text for addresses and forms that this session alone can read.
+
+        "" is no session's: the explorer alone reads it.
+        """
+        raw = self._encryption.encrypt(session_id, purpose, orjson.dumps(content))
         return base64.urlsafe_b64encode(raw).decode()
 
-    def unpark(self, text: str) -> tuple[str, Pairs] | None:
-        """Return path and form of such a text, None where it waited for too long."""
-        if not 0 < len(text) <= 2 * MOST_PARKED:
-            return None
+    def unseal(self, session_id: str, purpose: bytes, text: str) -> Any:
+        """Return the content of such a text, None for one of another session or purpose."""
         try:
             raw = base64.urlsafe_b64decode(text)
-            content = orjson.loads(self._encryption.decrypt("", _PARKED, raw))
+            return orjson.loads(self._encryption.decrypt(session_id, purpose, raw))
         except (ValueError, DecryptionError):
             return None
-        if content["at"] + LOGIN_SECONDS < time.time():
-            return None
-        return content["path"], _pairs(content["form"])
-
-    def seal(self, session: Session, reference: str) -> str:
-        """Return a reference as a text for addresses that this session alone can read."""
-        raw = self._encryption.encrypt(session.id, _REFERENCE, reference.encode())
-        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-    def unseal(self, session: Session, text: str) -> str | None:
-        """Return the reference of such a text, None for one of another session."""
-        try:
-            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            return self._encryption.decrypt(session.id, _REFERENCE, raw).decode()
-        except (ValueError, DecryptionError):
-            return None
-
-    def _seconds(self, session: Session) -> int:
-        return max(1, min(self._idle, int(session.expires - time.time())))
 
 
 def _key(id: str) -> str:
@@ -349,17 +288,8 @@ def _key(id: str) -> str:
     return f"explorer:{digest}"
 
 
-def _results_key(id: str) -> str:
+def _contents_key(id: str) -> str:
     return f"{_key(id)}:results"
-
-
-def _content_key(session: Session, id: str) -> str:
-    # The trail has no id: the session's own key is the session's.
-    return _key(session.id + id) if id else f"{_key(session.id)}:trail"
-
-
-def _pairs(stored: Sequence[Sequence[str]]) -> Pairs:
-    return [(name, text) for name, text in stored]
 
 
 @contextmanager

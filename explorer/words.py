@@ -76,6 +76,7 @@ TELECOMS: Mapping[tuple[str, str], str] = {
     ("phone", "work"): _("Work"),
     ("fax", ""): _("Fax"),
     ("email", ""): _("E-mail"),
+    ("phone", ""): _("Telephone"),
 }
 
 ADDRESSES: Mapping[str, str] = {

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from flask import Flask, g
 
-from explorer.stays import Stay
+from explorer.records import Stay
 from explorer.timeline import DRAWINGS, GAP, Band, Timeline, timelines, wall
 
 NOW = datetime(2026, 11, 28, 14, 5, tzinfo=UTC)
@@ -93,17 +93,15 @@ def test_no_bars_and_no_ticks_overlap(case: str) -> None:
     assert [axis.drawing for axis in drawings] == [*DRAWINGS]
     for axis in drawings:
         assert axis.height <= CASES[case][2] * (1 if axis.drawing.width > 700 else 1.6)
-        for row in axis.rows:
-            for lane in {bar.lane for bar in row.bars}:
-                bars = sorted(
-                    (b for b in row.bars if b.lane == lane), key=lambda b: b.x
-                )
-                for one, other in pairwise(bars):
+        for _, _, bars in axis.rows:
+            for lane in {bar.lane for bar in bars}:
+                in_lane = sorted((b for b in bars if b.lane == lane), key=lambda b: b.x)
+                for one, other in pairwise(in_lane):
                     assert one.end + GAP <= other.x + 0.2
-            for bar in row.bars:
+            for bar in bars:
                 assert bar.width >= axis.drawing.least
                 assert 0 <= bar.x <= bar.end <= axis.drawing.width
-                assert len(bar.label) * 6.7 <= bar.width
+                assert len(bar.label(NOW)) * 6.7 <= bar.width
         shown = [(x, text) for x, text in axis.ticks if text]
         assert shown
         for (x, text), (other, _) in pairwise(shown):
@@ -112,18 +110,18 @@ def test_no_bars_and_no_ticks_overlap(case: str) -> None:
 
 def test_every_stay_is_in_one_bar() -> None:
     for axis in drawn("many"):
-        for row in axis.rows:
-            ids = [stay.id for bar in row.bars for stay in bar.stays]
-            assert sorted(ids) == sorted(s.id for s in row.band.stays)
-    assert any(len(bar.stays) > 1 for bar in drawn("many")[2].rows[0].bars)
+        for band, _, bars in axis.rows:
+            ids = [stay.id for bar in bars for stay in bar.stays]
+            assert sorted(ids) == sorted(stay.id for stay in band.stays)
+    assert any(len(bar.stays) > 1 for bar in drawn("many")[2].rows[0][2])
 
 
 def test_open_stays_end_at_the_edge_and_today_is_a_line() -> None:
     for case in ("few", "a month"):
         for axis in drawn(case):
-            (bar,) = axis.rows[0].bars
-            assert axis.now is not None
-            assert bar.x + bar.width >= axis.now - 0.2
+            (bar,) = axis.rows[0][2]
+            assert axis.today is not None
+            assert bar.x + bar.width >= axis.today - 0.2
             assert bar.end == pytest.approx(axis.drawing.width - 8, abs=0.2)
 
 
