@@ -132,7 +132,7 @@ class Explorer:
     def read_offer(self) -> Offer:
         """Return what the service offers. Raises RefusedError."""
         if self.offer is None:
-            self.offer = Offer.of(self.call("metadata"))
+            self.offer = Offer(self.call("metadata"))
         return self.offer
 
     def search_offer(self, kind: str) -> SearchOffer:

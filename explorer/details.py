@@ -42,7 +42,7 @@ def show(sealed: str) -> str:
         return _patient(sealed, reference)
     if kind == "Encounter":
         return _stay(reference)
-    house = House.of(explorer.call(reference))
+    house = House(explorer.call(reference))
     return _page("house.html", reference, house.resource, house=house)
 
 
@@ -128,13 +128,12 @@ def _read_stay(reference: str) -> Stay:
         if stays := Results(bundle).stays:
             return stays[0]
     # A read tells a removed stay from one that never was.
-    stay = Stay.of(explorer.call(reference))
-    patient, house = _read(stay.subject), _read(stay.site)
-    return Stay.of(
-        stay.resource,
-        Person.of(patient) if patient else None,
-        House.of(house) if house else None,
-    )
+    stay = Stay(explorer.call(reference))
+    if patient := _read(stay.subject):
+        stay.patient = Person(patient)
+    if house := _read(stay.site):
+        stay.house = House(house)
+    return stay
 
 
 def _read(reference: str) -> Any:
@@ -199,7 +198,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     elif is_whole:
         explorer.call(reference)
     results = Results(result.bundle)
-    patient, stays = Person.of(results.included[reference]), results.stays
+    patient, stays = Person(results.included[reference]), results.stays
     now = explorer.read_offer().now()
     period = chosen or ("12" if chosen is None and len(stays) > MANY else "")
     months = {"": None, "12": 365, "3": 91}[period]

@@ -19,10 +19,26 @@ from app.middleware import Requests, Transport
 from app.pages import POLICY, create_pages
 from explorer import details, entry, exports, search
 from explorer.core import Explorer, blueprint, clock, explorer, see
-from explorer.failures import failure_of
-from explorer.language import LANGUAGES, day, gettext, language, moment, number
+from explorer.failures import Failure
+from explorer.language import (
+    LANGUAGES,
+    day,
+    gettext,
+    language,
+    moment,
+    number,
+    pgettext,
+)
 from explorer.language import ngettext as count_in_words
-from explorer.words import ADDRESSES, CODES, COUNTS, RESOURCES, TELECOMS
+from explorer.records import changed
+from explorer.words import (
+    ADDRESSES,
+    CODES,
+    COUNTS,
+    RESOURCES,
+    SEX_LETTERS,
+    TELECOMS,
+)
 
 HEADERS = (
     ("Cache-Control", "no-store"),
@@ -54,7 +70,7 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
     pages.extensions["explorer"] = of_app
     pages.jinja_env.add_extension("jinja2.ext.i18n")
     pages.jinja_env.install_gettext_callables(  # type: ignore[attr-defined] # the extension's
-        gettext, count_in_words, newstyle=False
+        gettext, count_in_words, newstyle=False, pgettext=pgettext
     )
     pages.jinja_env.globals.update(
         N=number,
@@ -68,6 +84,8 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
         describe=search.described,
         clock=clock,
         codes=CODES,
+        letters=SEX_LETTERS,
+        last_change=changed,
         telecoms=TELECOMS,
         addresses=ADDRESSES,
     )
@@ -107,7 +125,7 @@ def _count(kind: str, total: int) -> str:
 def _show_error(error: Exception) -> Response | HTTPException:
     if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
         return error
-    failure = failure_of(error)
+    failure = Failure(error)
     if failure.status == HTTPStatus.UNAUTHORIZED and g.get("session"):
         # The token has ended, or was withdrawn: so has the session.
         session, g.session = g.session, None

@@ -18,7 +18,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from explorer.core import blueprint, explorer, go, step_of
-from explorer.failures import RefusedError, failure_of
+from explorer.failures import Failure, RefusedError
 from explorer.language import gettext, read_day
 from explorer.language import mark as _
 from explorer.results import Results, csv_lines
@@ -151,7 +151,7 @@ def _read_on(id: str) -> Export:
         if error.status == HTTPStatus.UNAUTHORIZED:
             raise
         if error.status not in _RETRIED:
-            file.next, file.fault = [], failure_of(error).text
+            file.next, file.fault = [], Failure(error).text
             explorer.sessions.store(g.session, id, file)
     return file
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from werkzeug.exceptions import HTTPException
 
@@ -67,31 +66,24 @@ class AwayError(Exception):
     """Redis or the identity provider does not answer; the text is for the person."""
 
 
-@dataclass(frozen=True, slots=True)
 class Failure:
-    """What a page shows of an error."""
+    """What a page shows of an error; one that is not the person's is logged."""
 
-    status: int
-    text: str
-    advice: str
-    request_id: str
-
-
-def failure_of(error: Exception) -> Failure:
-    """Return what a page shows of an error; log one that is not the person's."""
-    status, id, words, advice = 500, request_id() or "", "", ""
-    match error:
-        case RefusedError():
-            status, id = error.status, error.request_id
-        case HTTPException():
-            status = error.code or status
-        case LoginError():
-            status, words, advice = 403, str(error), _("Log in again.")
-        case AwayError():
-            status, words = 503, str(error)
-    if not isinstance(error, RefusedError | HTTPException | LoginError):
-        # The log formatter writes the type and places of the error, never its message.
-        _log.error("page failed", exc_info=error, extra={"data": {"status": status}})
-    usual = TEXTS.get(status, TEXTS[500 if status >= 500 else 400])
-    text = gettext(words or usual[0])
-    return Failure(status, text, gettext(advice or usual[1]), request_id=id)
+    def __init__(self, error: Exception) -> None:
+        self.status, self.request_id = 500, request_id() or ""
+        words, advice = "", ""
+        match error:
+            case RefusedError():
+                self.status, self.request_id = error.status, error.request_id
+            case HTTPException():
+                self.status = error.code or self.status
+            case LoginError():
+                self.status, words, advice = 403, str(error), _("Log in again.")
+            case AwayError():
+                self.status, words = 503, str(error)
+        if not isinstance(error, RefusedError | HTTPException | LoginError):
+            # The log formatter writes the type and places of the error, never its message.
+            data = {"status": self.status}
+            _log.error("page failed", exc_info=error, extra={"data": data})
+        usual = TEXTS.get(self.status, TEXTS[500 if self.status >= 500 else 400])
+        self.text, self.advice = gettext(words or usual[0]), gettext(advice or usual[1])

@@ -7,7 +7,7 @@ The conditions on patients are a search of their own, which comes first.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from werkzeug.datastructures import MultiDict
@@ -118,7 +118,6 @@ class Chip:
     text: str
 
 
-@dataclass
 class Conditions:
     """A form as it was sent, read; `wards` are the names of wards by their codes.
 
@@ -126,13 +125,24 @@ class Conditions:
     that comes before it.
     """
 
-    kind: str
-    form: Form
-    wards: Mapping[str, str]
-    faults: dict[str, Fault] = field(default_factory=dict)
-    chips: list[Chip] = field(default_factory=list)
-    patients: list[tuple[str, str]] = field(default_factory=list)
-    criteria: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(
+        self, offer: Offer, kind: str, form: Form, wards: Mapping[str, str]
+    ) -> None:
+        self.kind, self.form, self.wards = kind, form, wards
+        self.faults: dict[str, Fault] = {}
+        self.chips: list[Chip] = []
+        self.patients: list[tuple[str, str]] = []
+        self.criteria: list[tuple[str, str]] = []
+        for condition in fields_of(offer, kind):
+            words, values = self._read(condition)
+            if values:
+                self.chips.append(Chip(condition, words))
+            name = condition.parameter
+            extension = offer.searches[condition.of].parameters[name].extension
+            before = f"{extension}|" if extension else ""
+            is_first_search = condition.of == "Patient" and kind != "Patient"
+            pairs = self.patients if is_first_search else self.criteria
+            pairs += [(name, f"{before}{value}") for value in values]
 
     def describe(self) -> str:
         """Return the search in words that identify no patient."""
@@ -148,7 +158,7 @@ class Conditions:
         text = ", ".join(texts) or gettext("without a condition")
         return text if preset else f"{gettext(RESOURCES[self.kind])}: {text}"
 
-    def read(self, condition: Field) -> tuple[str, Sequence[str]]:
+    def _read(self, condition: Field) -> tuple[str, Sequence[str]]:
         """Return a condition in words and its values, which are [] without one."""
         if condition.input == "days":
             return self._read_days(condition)
@@ -206,24 +216,6 @@ class Conditions:
         if last:
             return gettext("%(title)s until %(last)s", **texts), [f"le{last}"]
         return "", []
-
-
-def read_form(
-    offer: Offer, kind: str, form: Form, wards: Mapping[str, str]
-) -> Conditions:
-    """Read a form; `wards` are the names of wards by their codes."""
-    conditions = Conditions(kind, form, wards)
-    for condition in fields_of(offer, kind):
-        words, values = conditions.read(condition)
-        if not values:
-            continue
-        conditions.chips.append(Chip(condition, words))
-        parameter = offer.searches[condition.of].parameters[condition.parameter]
-        before = f"{parameter.extension}|" if parameter.extension else ""
-        is_first_search = condition.of == "Patient" and kind != "Patient"
-        pairs = conditions.patients if is_first_search else conditions.criteria
-        pairs += [(condition.parameter, f"{before}{value}") for value in values]
-    return conditions
 
 
 def _any_of(texts: Sequence[str]) -> str:

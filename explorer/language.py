@@ -71,9 +71,9 @@ def gettext(message: str, **values: Any) -> str:
     return text % values if values else text
 
 
-def pgettext(context: str, message: str, **values: Any) -> str:
+def pgettext(context: str, message: str) -> str:
     """Return a text that other languages have several of, by its context."""
-    return catalogue(language()).pgettext(context, message) % values
+    return catalogue(language()).pgettext(context, message)
 
 
 def ngettext(one: str, several: str, count: int, **values: Any) -> str:

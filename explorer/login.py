@@ -32,13 +32,10 @@ from explorer.sessions import Session
 
 MOST_NAME = 80
 
+_SIZES = (256, 384, 512)
 _SIGNATURES = JWSRegistry(
-    algorithms=[
-        *("RS256", "RS384", "RS512"),
-        *("PS256", "PS384", "PS512"),
-        *("ES256", "ES384", "ES512"),
-        *("EdDSA", "Ed25519"),
-    ],
+    algorithms=[f"{family}{size}" for family in ("RS", "PS", "ES") for size in _SIZES]
+    + ["EdDSA", "Ed25519"],
     # RFC 7515 section 4: unknown header members are ignored.
     strict_check_header=False,
 )
@@ -60,7 +57,7 @@ class Login:
         Raises AwayError.
         """
         verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
-        with _calling_provider(), self._client() as client:
+        with self._calling() as client:
             url, state = client.create_authorization_url(
                 self._address(client, "authorization_endpoint"),
                 code_verifier=verifier,
@@ -76,7 +73,7 @@ class Login:
         """
         if "code" not in query:
             raise LoginError(_("The identity provider did not log you in."))
-        with _calling_provider(), self._client() as client:
+        with self._calling() as client:
             token = client.fetch_token(
                 self._address(client, "token_endpoint"),
                 grant_type="authorization_code",
@@ -85,43 +82,33 @@ class Login:
             )
             address = self._settings.key_set_url or self._address(client, "jwks_uri")
             keys = KeySet.import_key_set(_read(client, address))
-        claims = self._id_claims(token, keys, session.nonce)
-        person = claims["sub"]
-        name = claims.get("name") or claims.get("preferred_username") or person
+        claims = self._claims(token, keys, session.nonce)
+        name = claims.get("name") or claims.get("preferred_username") or claims["sub"]
         return {
-            "person": person,
+            "person": claims["sub"],
             "name": str(name)[:MOST_NAME],
             "token": token["access_token"],
             "scope": token.get("scope") or self._settings.explorer_scope,
             "expires": time.time() + int(token.get("expires_in", 3600)),
         }
 
-    def _id_claims(
+    def _claims(
         self, token: Mapping[str, Any], keys: KeySet, nonce: str
     ) -> CodeIDToken:
         """Return the claims of the ID token, once they are valid (Core 3.1.3.7)."""
-        settings, access_token = self._settings, token.get("access_token")
+        access_token, id_token = token.get("access_token"), token.get("id_token", "")
         if not isinstance(access_token, str):
             raise LoginError(_("The identity provider gave no access token."))
-        client_id = settings.explorer_client_id
+        client_id = self._settings.explorer_client_id
         try:
-            signed = jwt.decode(
-                str(token.get("id_token", "")), keys, registry=_SIGNATURES
-            )
+            signed = jwt.decode(str(id_token), keys, registry=_SIGNATURES)
             claims = CodeIDToken(
                 signed.claims,
                 signed.header,
-                options={
-                    "iss": {"value": settings.issuer},
-                    "aud": {"value": client_id},
-                },
-                params={
-                    "client_id": client_id,
-                    "nonce": nonce,
-                    "access_token": access_token,
-                },
+                {"iss": {"value": self._settings.issuer}, "aud": {"value": client_id}},
+                {"client_id": client_id, "nonce": nonce, "access_token": access_token},
             )
-            claims.validate(leeway=settings.leeway_seconds)
+            claims.validate(leeway=self._settings.leeway_seconds)
         # joserfc raises the others for a token that is nested too deep, or no object.
         except (JoseError, ValueError, TypeError, RecursionError) as error:
             raise LoginError(_("The ID token of the login is not valid.")) from error
@@ -129,8 +116,24 @@ class Login:
             raise LoginError(_("The ID token of the login names nobody."))
         return claims
 
-    def _client(self) -> OAuth2Session:
-        """Return a session without proxy, .netrc and cookies."""
+    def _address(self, client: OAuth2Session, name: str) -> str:
+        """Return an address of the issuer's metadata (OpenID Connect Discovery 1.0, 4)."""
+        issuer = self._settings.issuer
+        url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+        metadata = _read(client, url)
+        address = metadata.get(name)
+        if metadata.get("issuer") != issuer or not isinstance(address, str):
+            raise ValueError("metadata of another issuer, or without the address")
+        if not self._settings.allows_provider(address):
+            raise ValueError("an address without TLS")
+        return address
+
+    @contextmanager
+    def _calling(self) -> Iterator[OAuth2Session]:
+        """Yield a client without proxy, .netrc and cookies.
+
+        Raises LoginError for a refusal of the provider, AwayError for no proper answer.
+        """
         settings = self._settings
         secret = settings.explorer_client_secret
         client = OAuth2Session(
@@ -145,19 +148,25 @@ class Login:
         client.trust_env = False
         client.verify = os.environ.get("SSL_CERT_FILE") or True
         client.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-        return client
-
-    def _address(self, client: OAuth2Session, name: str) -> str:
-        """Return an address of the issuer's metadata (OpenID Connect Discovery 1.0, 4)."""
-        issuer = self._settings.issuer
-        url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
-        metadata = _read(client, url)
-        address = metadata.get(name)
-        if metadata.get("issuer") != issuer or not isinstance(address, str):
-            raise ValueError("metadata of another issuer, or without the address")
-        if not self._settings.allows_provider(address):
-            raise ValueError("an address without TLS")
-        return address
+        # The errors' texts may quote what the provider sends about the person.
+        try:
+            with client:
+                yield client
+        except (
+            AuthlibBaseError,
+            requests.RequestException,
+            # Metadata or keys that are not what they should be.
+            JoseError,
+            LookupError,
+            ValueError,
+        ) as error:
+            reason = type(error).__name__
+            _log.warning("login failed", extra={"data": {"reason": reason}})
+            if isinstance(error, AuthlibBaseError):
+                text = _("The identity provider refused the login.")
+                raise LoginError(text) from error
+            text = _("The identity provider does not answer at the moment.")
+            raise AwayError(text) from error
 
 
 def _read(client: OAuth2Session, url: str) -> Any:
@@ -168,24 +177,3 @@ def _read(client: OAuth2Session, url: str) -> Any:
     if not isinstance(content, dict):
         raise ValueError("no object")
     return content
-
-
-@contextmanager
-def _calling_provider() -> Iterator[None]:
-    """Raise LoginError for a refusal of the provider, AwayError for no proper answer."""
-    try:
-        yield
-    except (
-        AuthlibBaseError,
-        requests.RequestException,
-        # Metadata or keys that are not what they should be.
-        JoseError,
-        LookupError,
-        ValueError,
-    ) as error:
-        # Their texts may quote what the provider sends about the person.
-        _log.warning("login failed", extra={"data": {"reason": type(error).__name__}})
-        if isinstance(error, AuthlibBaseError):
-            raise LoginError(_("The identity provider refused the login.")) from error
-        text = _("The identity provider does not answer at the moment.")
-        raise AwayError(text) from error

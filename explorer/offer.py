@@ -6,7 +6,6 @@ documentation (`app.fhir.capability`): a form uses those that it finds here.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,53 +19,50 @@ _SORTS = re.compile(r"_sort is one of ([^.]+), by default (-?\w+)\.")
 _ZONE = re.compile(r"A time without an offset is in ([\w/+-]+)\.")
 
 
-@dataclass(frozen=True, slots=True)
 class Parameter:
     """A search parameter: how many values it takes, None for any number.
 
     `extension` is what stands before the bar of a value.
     """
 
-    most: int | None
-    extension: str
+    def __init__(self, element: Mapping[str, Any]) -> None:
+        text = element.get("documentation", "")
+        values, extension = _VALUES.search(text), _EXTENSION.search(text)
+        self.most = int(values[1] or 1) if values else None
+        self.extension = extension[1] if extension else ""
 
 
-@dataclass(frozen=True, slots=True)
 class SearchOffer:
     """The searches of a resource type; `sorts` are the values of `_sort`, [] without it."""
 
-    parameters: Mapping[str, Parameter]
-    sorts: Sequence[str]
-    usual_sort: str
-    most_count: str
-    includes: Sequence[str]
+    def __init__(self, resource: Mapping[str, Any], search: Mapping[str, Any]) -> None:
+        text = search.get("documentation", "")
+        sizes, sorts = _SIZES.search(text), _SORTS.search(text)
+        parameters = resource.get("searchParam", ())
+        self.parameters = {
+            element["name"]: Parameter(element) for element in parameters
+        }
+        self.sorts = sorts[1].split(", ") if sorts else []
+        self.usual_sort = sorts[2] if sorts else ""
+        self.most_count = sizes[1] if sizes else ""
+        self.includes: Sequence[str] = resource.get("searchInclude", ())
 
 
-@dataclass(frozen=True, slots=True)
 class Offer:
     """The name of the deployment, its time zone, and its searches by resource type."""
 
-    title: str
-    zone: tzinfo
-    searches: Mapping[str, SearchOffer]
-
-    @classmethod
-    def of(cls, statement: Mapping[str, Any]) -> "Offer":
-        """Read a CapabilityStatement."""
-        resources = [r for rest in statement["rest"] for r in rest["resource"]]
-        searches = {
-            resource["type"]: _search_offer(resource, interaction)
-            for resource in resources
+    def __init__(self, statement: Mapping[str, Any]) -> None:
+        texts = (rest.get("documentation", "") for rest in statement["rest"])
+        zone = _ZONE.search(" ".join(texts))
+        self.title: str = statement["implementation"]["description"]
+        self.zone: tzinfo = ZoneInfo(zone[1]) if zone else UTC
+        self.searches = {
+            resource["type"]: SearchOffer(resource, interaction)
+            for rest in statement["rest"]
+            for resource in rest["resource"]
             for interaction in resource["interaction"]
             if resource["type"] in RESOURCES and interaction["code"] == "search-type"
         }
-        texts = (rest.get("documentation", "") for rest in statement["rest"])
-        zone = _ZONE.search(" ".join(texts))
-        return cls(
-            title=statement["implementation"]["description"],
-            zone=ZoneInfo(zone[1]) if zone else UTC,
-            searches=searches,
-        )
 
     def now(self) -> datetime:
         """Return the time at the hospital."""
@@ -76,25 +72,3 @@ class Offer:
         """Return a search parameter of a resource type, None where it is not offered."""
         search = self.searches.get(kind)
         return search.parameters.get(name) if search else None
-
-
-def _search_offer(
-    resource: Mapping[str, Any], search: Mapping[str, Any]
-) -> SearchOffer:
-    text = search.get("documentation", "")
-    sizes, sorts = _SIZES.search(text), _SORTS.search(text)
-    parameters = {}
-    for element in resource.get("searchParam", ()):
-        limits = element.get("documentation", "")
-        values, extension = _VALUES.search(limits), _EXTENSION.search(limits)
-        parameters[element["name"]] = Parameter(
-            most=int(values[1] or 1) if values else None,
-            extension=extension[1] if extension else "",
-        )
-    return SearchOffer(
-        parameters=parameters,
-        sorts=sorts[1].split(", ") if sorts else [],
-        usual_sort=sorts[2] if sorts else "",
-        most_count=sizes[1] if sizes else "",
-        includes=resource.get("searchInclude", ()),
-    )

@@ -67,31 +67,27 @@ class Results:
             texts.append(text)
         return texts
 
-    def person(self, reference: str) -> Person | None:
-        """Return a patient that came with the matches."""
-        resource = self.included.get(reference)
-        return Person.of(resource) if resource else None
-
     def house(self, reference: str) -> House | None:
         """Return a hospital that came with the matches."""
         resource = self.included.get(reference)
-        return House.of(resource) if resource else None
+        return House(resource) if resource else None
 
     @cached_property
     def stays(self) -> Sequence[Stay]:
-        """The matches, which are stays."""
-        stays = [Stay.of(resource) for resource in self.matches]
-        return [
-            Stay.of(stay.resource, self.person(stay.subject), self.house(stay.site))
-            for stay in stays
-        ]
+        """The matches, which are stays, with their patients and hospitals."""
+        stays = [Stay(resource) for resource in self.matches]
+        for stay in stays:
+            patient = self.included.get(stay.subject)
+            stay.patient = Person(patient) if patient else None
+            stay.house = self.house(stay.site)
+        return stays
 
     def rows(self, kind: str) -> Sequence[Any]:
         """Return the matches of a type: stays, patients or hospitals."""
         if kind == "Encounter":
             return self.stays
-        read = Person.of if kind == "Patient" else House.of
-        return [read(resource) for resource in self.matches]
+        record = Person if kind == "Patient" else House
+        return [record(resource) for resource in self.matches]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("end", _("Discharge"), lambda stay, _: _when(stay.end)),
         Column("duration", _("Length"), lambda stay, now: stay.took(now)),
         Column("ward", _("Ward"), lambda stay, _: stay.place),
-        Column("site", _("Hospital"), lambda stay, _: stay.site_words),
+        Column("site", _("Hospital"), lambda stay, _: stay.site_name),
         Column("visit", _("Visit number"), lambda stay, _: stay.visit),
         _CHANGED,
     ),

@@ -19,7 +19,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
-from explorer.failures import RefusedError, failure_of
+from explorer.failures import Failure, RefusedError
 from explorer.forms import (
     PATIENTS_OF_A_SEARCH,
     Chip,
@@ -30,7 +30,6 @@ from explorer.forms import (
     preset,
     presets_of,
     read_box,
-    read_form,
     without,
 )
 from explorer.language import gettext
@@ -178,7 +177,7 @@ def described(entry: dict[str, Any]) -> str:
 
 
 def _read(kind: str, form: Form) -> Conditions:
-    return read_form(explorer.read_offer(), kind, form, g.session.wards)
+    return Conditions(explorer.read_offer(), kind, form, g.session.wards)
 
 
 def _run(kind: str, form: Form, sort: str = "") -> Shown:
@@ -198,7 +197,7 @@ def _faults(kind: str, error: RefusedError) -> dict[str, Fault]:
     """Return a refusal as a fault, of its field where it has one; an ended login is raised."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         raise error
-    failure = failure_of(error)
+    failure = Failure(error)
     fields = fields_of(explorer.read_offer(), kind) if kind else []
     for condition in fields:
         if condition.parameter == error.parameter:

@@ -20,7 +20,7 @@ def test_the_statement_says_what_forms_need(
 ) -> None:
     served = serve(EDGES, tmp_path, redis_server.url, profile=profile)
     statement = served.get("metadata").get_json(force=True)
-    offer, service = Offer.of(statement), served.app.extensions["encounters"]
+    offer, service = Offer(statement), served.app.extensions["encounters"]
     assert offer.title == service.title
     assert str(offer.zone) == "Europe/Paris"
     offered = {k: o for k, o in service.offer.resources.items() if o.searchable}
@@ -47,7 +47,7 @@ def test_a_statement_without_limits_has_forms_all_the_same() -> None:
     listed = [{"name": "date", "type": "date"}, {"name": "colour", "type": "token"}]
     encounter = {"type": "Encounter", "interaction": [search], "searchParam": listed}
     other = {"type": "Observation", "interaction": [search]}
-    offer = Offer.of(
+    offer = Offer(
         {
             "implementation": {"description": "A hospital"},
             "rest": [{"resource": [encounter, other]}],

@@ -21,7 +21,7 @@ def stay(
     period = {"start": start.isoformat()}
     if took is not None:
         period["end"] = (start + took).isoformat()
-    return Stay.of({"id": str(id), "status": status, "period": period})
+    return Stay({"id": str(id), "status": status, "period": period})
 
 
 def of_few() -> list[Band]:
@@ -55,21 +55,23 @@ def of_many() -> list[Band]:
     ]
 
 
+def of_one() -> list[Band]:
+    """Return a stay of no time."""
+    return [Band("a", [stay(1, NOW, timedelta(0))])]
+
+
+def of_ever() -> list[Band]:
+    """Return a stay at the end of time."""
+    last = datetime(9999, 12, 30, tzinfo=UTC)
+    return [Band("a", [stay(1, NOW, None), stay(2, last, None)])]
+
+
 CASES = {
-    "few": (of_few(), {}, 370),
-    "many": (of_many(), {}, 370),
-    "a month": (of_few(), {"since": wall(NOW) - timedelta(28)}, 370),
-    "one": ([Band("a", [stay(1, NOW, timedelta(0))])], {}, 120),
-    "the end of time": (
-        [
-            Band(
-                "a",
-                [stay(1, NOW, None), stay(2, datetime(9999, 12, 30, tzinfo=UTC), None)],
-            )
-        ],
-        {},
-        200,
-    ),
+    "few": (of_few, {}, 370),
+    "many": (of_many, {}, 370),
+    "a month": (of_few, {"since": wall(NOW) - timedelta(28)}, 370),
+    "one": (of_one, {}, 120),
+    "the end of time": (of_ever, {}, 200),
 }
 
 
@@ -84,7 +86,7 @@ def language(request: pytest.FixtureRequest) -> Iterator[None]:
 def drawn(case: str) -> list[Timeline]:
     """Return the drawings of a case."""
     bands, span, _ = CASES[case]
-    return timelines(bands, NOW, gutter=136, **span)
+    return timelines(bands(), NOW, gutter=136, **span)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -128,5 +130,5 @@ def test_open_stays_end_at_the_edge_and_today_is_a_line() -> None:
 def test_a_span_without_stays_is_not_drawn() -> None:
     early = wall(NOW) - timedelta(3650)
     assert timelines(of_few(), NOW, gutter=0, until=early) == []
-    without_start = Stay.of({"id": "1", "status": "planned"})
+    without_start = Stay({"id": "1", "status": "planned"})
     assert timelines([Band("a", [without_start])], NOW, gutter=0) == []
