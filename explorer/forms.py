@@ -151,12 +151,16 @@ class Conditions:
         for chip in self.chips:
             if chip.field.name in IDENTIFYING and chip.field.of != "Organization":
                 title = gettext(chip.field.title)
-                by = gettext("by %(title)s", title=title[:1].lower() + title[1:])
-                texts.append(by)
+                if not title.isupper():
+                    title = title[:1].lower() + title[1:]
+                texts.append(gettext("by %(title)s", title=title))
             elif not preset or chip.field.input == "ward":
                 texts.append(chip.text)
         text = ", ".join(texts) or gettext("without a condition")
-        return text if preset else f"{gettext(RESOURCES[self.kind])}: {text}"
+        if preset:
+            return text
+        title = gettext(RESOURCES[self.kind])
+        return gettext("%(title)s: %(value)s", title=title, value=text)
 
     def _read(self, condition: Field) -> tuple[str, Sequence[str]]:
         """Return a condition in words and its values, which are [] without one."""
