@@ -343,42 +343,45 @@ class Settings:
         "The public address of the service. Every link starts with it.", _REQUIRED
     )
     issuer: Annotated[str, _word] = _setting(
-        "The `iss` that access tokens must carry. Its metadata names the addresses of the "
-        "provider that are not set.",
+        "The `iss` of access tokens. Its metadata names the provider's addresses "
+        "that are not set.",
         _REQUIRED,
     )
     audience: Annotated[str, _word] = _setting(
-        "The `aud` that access tokens must carry, alone or in a list.", _REQUIRED
+        "The `aud` of access tokens, alone or in a list.", _REQUIRED
     )
     token_url: Annotated[str | None, _web_url] = _setting(
         "Where clients get access tokens; discovery and OpenAPI name it.", first=""
     )
     key_set_url: Annotated[str | None, _web_url] = _setting(
-        "Where the identity provider publishes its keys (JWKS). Default: as the metadata "
-        "of the issuer names it."
+        "The identity provider's keys (JWKS). Default: as the issuer's metadata "
+        "names them."
     )
     key_set_seconds: Annotated[int, _whole(10, 86400)] = _setting(
-        "How long a key set is fresh; then it is fetched again.", "300"
+        "Age at which the key set is fetched again.", "300"
     )
     key_set_retry_seconds: Annotated[int, _whole(1, 300)] = _setting(
-        "The shortest pause between two fetches of the key set.", "10"
+        "Shortest pause between two fetches of the key set.", "10"
     )
     introspection_url: Annotated[str | None, _web_url] = _setting(
-        "Where opaque tokens are introspected (RFC 7662). Default: as the metadata of the "
-        "issuer names it."
+        "Where opaque tokens are introspected (RFC 7662). Default: as the issuer's "
+        "metadata names it."
     )
     introspection_client_id: Annotated[str | None, _word] = _setting(
-        "The client id of the service at the introspection. It enables introspection."
+        "The service's client id at the introspection. It enables introspection."
     )
     introspection_client_secret: Annotated[str | None, _word] = _setting(
-        "The client secret of the service at the introspection. Required with the client id.",
+        "The service's client secret at the introspection. Required with the client "
+        "id.",
         secret=True,
     )
     identity_timeout_seconds: Annotated[float, _decimal(0.1, 30)] = _setting(
-        "The timeout of a request to the identity provider.", "2"
+        "Timeout of a request to the identity provider.", "2"
     )
     leeway_seconds: Annotated[int, _whole(0, 300)] = _setting(
-        "How far the clocks of the identity provider and the service may differ.", "30"
+        "Allowed difference between the clocks of the identity provider and the "
+        "service.",
+        "30",
     )
     scope_claims: Annotated[tuple[str, ...], _claims] = _setting(
         "The claims that list scopes; they are read together.", DEFAULT_SCOPE_CLAIMS
@@ -388,7 +391,7 @@ class Settings:
         "client_id; azp; appid; sub",
     )
     scopes: Annotated[Mapping[str, frozenset[str]], _scope_table] = _setting(
-        "Which technical scopes a functional scope grants.", DEFAULT_SCOPES
+        "The technical scopes that a functional scope grants.", DEFAULT_SCOPES
     )
     open_metadata: bool = _setting(
         "Whether `/metadata`, `/openapi.json` and discovery need no token.", "true"
@@ -411,16 +414,16 @@ class Settings:
         first="/etc/encounters/seal_keys",
     )
     page_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
-        "How long a page is stored after its last use.", "30"
+        "Life of a stored page after its last use.", "30"
     )
     page_life_minutes: Annotated[int, _whole(1, 1440)] = _setting(
-        "How long a page is stored at most.", "480"
+        "Longest life of a stored page.", "480"
     )
     max_body_bytes: Annotated[int, _whole(1024, 1048576)] = _setting(
-        "The longest request body that is accepted.", "65536"
+        "Longest request body that is accepted.", "65536"
     )
     request_seconds: Annotated[int, _whole(1, 300)] = _setting(
-        "How long a request waits for a free thread; then it gets 503.", "10"
+        "Longest wait of a request for a free thread; then it gets 503.", "10"
     )
     audit: Annotated[str, _audit_target] = _setting(
         "Where one AuditEvent per request is written.",
@@ -433,21 +436,21 @@ class Settings:
         first="/etc/encounters/audit_key",
     )
     audit_patients: Literal["digest", "clear"] = _setting(
-        "How audit events name the patients of a response.", "digest"
+        "How audit events name patients.", "digest"
     )
     audit_failure: Literal["refuse", "count"] = _setting(
-        "Whether a response whose event cannot be written is refused (503), or sent and "
-        "counted.",
+        "Whether a response whose event cannot be written is refused (503), or sent "
+        "and counted.",
         "refuse",
     )
     audit_addresses: bool = _setting(
         "Whether audit events contain the network address of the client.", "true"
     )
     client_requests_per_minute: Annotated[int | None, _rate] = _setting(
-        "How many requests per minute one client may make.", "60000"
+        "Limit of requests per minute for one client.", "60000"
     )
     address_requests_per_minute: Annotated[int | None, _rate] = _setting(
-        "How many requests per minute one address may make without a known valid token.",
+        "Limit of requests per minute for one address without a known valid token.",
         "6000",
     )
     plain_http: Literal["refuse", "loopback"] = _setting(
@@ -473,15 +476,15 @@ class Settings:
         "The address of the explorer, the pages for people. Without it they are off."
     )
     explorer_url: Annotated[str | None, _web_url] = _setting(
-        "The public address of the explorer, without a path. Required unless it listens "
-        "on loopback."
+        "The public address of the explorer, without a path. Required unless it "
+        "listens on loopback."
     )
     explorer_client_id: Annotated[str | None, _word] = _setting(
-        "The client id of the explorer at the identity provider. Required unless it "
+        "The explorer's client id at the identity provider. Required unless it "
         "listens on loopback."
     )
     explorer_client_secret: Annotated[str | None, _word] = _setting(
-        "The client secret of the explorer; without one it is a public client.",
+        "The explorer's client secret; without one it is a public client.",
         secret=True,
     )
     explorer_scope: Annotated[str, _scope_names] = _setting(
@@ -489,36 +492,36 @@ class Settings:
         "openid PATIENT_GAM_SEARCH",
     )
     explorer_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
-        "How long a person may be inactive before being logged out.", "15"
+        "Time of inactivity after which a person is logged out.", "15"
     )
     explorer_reason: bool = _setting(
         "Whether a person must give a reason, for the audit.", "false"
     )
     connection_lifetime_seconds: Annotated[int, _whole(5, 3600)] = _setting(
-        "How long a connection to a source, Redis or the identity provider lives at most. "
-        "A host that moved is then found.",
+        "Longest life of a connection to a source, Redis or the provider: a host "
+        "that moved is then found.",
         str(LIFETIME_SECONDS),
     )
     explorer_export_rows: Annotated[int, _whole(0, 1_000_000)] = _setting(
-        "How many rows a person may export from the explorer into a file; 0 for none.",
+        "Rows that a person may export into a file; 0 for none.",
         "10000",
     )
     explorer_export_scope: Annotated[str | None, _word] = _setting(
         "A scope that a person needs to export. Default: everybody may export."
     )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
-        "How often everything that `/ready` reports is checked.", "60"
+        "Time between two checks of what `/ready` reports.", "60"
     )
     workers: Annotated[int, _whole(1, 64)] = _setting(
-        "How many processes answer requests.", "2", first="2"
+        "Number of processes that answer requests.", "2", first="2"
     )
     threads: Annotated[int, _whole(1, 128)] = _setting(
-        "How many threads of a process answer requests: more than a source's connections.",
+        "Number of threads in each process: more than a source has connections.",
         "16",
         first="16",
     )
     log_level: Literal["debug", "info", "warning", "error"] = _setting(
-        "The lowest level of log lines that are written.", "info"
+        "Lowest level of log lines.", "info"
     )
     tracing: bool = _setting(
         "Whether spans are sent (OpenTelemetry). Requires the extra `tracing`.", "false"

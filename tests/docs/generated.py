@@ -1,15 +1,11 @@
 """The parts of the pages that are made, not written: what stands there, from its source."""
 
-from collections.abc import Iterator, Mapping
-
-import orjson
+from collections.abc import Mapping
 
 from adapters.contract import ResourceType
 from adapters.mapping.profile import MAX_VALUES, PROFILES, load_profile
 from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS, SearchParameter
-from app.audit import Digests
 from app.config import SETTINGS, Need, Setting
-from app.fhir.audit_event import AuditedResponse, Deployment, audit_event
 from tests.live import ROOT
 
 _SETTINGS = """\
@@ -102,51 +98,3 @@ def _with_numbers(parameters: Mapping[str, int]) -> str:
         else:
             texts.append(f"`{name}` ({number} value{'s' if number > 1 else ''})")
     return ", ".join(texts) or "none"
-
-
-def audit_sizes() -> str:
-    """Return the table of the sizes of audit events."""
-    base_url = "https://encounters.example.org/fhir/v3"
-    deployment = Deployment("0f3c9a51d2e84b67", base_url, "Demo PAS")
-    rows = ["| Event | Bytes |\n|---|---|\n"]
-    for name, response in _responses():
-        size = len(orjson.dumps(audit_event(response, deployment))) + len("\n")
-        rows.append(f"| {name} | {size:,} |\n")
-    return "".join(rows)
-
-
-def _responses() -> Iterator[tuple[str, AuditedResponse]]:
-    yield "read of a stay", _response("read", ["_id"], 1, 1)
-    names = ["patient", "_count"]
-    yield "page of 10, one patient", _response("search-type", names, 10, 1)
-    names = ["organization", "date", "_count"]
-    yield "page of 10, ten patients", _response("search-type", names, 10, 10)
-    yield "page of 100, one patient", _response("search-type", names, 100, 1)
-    yield "page of 100, 100 patients", _response("search-type", names, 100, 100)
-
-
-def _response(
-    interaction: str, names: list[str], stays: int, patients: int
-) -> AuditedResponse:
-    digests = Digests("k" * 44)
-    each = stays // patients
-    ids = [str(4_000_000 + number) for number in range(stays)]
-    return AuditedResponse(
-        recorded="2025-06-01T10:00:00.000+00:00",
-        status=200,
-        request_id="5c2534e5d97558989713ef7709cc693b",
-        key=digests.fingerprint,
-        interaction=interaction,
-        resource_type="Encounter",
-        client="demo-client",
-        address="192.0.2.7",
-        bundle="f6tmk2butu32cfklnmasgqtzehxro5pf" if stays > 1 else None,
-        parameters=[(name, digests.of(name)) for name in names],
-        returned="Encounter",
-        patients={
-            digests.of(f"Patient/{number}"): ",".join(
-                ids[number * each : (number + 1) * each]
-            )
-            for number in range(patients)
-        },
-    )

@@ -3,11 +3,9 @@
 import ast
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from configparser import ConfigParser
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -25,10 +23,8 @@ from adapters.sql.dialects.base import CONNECT_SECONDS
 from adapters.sql.engine import COUNTS, Database
 from app import auth as introspection
 from app import observability
-from app.audit import TURN_SECONDS, Digests
-from app.cli import main
+from app.audit import TURN_SECONDS
 from app.config import PREFIX, SETTINGS, Need
-from app.fhir.audit_event import Deployment, audit_event, read_event
 from app.redis_client import REDIS_SECONDS
 from tests.demo.running import get, offline_token
 from tests.docs.pages import blocks, operators, section, table, words, written
@@ -37,7 +33,6 @@ from tests.docs.update import PARTS
 from tests.live import ROOT
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
-from tests.validity import fhir_faults
 
 PAGE = operators()
 ACCOUNT = "The database account"
@@ -185,50 +180,14 @@ def test_what_is_a_groups_own_is_in_its_files() -> None:
         assert set(given) == told | {f"{PREFIX}TRUSTED_PROXIES"}, file
 
 
-def test_the_access_line_and_the_audit_event_are_real_ones(demo: Demo) -> None:
-    (shown,) = blocks(section(PAGE, "Audit"), "json")
-    told = json.loads(shown.text)
-    assert list(fhir_faults(told)) == []
+def test_the_access_line_is_a_real_one(demo: Demo) -> None:
     searched = f"{demo.base_url}/Encounter?patient=5&_count=1"
     assert get(searched, offline_token(demo.directory)).status_code == 200
-    lines = (demo.directory / "audit.jsonl").read_text("utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    assert any(_shape(event) == _shape(told) for event in events)
     log = (demo.directory / "service.log").read_text("utf-8").splitlines()
     written_lines = [json.loads(line) for line in log if line.startswith("{")]
     real = next(line for line in written_lines if line["logger"] == "app.access")
     (access,) = blocks(section(PAGE, "Log lines"), "json")
     assert list(real) == list(json.loads(access.text))
-
-
-def test_the_commands_find_a_patient(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (shown_event,) = blocks(section(PAGE, "Audit"), "json")
-    digests = Digests("k" * 44)
-    response = read_event(json.loads(shown_event.text))
-    response = replace(
-        response,
-        key=digests.fingerprint,
-        patients={digests.of("Patient/42"): "8"},
-    )
-    deployment = Deployment("0f3c", "https://encounters.example.org/fhir/v3", "Demo")
-    event = audit_event(response, deployment)
-    file = tmp_path / "audit.jsonl"
-    file.write_text(json.dumps(event) + "\n")
-    monkeypatch.setenv(f"{PREFIX}AUDIT", str(file))
-    monkeypatch.setenv(f"{PREFIX}AUDIT_KEY", "k" * 44)
-    (shown,) = blocks(section(PAGE, "Audit"), "sh")
-    for line in shown.text.splitlines():
-        assert main(shlex.split(line)[1:]) == 0
-        assert "Encounter/8" in capsys.readouterr().out
-
-
-def _shape(value: object) -> object:
-    """Return an event without its texts: names, and how many of what; details apart."""
-    if isinstance(value, dict):
-        return {n: _shape(v) for n, v in value.items() if n != "detail"}
-    return [_shape(each) for each in value] if isinstance(value, list) else None
 
 
 def test_metrics_of_the_table_are_those_of_the_code() -> None:

@@ -29,7 +29,6 @@ TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 PARTS: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (RUN / "settings.md", "settings", generated.settings_table),
     (RUN / "capacity.md", "capacity", report.served),
-    (RUN / "capacity.md", "audit-sizes", generated.audit_sizes),
 )
 """The generated parts of docs/run."""
 
