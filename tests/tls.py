@@ -1,4 +1,4 @@
-"""A certificate for this machine that only we vouch for, as long as a test wants it."""
+"""A certificate for this machine that only we vouch for."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,13 +7,10 @@ from tests.certificates import signed
 from tests.live import HOST
 
 
-def certificate_for(directory: Path, days: float = 1) -> Path:
-    """Write a key and a certificate of our own for this machine; return the latter.
-
-    It is good from a hundred days ago, for so many days more.
-    """
+def certificate_for(directory: Path) -> Path:
+    """Write a key and a certificate of our own, good for today; return the latter."""
     file = directory / "cert.pem"
-    certificate, key = signed(HOST, timedelta(days=100), timedelta(days=days))
+    certificate, key = signed(HOST, timedelta(days=1), timedelta(days=1))
     file.write_bytes(certificate)
     (directory / "key.pem").write_bytes(key)
     return file

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,7 +28,6 @@ from adapters.sql.dialects.base import (
     PoolConfig,
     Report,
     RowsRead,
-    ServerStatus,
     Statement,
 )
 
@@ -144,9 +144,9 @@ class Database:
         """Return a privilege by which the account could change a table, "" for none."""
         return self.run(self.dialect.write_grant)
 
-    def server_status(self) -> ServerStatus | None:
-        """Return the status of the server, None for a kind that does not report it."""
-        return self.run(self.dialect.status)
+    def server_time(self) -> datetime | None:
+        """Return the clock of the server, None for a kind that does not report it."""
+        return self.run(self.dialect.server_time)
 
     def text(self, statement: Statement) -> str:
         """Return the statement as it is sent, values as placeholders."""

@@ -10,8 +10,6 @@ import json
 import logging
 import os
 import secrets
-import socket
-import ssl
 import stat
 import threading
 import time
@@ -22,7 +20,6 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import redis
 import requests
@@ -35,10 +32,9 @@ from adapters.encryption import WITHOUT_TLS, exposed_sources, is_plain
 from adapters.http.session import isolated
 from adapters.mapping.document import read_layers, variables_in
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import SourceConfig, SourceMapping, from_disk
+from adapters.mapping.model import SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
-from adapters.sql.engine import COUNTS, open_database
 from app.auth import Authenticator, BadTokenError, Introspection, claim_of
 from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
@@ -64,9 +60,6 @@ from app.server.checks import (
 )
 from app.server.reload import example_faults
 from app.tls import refused_sources, remedy_of
-
-CERTIFICATE_DAYS = 21
-"""A certificate that expires within so many days is a warning."""
 
 CLOCK_SECONDS = 5.0
 """How far two clocks may differ without a warning, the network delay included."""
@@ -231,48 +224,6 @@ def _check_public_address(settings: Settings) -> Results:
         is_closed = status == 401 and not settings.open_metadata
         other = error(f"only the proxy answers (status {status})", _START)
         yield _ANSWERS.get(200 if is_closed else status, other)
-    yield from check_certificate(settings.base_url, for_us=False)
-
-
-# Certificates
-
-_UNTRUSTED = {
-    10: "has expired",
-    62: "is for another host than the setting",
-    64: "is for another host than the setting",
-}
-"""What OpenSSL's codes mean (X509_V_ERR_…): its own texts may contain the host."""
-
-
-def check_certificate(url: str, cafile: str = "", *, for_us: bool = True) -> Results:
-    """Check the certificate of an https address; one not `for_us` may have an own CA."""
-    parts = urlsplit(url)
-    if parts.scheme != "https":
-        return
-    try:
-        context = ssl.create_default_context(cafile=cafile or None)
-        address = (parts.hostname or "", parts.port or 443)
-        with (
-            socket.create_connection(address, TIMEOUT_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=parts.hostname) as secure,
-        ):
-            certificate = secure.getpeercert() or {}
-    except ssl.SSLCertVerificationError as failure:
-        if text := _UNTRUSTED.get(failure.verify_code):
-            yield error(f"its certificate {text}", "renew it, or correct the setting")
-            return
-        remedy = "send the whole chain; set SSL_CERT_FILE for own authorities"
-        result = error if for_us else note
-        yield result("its certificate is of an unknown authority", remedy)
-    except OSError as failure:
-        yield note(f"its certificate cannot be checked ({type(failure).__name__})")
-    else:
-        ends = ssl.cert_time_to_seconds(str(certificate["notAfter"]))
-        days = int((ends - time.time()) // 86400)
-        if days < CERTIFICATE_DAYS:
-            yield warning(f"its certificate expires in {days} days", "renew it")
-        else:
-            yield fine(f"its certificate is valid for {days} days")
 
 
 # Mapping and sources
@@ -303,20 +254,13 @@ def _check_mapping(settings: Settings) -> Results:
 
 
 def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
-    """Check a source as `/ready` does, then its limits and how it is reached."""
-    results: list[Result] = []
+    """Check a source as `/ready` does, then whether it is reached with TLS."""
     try:
         with ExitStack() as opened:
             adapters = [opened.enter_context(closing(open_source(p))) for p in parts]
-            results += check_source(*adapters)
+            yield from check_source(*adapters)
     except (AdapterError, MappingError) as failure:
-        results.append(error(str(failure), "correct the mapping"))
-    yield from results
-    source = parts[0].source
-    if source.kind == "sql" and not any(result.is_wrong for result in results):
-        yield from _check_database(source, settings)
-    if source.kind == "http":
-        yield from check_certificate(source.url)
+        yield error(str(failure), "correct the mapping")
     refused = {*refused_sources(settings, parts[0])}
     for exposed in exposed_sources(parts[0]):
         if exposed in refused:
@@ -326,39 +270,10 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
             yield warning(_ALLOWED, exposed.remedy)
 
 
-def _check_database(source: SourceConfig, settings: Settings) -> Results:
-    try:
-        with closing(open_database(source, source.timeout_seconds, 1)) as database:
-            status = database.server_status()
-    except AdapterError as failure:
-        text = f"does not report its state: {failure}"
-        yield error(text, "check the rights of its account")
-        return
-    if status is None:
-        yield note("this kind of database reports no version and limits")
-        return
-    yield fine(status.version)
-    needed = settings.workers * (source.connections + COUNTS)
-    requirement = f"this instance needs up to {needed}"
-    remedy = "fewer ENCOUNTERS_WORKERS or source.connections, or more there"
-    if status.own_most is not None and status.own_most < needed:
-        text = f"the account may have {status.own_most} connections"
-        yield error(f"{text}, {requirement}", remedy)
-    others = (status.used or 0) - (status.own_used or 0)
-    if status.most is not None and others + needed > status.most:
-        text = f"allows {status.most} connections, others use {others}"
-        yield error(f"{text}, {requirement}", remedy)
-
-
 # Redis
 
 
 def _redis_details(url: str) -> Results:
-    parts = urlsplit(url)
-    if parts.scheme == "rediss":
-        (cafile,) = parse_qs(parts.query).get("ssl_ca_certs", [""])
-        https = f"https://{parts.hostname}:{parts.port or 6379}"
-        yield from check_certificate(https, cafile)
     if is_exposed(url):
         text = "is reached without TLS: pages are encrypted, its password is not"
         yield warning(text, "ENCOUNTERS_REDIS_URL: rediss://…")
@@ -510,9 +425,7 @@ def _claims_read(settings: Settings, claims: dict[str, Any]) -> Results:
 
 
 def _link_of(address: Address) -> Results:
-    """Yield how an address of the provider is reached."""
+    """Warn of an address of the provider that is reached without TLS."""
     with suppress(IdentityError):
-        url = address() if callable(address) else address
-        if is_plain(url):
+        if is_plain(address() if callable(address) else address):
             yield warning(_ALLOWED, "use an https:// address")
-        yield from check_certificate(url)

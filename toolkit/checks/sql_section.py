@@ -177,8 +177,7 @@ class SqlInspection(Inspection):
     @cached_property
     def now(self) -> datetime:
         """The time by the clock of the database, which writes last changes."""
-        status = self.database.server_status()
-        return (status and status.now) or datetime.now(UTC)
+        return self.database.server_time() or datetime.now(UTC)
 
     def _pages(self) -> Iterator[Page]:
         slots, unequal = SORTS[self.kind], self.opened.unequal

@@ -133,22 +133,6 @@ class RowsRead(NamedTuple):
     returned: int
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """The version, clock and limits of a server; None where it does not report one.
-
-    The server accepts `most` connections and has `used` now; `own_most` and `own_used` are
-    those of this account.
-    """
-
-    version: str
-    now: datetime | None = None
-    most: int | None = None
-    used: int | None = None
-    own_most: int | None = None
-    own_used: int | None = None
-
-
 def _unchanged(text: str) -> str:
     return text
 
@@ -213,7 +197,7 @@ class Dialect:
     names the tables, or their aliases, that its plan reads whole, `origins`
     of the columns of a SELECT, `computed` those of its columns that a table can have an index
     on as an expression, `filtered` the tables of a SELECT of which a policy hides rows from
-    the account, `status` of the server.
+    the account, `server_time` is its clock.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
     read, where it sees others too; `folds_names` means that names ignore case. `zero_date` is
     what IS NULL matches too, "" for nothing. `unreal`: whether a text is a time that its
@@ -266,7 +250,7 @@ class Dialect:
     origins: Report = lambda *_: {}
     computed: Report = lambda *_: {}
     filtered: Callable[[sa.Connection, str], Collection[str]] = lambda *_: ()
-    status: Callable[[sa.Connection], ServerStatus | None] = lambda _connection: None
+    server_time: Callable[[sa.Connection], datetime | None] = lambda _connection: None
     readable: str = ""
     folds_names: bool = False
     zero_date: str = ""

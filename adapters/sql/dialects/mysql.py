@@ -22,7 +22,6 @@ from adapters.sql.dialects.base import (
     Origin,
     PoolConfig,
     RowsRead,
-    ServerStatus,
     SessionError,
     Sql,
     Transport,
@@ -303,7 +302,7 @@ _REFUSALS: Mapping[str, str] = {
 """By the code of the server (its error reference); the driver's own 2003 has the cause in it."""
 
 
-# Rows read, origins, status
+# Rows read, origins, clock
 
 _COUNTERS = (
     "SHOW SESSION STATUS WHERE Variable_name LIKE 'Handler_read%'"
@@ -351,20 +350,9 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     return {name: origin for name, origin in origins.items() if origin}
 
 
-def _status(connection: sa.Connection) -> ServerStatus:
-    version, now, most, own_most = execute(
-        connection,
-        "SELECT VERSION(), UTC_TIMESTAMP(6), @@max_connections, @@max_user_connections",
-    ).one()
-    is_mariadb = "MariaDB" in version
-    _, used = execute(connection, "SHOW STATUS LIKE 'Threads_connected'").one()
-    return ServerStatus(
-        f"{'MariaDB' if is_mariadb else 'MySQL'} {version.split('-')[0]}",
-        now.replace(tzinfo=UTC),
-        most=most,
-        used=int(used),
-        own_most=own_most or None,
-    )
+def _server_time(connection: sa.Connection) -> datetime:
+    now: datetime = execute(connection, "SELECT UTC_TIMESTAMP(6)").scalar_one()
+    return now.replace(tzinfo=UTC)
 
 
 DIALECT = Dialect(
@@ -401,7 +389,7 @@ DIALECT = Dialect(
         r"denied to user .* for table (?:`[^`]+`\.)?[`']([^`']+)": "GRANT SELECT ON"
     },
     origins=_origins,
-    status=_status,
+    server_time=_server_time,
     folds_names=True,
     zero_date="0000-00-00",
     unreal=has_zeros,

@@ -22,7 +22,6 @@ from adapters.sql.dialects.base import (
     Dialect,
     Origin,
     RowsRead,
-    ServerStatus,
     Sql,
     Transport,
     description,
@@ -378,7 +377,7 @@ def _invalid_option(error: BaseException) -> str | None:
     return "" if is_unknown else None
 
 
-# Rows read, origins, status
+# Rows read, origins, clock
 
 
 def _explained(
@@ -498,22 +497,9 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     return origins
 
 
-_STATUS = """
-SELECT current_setting('server_version'), clock_timestamp(),
-  current_setting('max_connections')::int
-    - current_setting('superuser_reserved_connections')::int,
-  (SELECT sum(numbackends) FROM pg_stat_database),
-  (SELECT CASE WHEN rolconnlimit >= 0 AND NOT rolsuper THEN rolconnlimit END
-     FROM pg_roles WHERE rolname = current_user),
-  (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user)
-"""
-
-
-def _status(connection: sa.Connection) -> ServerStatus:
-    """Read the status, which needs no right but to connect."""
-    version, now, most, used, *rest = execute(connection, _STATUS).one()
-    name = f"PostgreSQL {version.split()[0]}"
-    return ServerStatus(name, now, most, int(used), *rest)
+def _server_time(connection: sa.Connection) -> datetime:
+    now: datetime = execute(connection, "SELECT clock_timestamp()").scalar_one()
+    return now
 
 
 _FILTERED = """
@@ -640,7 +626,7 @@ DIALECT = Dialect(
     origins=_origins,
     computed=_computed,
     filtered=_filtered,
-    status=_status,
+    server_time=_server_time,
     unreal=_is_unreal,
     readable="SELECT relname FROM pg_class"
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace"

@@ -19,7 +19,6 @@ from adapters.sql.dialects.base import (
     Dialect,
     Origin,
     PoolConfig,
-    ServerStatus,
     description,
     execute,
     pooled,
@@ -242,11 +241,6 @@ def _origin(steps: list[_Step], roots: Mapping[int, _Root]) -> Origin | None:
     return Origin(root.table, column) if column else None
 
 
-def _status(connection: sa.Connection) -> ServerStatus:
-    version = execute(connection, "SELECT sqlite_version()").scalar_one()
-    return ServerStatus(f"SQLite {version}")
-
-
 DIALECT = Dialect(
     driver="sqlite",
     engine=_engine,
@@ -268,6 +262,5 @@ DIALECT = Dialect(
     missing=(r"no such (?:column|table): (\S+)",),
     scanned=_scanned,
     origins=_origins,
-    status=_status,
     folds_names=True,
 )
