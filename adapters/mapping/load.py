@@ -8,10 +8,9 @@ What returns the bytes of a file is an argument: the service reads a mapping, th
 that it extends and its profile once, and loads it from these bytes (`Recorder`).
 """
 
-import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from adapters.mapping.build import Builder
@@ -33,47 +32,19 @@ def load_mapping(
     path: str | Path,
     environ: Mapping[str, str] | None,
     read: ReadFile = from_disk,
-    *,
-    changed: date | None = None,
 ) -> SourceMapping:
     """Return the mapping of a file; `environ` resolves {env: NAME}, by NAME_FILE too.
 
     Without `environ` the file is read by itself: {env: NAME} is a placeholder. An
     adapter opens with it and states its capabilities; no address leads anywhere.
-    `read` reads the file and those that it names; `changed` is the day of its last
-    change, by default that of the file on the disk.
+    `read` reads the file and those that it names.
 
     Raises MappingError with all problems of one stage, in the order of the file.
     """
     path = Path(path)
     mapping = _load(path, read, environ)
-    changed = changed or datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
-    return replace(mapping, changed=changed)
-
-
-class Recorder:
-    """Reads files from the disk and keeps what they hold: `files`, by their paths."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
-
-    def __call__(self, path: Path) -> bytes:
-        """Return what a file holds. Raises OSError."""
-        self.files[str(path)] = content = path.read_bytes()
-        return content
-
-
-class Recorded:
-    """Reads the files that a Recorder kept; no other file is there."""
-
-    def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._files = files
-
-    def __call__(self, path: Path) -> bytes:
-        """Return what a file held. Raises FileNotFoundError."""
-        if str(path) not in self._files:
-            raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
-        return self._files[str(path)]
+    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return replace(mapping, changed=changed.date())
 
 
 def load_draft(

@@ -52,6 +52,7 @@ class Peak:
 SOCKET_SECONDS = 5.0
 """How long a start waits for a unix socket that another process still serves."""
 
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _LATER = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
 """What gunicorn acts on once it runs; until then each would end the process."""
 
@@ -67,7 +68,7 @@ def begin_start() -> Event:
     ignore_signals()
     reload = Event()
     signal.signal(signal.SIGHUP, lambda *_: reload.set())
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+    for number in STOPS:
         signal.signal(number, lambda *_: sys.exit(0))
     return reload
 
@@ -131,6 +132,13 @@ def share_directory() -> None:
     metrics.mkdir()
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     atexit.register(_remove, shared, os.getpid())
+
+
+def forget_process(process: int | None) -> None:
+    """Remove what a process that has ended counted: it was not served."""
+    metrics = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+    for file in metrics.glob(f"*_{process}.db"):
+        file.unlink()
 
 
 def _remove(directory: Path, process: int) -> None:

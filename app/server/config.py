@@ -17,6 +17,7 @@ from gunicorn.glogging import Logger
 
 from app.server import (
     SPARE_THREADS,
+    STOPS,
     WAITING_PER_THREAD,
     begin_start,
     occupy_closed_streams,
@@ -123,7 +124,7 @@ def when_ready(_arbiter: object) -> None:
 
 def post_fork(_arbiter: object, _worker: object) -> None:
     """Let a stop end a worker that has not begun: it would wait in the master's queue."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+    for number in STOPS:
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -1,40 +1,38 @@
-"""The mapping that a service runs on: checked and read once, by gunicorn's master.
+"""The mapping that a service runs on: read and checked once, by gunicorn's master.
 
 gunicorn ends when a worker cannot start. So workers read no mapping, no file that it
 extends and no secret: they are forked with what the master has read (`served`). A file
-that is half written, gone or wrong harms nobody: the check refuses it, and what was
-served goes on being served.
+that is half written, gone or wrong harms nobody: it is refused, and what was served goes
+on being served.
 
-`app.server.config` has the check run at the start and on SIGHUP, in a process of its own
-(`python -m app.server.reload`): what it imports and connects to ends with that process, and
-a source that hangs does not hold the master for long. It returns the files that it read.
+`app.server.config` has it read at the start and on SIGHUP. The source is checked in a process
+of its own: what that imports and connects to ends with it, and a source that hangs does not
+hold the master for long.
 """
 
 import logging
+import multiprocessing
 import os
 import resource
-import subprocess
+import signal
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
-from tempfile import TemporaryFile
-from threading import Thread
-from typing import Any, NoReturn
+from functools import cache
+from multiprocessing.connection import Connection
+from typing import NoReturn
 from urllib.parse import urlsplit
 
-import orjson
-
-from adapters.contract import Adapter, AdapterError, Problem
+from adapters.contract import AdapterError, Problem
 from adapters.encryption import is_loopback
 from adapters.mapping.examples import example_lines
-from adapters.mapping.load import Recorded, Recorder, load_mapping
-from adapters.mapping.model import ReadFile, SourceMapping
+from adapters.mapping.load import load_mapping
+from adapters.mapping.model import ReadFile, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
+from adapters.mapping.profile import profile_of
 from adapters.registry import problems_of
 from app.config import Settings, SettingsError
-from app.logging import configure_logs
-from app.server import ignore_signals
+from app.server import STOPS, forget_process, ignore_signals
 
 _EXAMPLES = (
     "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are served on loopback"
@@ -44,8 +42,8 @@ _EXAMPLES = (
 CHECK_SECONDS = 15.0
 """How long the source may take to answer the check; then it counts as away."""
 
-# By its name: this module is also run as a program.
-_log = logging.getLogger("app.server.reload")
+_FORK = multiprocessing.get_context("fork")
+_log = logging.getLogger(__name__)
 
 
 def serve() -> NoReturn:
@@ -99,92 +97,61 @@ served = Served()
 
 def _read_checked() -> tuple[Settings, SourceMapping]:
     """Return settings and mapping as they are now. Raises RefusedError."""
-    report = _run_check()
-    if "files" not in report:
-        raise RefusedError("\n".join(report["problems"]))
-    files = {name: text.encode() for name, text in report["files"].items()}
-    changed = date.fromisoformat(report["changed"])
+    # The mapping keeps what each of its files holds: nobody reads them again.
+    read = cache(from_disk)
     try:
         settings = Settings.from_environ(os.environ)
-        mapping = load_mapping(
-            settings.mapping, os.environ, Recorded(files), changed=changed
-        )
-    except (MappingError, SettingsError) as error:
-        # The file of a secret may have gone since it was checked.
-        raise RefusedError(str(error)) from error
-    return settings, mapping
-
-
-def _run_check() -> dict[str, Any]:
-    """Return what the process of the check reports, or the problem that it has."""
-    # What the check counts was not served.
-    environ = {k: v for k, v in os.environ.items() if k != "PROMETHEUS_MULTIPROC_DIR"}
-    try:
-        # Not by stdout: whether audit events can go there is checked too.
-        with TemporaryFile() as file:
-            subprocess.run(  # noqa: S603 - our own module
-                [sys.executable, "-m", "app.server.reload", str(file.fileno())],
-                env=environ,
-                pass_fds=[file.fileno()],
-                timeout=2 * CHECK_SECONDS,
-                check=False,
-            )
-            file.seek(0)
-            report: dict[str, Any] = orjson.loads(file.read())
-    except (OSError, orjson.JSONDecodeError, subprocess.TimeoutExpired) as error:
-        reason = type(error).__name__
-        problem = f"The check of the mapping has no result ({reason}): see the log."
-        return {"problems": [problem]}
-    return report
-
-
-def main(file: int) -> None:
-    """Check the mapping that the environment names; write its files, or the problems."""
-    try:
-        settings = Settings.from_environ(os.environ)
-        configure_logs(settings.log_level)
-        report = check_mapping(settings)
-    except (SettingsError, RefusedError) as error:
-        report = {"problems": str(error).splitlines()}
-    with open(file, "wb") as opened:
-        opened.write(orjson.dumps(report))
-
-
-def check_mapping(settings: Settings) -> dict[str, Any]:
-    """Check the mapping and its source; return the files that it was read from.
-
-    A source that is away does not count against the mapping: it may be back soon, and
-    until then the service answers 503. Raises RefusedError.
-    """
-    from app import create_app
-    from app.service import EXTENSION, Service
-
-    read = Recorder()
-    try:
         mapping = load_mapping(settings.mapping, os.environ, read)
-        # Built as a worker does it.
-        app = create_app(settings, mapping=mapping)
-    except (MappingError, AdapterError, SettingsError, OSError) as error:
+        profile_of(mapping)
+    except (MappingError, SettingsError, OSError) as error:
         raise RefusedError(str(error)) from error
-    service: Service = app.extensions[EXTENSION]
-    problems = source_problems(service.adapter, CHECK_SECONDS)
+    problems = _problems(settings, mapping)
     lasting = [p.text for p in problems if p.serious and not p.outage]
     if faults := [*lasting, *example_faults(settings, read)]:
         raise RefusedError("\n".join(faults))
     _warn(mapping, problems, settings.threads)
-    files = {name: content.decode("utf-8") for name, content in read.files.items()}
-    return {"changed": mapping.changed, "files": files}
+    return settings, mapping
 
 
-def source_problems(adapter: Adapter, seconds: float) -> tuple[Problem, ...]:
-    """Return what the adapter reports, an outage if it does not answer in time."""
-    hangs = Problem("The source does not answer.", outage=True)
-    results: list[tuple[Problem, ...]] = []
-    # Nobody waits for a daemon thread: a driver that hangs ends with the process.
-    thread = Thread(target=lambda: results.append(problems_of(adapter)), daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return results[0] if results else (hangs,)
+def _problems(settings: Settings, mapping: SourceMapping) -> tuple[Problem, ...]:
+    """Return what a process of its own finds; a source that hangs counts as away.
+
+    A source that is away does not count against the mapping: it may be back soon, and
+    until then the service answers 503.
+    """
+    results, sender = _FORK.Pipe(duplex=False)
+    process = _FORK.Process(target=_check, args=(sender, settings, mapping))
+    # A stop during the fork would leave the process behind.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    process.start()
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+        sender.close()
+        if not results.poll(CHECK_SECONDS):
+            return (Problem("The source does not answer.", outage=True),)
+        problems: tuple[Problem, ...] = results.recv()
+        return problems
+    except EOFError:
+        return (Problem("The check of the mapping has no result: see the log."),)
+    finally:
+        process.kill()
+        process.join()
+        results.close()
+        forget_process(process.pid)
+
+
+def _check(sender: Connection, settings: Settings, mapping: SourceMapping) -> None:
+    """Build the service as a worker does it, and send the problems of its source."""
+    from app import create_app
+    from app.service import EXTENSION
+
+    try:
+        app = create_app(settings, mapping=mapping)
+    except (MappingError, AdapterError, SettingsError, OSError) as error:
+        problems = tuple(map(Problem, str(error).splitlines()))
+    else:
+        problems = problems_of(app.extensions[EXTENSION].adapter)
+    sender.send(problems)
 
 
 def example_faults(settings: Settings, read: ReadFile) -> list[str]:
@@ -206,7 +173,3 @@ def _warn(mapping: SourceMapping, problems: Iterable[Problem], threads: int) -> 
     if wide := sorted(name for name, s in sources if s.connections >= threads):
         text = "sources may hold every thread: give them fewer connections than threads"
         _log.warning(text, extra={"data": {"sources": wide}})
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -1,12 +1,10 @@
 """Readiness, the limit on requests, and which address answers what; within this process."""
 
-import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any, NoReturn
 
 import pytest
@@ -17,7 +15,7 @@ from prometheus_client import REGISTRY
 from werkzeug.test import Client
 
 from adapters import open_adapter
-from adapters.contract import Problem, SourceUnavailableError
+from adapters.contract import SourceUnavailableError
 from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.mapping.load import load_mapping
 from app import create_app
@@ -41,11 +39,6 @@ from app.server.checks import (
     warning,
 )
 from app.server.health import Watch, Worker
-from app.server.reload import (
-    RefusedError,
-    check_mapping,
-    source_problems,
-)
 from app.service import EXTENSION
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
@@ -120,8 +113,6 @@ def test_an_adapter_that_raises_is_a_problem_and_ends_no_check(
     ((problem,),) = watch.problems.values()
     assert problem
     assert "CANARY" not in problem
-    (reported,) = source_problems(Raises(), 60)  # type: ignore[arg-type]
-    assert not reported.outage, "a mapping with such a class is refused"
 
 
 def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
@@ -293,47 +284,6 @@ def test_the_address_decides_what_is_answered(hospital: Path) -> None:
             assert client.get("/x", environ_overrides=environ).status_code == 404
             ready = client.get("/ready", environ_overrides=environ)
             assert (ready.status_code, ready.get_json()["parts"]) == (503, {})
-
-
-# ---- the check of a mapping
-
-
-class _Adapter:
-    def __init__(self, *problems: Problem, until: Event | None = None) -> None:
-        self._problems, self._until = problems, until
-
-    def check(self) -> tuple[Problem, ...]:
-        if self._until:
-            self._until.wait(60)
-        return self._problems
-
-
-def test_a_source_that_hangs_counts_as_away() -> None:
-    end = Event()
-    try:
-        (problem,) = source_problems(_Adapter(until=end), 0)  # type: ignore[arg-type]
-    finally:
-        end.set()
-    assert problem.outage
-    assert source_problems(_Adapter(Problem("x")), 60) == (Problem("x"),)  # type: ignore[arg-type]
-
-
-def test_a_mapping_that_passes_is_returned_with_the_files_it_was_read_from(
-    hospital: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    base_url = "https://127.0.0.1/fhir/v3"
-    settings = provider.settings(hospital, THREADS="2", BASE_URL=base_url)
-    with caplog.at_level(logging.WARNING):
-        report = check_mapping(settings)
-    (record,) = [r for r in caplog.records if r.name == "app.server.reload"]
-    assert record.data == {"sources": ["Tiny hospital"]}, "as many as threads"  # type: ignore[attr-defined]
-    assert report["files"] == {str(hospital): hospital.read_text("utf-8")}
-    # Identifiers of examples are for this machine alone.
-    with pytest.raises(RefusedError, match="loopback"):
-        check_mapping(provider.settings(hospital))
-    hospital.write_text(mapping_text(EDGES).replace("name:", "nmae:"), "utf-8")
-    with pytest.raises(RefusedError, match="nmae"):
-        check_mapping(settings)
 
 
 def test_limits_of_a_container_that_a_reload_would_reach_are_reported(
