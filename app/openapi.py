@@ -182,67 +182,6 @@ _EXAMPLES: Mapping[str, object] = {
 }
 """A value of each search parameter."""
 
-_ENCOUNTER: Node = {
-    "resourceType": "Encounter",
-    "id": "8",
-    "identifier": [{"use": "official", "value": "000000007"}],
-    "status": "finished",
-    "subject": {"reference": "Patient/158"},
-    "period": {
-        "start": "2024-03-30T08:15:00+01:00",
-        "end": "2024-04-02T11:00:00+02:00",
-    },
-    "serviceProvider": {"reference": "Organization/2"},
-    "class": {"system": "http://hl7.org/fhir/v3/ActCode", "code": "IMP"},
-}
-_BODIES: Mapping[str, Node] = {
-    "Encounter": _ENCOUNTER,
-    "Patient": {
-        "resourceType": "Patient",
-        "id": "158",
-        "identifier": [{"system": "urn:oid:1.2.250.1.999.2.2", "value": "00000158"}],
-        "name": [{"use": "official", "family": "MARTIN", "given": ["Camille"]}],
-        "gender": "female",
-        "birthDate": "1980-05-17",
-    },
-    "Organization": {
-        "resourceType": "Organization",
-        "id": "2",
-        "name": "Hôpital de l'Épine",
-    },
-    "Bundle": {
-        "resourceType": "Bundle",
-        "id": "k4f7xq2m5n6a3b7c2d5e6f7g2h3i4j5k",
-        "type": "searchset",
-        "total": 1,
-        "link": [
-            {
-                "relation": "self",
-                "url": "https://encounters.example.org/fhir/v3/Bundle"
-                "?_id=k4f7xq2m5n6a3b7c2d5e6f7g2h3i4j5k",
-            }
-        ],
-        "entry": [
-            {
-                "fullUrl": "https://encounters.example.org/fhir/v3/Encounter/8",
-                "resource": _ENCOUNTER,
-                "search": {"mode": "match"},
-            }
-        ],
-    },
-    "OperationOutcome": {
-        "resourceType": "OperationOutcome",
-        "issue": [
-            {
-                "severity": "error",
-                "code": "not-found",
-                "diagnostics": "There is no such resource.",
-            }
-        ],
-    },
-}
-"""An example of each body."""
-
 _type = partial(_object, ())
 """A data type, whose elements are all optional."""
 
@@ -359,12 +298,7 @@ def openapi(
         "components": {
             "securitySchemes": {"bearer": security},
             "headers": dict(_HEADERS),
-            "schemas": {
-                name: {**schema, "example": _BODIES[name]}
-                if name in _BODIES
-                else schema
-                for name, schema in _SCHEMAS.items()
-            },
+            "schemas": dict(_SCHEMAS),
         },
     }
 

@@ -143,8 +143,13 @@ def end_connections(lifetime: float) -> NoReturn:
     """
     while True:
         time.sleep(end_of_life(lifetime) - time.monotonic())
-        for client in tuple(_clients):
-            client.connection_pool.disconnect(inuse_connections=False)
+        close_idle_connections()
+
+
+def close_idle_connections() -> None:
+    """Close the idle connections of all clients of this process."""
+    for client in tuple(_clients):
+        client.connection_pool.disconnect(inuse_connections=False)
 
 
 def _host(text: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from prometheus_client import REGISTRY
 
+from app.redis_client import close_idle_connections
 from tests.canaries import CanaryWatch, canaries_counted
 from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
     new_postgresql,
@@ -33,6 +34,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("the same")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown() -> None:
+    """Close connections to Redis while the services of the test still hold them."""
+    close_idle_connections()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import responses
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from adapters.contract import Adapter
 from app import create_app
 from app.config import Settings
 from explorer.explorer import create_explorer
@@ -74,17 +76,11 @@ class Served:
         return self.http.open(
             f"/fhir/v3/{path}",
             method=method,
-            data=None if form is None else _encoded(form),
+            data=None if form is None else urlencode(form),
             content_type=None if form is None else FORM,
             headers={**self.headers, **named},
             base_url="https://encounters.example.org",
         )
-
-
-def _encoded(pairs: Sequence[tuple[str, str]]) -> str:
-    from urllib.parse import urlencode
-
-    return urlencode(pairs)
 
 
 def link(bundle: Any, relation: str) -> str:
@@ -121,22 +117,29 @@ def serve(
     hospital: Hospital,
     directory: Path,
     redis_url: str,
-    *,
+    *edits: tuple[str, str],
     mapping: str | None = None,
+    adapter: Adapter | None = None,
     profile: str = "full",
     **settings: str | None,
 ) -> Served:
     """Return a service on a hospital of the test's in SQLite, asked by client-1.
 
-    `settings` are those of `provider.environ`, without their prefix.
+    `edits` are texts of the mapping and what replaces them, `settings` those of
+    `provider.environ`.
     """
     url = f"sqlite:///{directory / 'pas.db'}"
     Tables(url, hospital).close()
-    file = directory / "mapping.yaml"
     text = mapping or mapping_text(hospital, url)
-    file.write_text(text.replace("profile: full", f"profile: {profile}"), "utf-8")
+    if profile != "full":
+        edits = (*edits, ("profile: full", f"profile: {profile}"))
+    for old, new in edits:
+        assert text.count(old) == 1, f"{text.count(old)} times: {old}"
+        text = text.replace(old, new)
+    file = directory / "mapping.yaml"
+    file.write_text(text, "utf-8")
     chosen = {"REDIS_URL": redis_url, "BASE_URL": BASE_URL, **settings}
-    app = create_app(provider.settings(file, **chosen))
+    app = create_app(provider.settings(file, **chosen), adapter)
     app.testing = False
     return Served(app).as_client("client-1")
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 import responses
 
 from tests.app.changing import SEAL_KEYS, Changing, changing
-from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
 from tests.serving import Served, publish_keys, serve
-from toolkit.contract.hospital import EDGES
+from toolkit.contract.hospital import EDGES, Hospital
 
-Mapped: TypeAlias = Callable[..., Served]
+MakeService: TypeAlias = Callable[..., Served]
 
 
 @pytest.fixture
@@ -87,19 +86,20 @@ def own(
 
 
 @pytest.fixture
-def mapped(
+def make_service(
     redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> Mapped:
-    """Return a function that serves the edge-case hospital by a mapping that is edited.
+) -> MakeService:
+    """Return a function that serves the edge-case hospital, or as `serve` is told."""
+    # All of them live until the end of the test, when their connections are closed.
+    services = []
 
-    It takes pairs of texts, each the old one and the new, and settings.
-    """
+    def make(
+        *edits: tuple[str, str],
+        hospital: Hospital = EDGES,
+        redis: RedisServer = redis_server,
+        **options: Any,
+    ) -> Served:
+        services.append(serve(hospital, tmp_path, redis.url, *edits, **options))
+        return services[-1]
 
-    def made(*edits: tuple[str, str], **settings: str | None) -> Served:
-        text = mapping_text(EDGES, f"sqlite:///{tmp_path / 'pas.db'}")
-        for old, new in edits:
-            assert text.count(old) == 1, f"{text.count(old)} times: {old}"
-            text = text.replace(old, new)
-        return serve(EDGES, tmp_path, redis_server.url, mapping=text, **settings)
-
-    return made
+    return make

@@ -2,22 +2,21 @@
 
 import base64
 import errno
+import fcntl
 import json
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import responses
 from prometheus_client import REGISTRY
 
 from app.audit import FileSink, StreamSink, SyslogSink
@@ -29,11 +28,11 @@ from app.fhir.audit_event import (
     read_event,
 )
 from tests.app.answers import raw
+from tests.app.conftest import MakeService
 from tests.live import HOST, ROOT, wait_until
-from tests.redis_server import RedisServer
-from tests.serving import Served, ids, serve
+from tests.serving import Served, ids
 from tests.validity import fhir_faults
-from toolkit.contract.hospital import EDGES, IPP_SYSTEM
+from toolkit.contract.hospital import IPP_SYSTEM
 
 KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
 Event = dict[str, Any]
@@ -63,15 +62,13 @@ Audit = Callable[..., Audited]
 
 
 @pytest.fixture
-def audit(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> Audit:
+def audit(make_service: MakeService, tmp_path: Path) -> Audit:
     """Return a function that serves the edge-case hospital with an audit trail."""
 
     def made(**settings: str) -> Audited:
         file = tmp_path / "audit.jsonl"
-        given = {"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
-        return Audited(serve(EDGES, tmp_path, redis_server.url, **given), file)
+        chosen = {"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
+        return Audited(make_service(**chosen), file)
 
     return made
 
@@ -293,50 +290,35 @@ def test_texts_that_are_no_unicode_are_audited(audited: Audited) -> None:
     assert brief(audited.last())[2] == "400 Bad Request"
 
 
+SEARCH = AuditedResponse(
+    recorded="2025-06-01T10:00:00.000+00:00",
+    status=200,
+    request_id="request-1",
+    key="abcdefgh",
+    interaction="search-type",
+    resource_type="Encounter",
+    client="client-1",
+    address="192.0.2.7",
+    bundle="f6tmk2",
+    parameters=(("patient", digest("Patient/1")), ("_count", digest("100"))),
+    reason="planned visit",
+    returned="Encounter",
+    others=("Organization/H1",),
+)
+FAILURE = AuditedResponse(
+    recorded=SEARCH.recorded, status=404, request_id="request-2", key="abcdefgh"
+)
 RESPONSES = (
-    [
-        AuditedResponse(
-            recorded="2025-06-01T10:00:00.000+00:00",
-            status=200,
-            request_id="request-1",
-            key="abcdefgh",
-            interaction="search-type",
-            resource_type="Encounter",
-            client="client-1",
-            address="192.0.2.7",
-            bundle="f6tmk2",
-            parameters=(("patient", digest("Patient/1")), ("_count", digest("100"))),
-            reason="planned visit",
-            returned="Encounter",
-            patients=dict.fromkeys(named, "8,9"),
-            included=tuple(named[:1]),
-            others=("Organization/H1",),
-        )
-        for named in (
-            ["Patient/1", "Patient/3"],
-            [digest("Patient/1"), digest("Patient/3")],
-        )
-    ]
-    + [
-        AuditedResponse(
-            recorded="2025-06-01T10:00:00.000+00:00",
-            status=200,
-            request_id="request-2",
-            key="abcdefgh",
-            returned="Patient",
-            patients=dict.fromkeys(named, ""),
-        )
-        for named in (["Patient/1"], [digest("Patient/1")])
-    ]
-    + [
-        AuditedResponse(
-            recorded="2025-06-01T10:00:00.000+00:00",
-            status=status,
-            request_id="request-3",
-            key="abcdefgh",
-        )
-        for status in (404, 503)
-    ]
+    *(
+        replace(SEARCH, patients=dict.fromkeys(names, "8,9"), included=(names[0],))
+        for names in (("Patient/1", "Patient/3"), (digest("1"), digest("3")))
+    ),
+    *(
+        replace(SEARCH, returned="Patient", patients={name: ""})
+        for name in ("Patient/1", digest("Patient/1"))
+    ),
+    FAILURE,
+    replace(FAILURE, status=503),
 )
 
 
@@ -530,21 +512,6 @@ def are_whole(lines: list[str]) -> bool:
     )
 
 
-def test_lines_of_several_threads_stay_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.audit.TURN_SECONDS", 60)
-    sink = FileSink(tmp_path / "audit")
-
-    def write(name: str) -> None:
-        for number in range(LINES):
-            sink.write(f"{name}:{number}:{name * 20_000}\n".encode())
-
-    with ThreadPoolExecutor(len(WRITERS)) as pool:
-        list(pool.map(write, WRITERS))
-    assert are_whole((tmp_path / "audit").read_text().splitlines())
-
-
 @pytest.mark.system
 def test_logrotate_may_rename_the_file_at_any_time(tmp_path: Path) -> None:
     """And the long lines of several processes stay whole."""
@@ -628,28 +595,16 @@ def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.audit.TURN_SECONDS", 0.05)
 
 
-@pytest.mark.system
 @pytest.mark.usefixtures("short_wait")
 def test_a_process_that_stands_still_holds_nobody_up(tmp_path: Path) -> None:
-    holder = """
-import fcntl, sys, time
-file = open(sys.argv[1], "a")
-fcntl.flock(file, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(600)
-"""
-    process = start(holder, str(tmp_path / "audit"), stdout=subprocess.PIPE)
-    assert process.stdout
-    assert process.stdout.readline() == b"held\n"
-    sink = FileSink(tmp_path / "audit")
-    process.send_signal(signal.SIGSTOP)
-    with pytest.raises(TimeoutError):
-        sink.write(b"one\n")
-    process.kill()
-    process.wait(60)
-    process.stdout.close()
+    file = tmp_path / "audit"
+    sink = FileSink(file)
+    with file.open("a") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with pytest.raises(TimeoutError):
+            sink.write(b"one\n")
     sink.write(b"two\n")
-    assert (tmp_path / "audit").read_bytes() == b"two\n"
+    assert file.read_bytes() == b"two\n"
 
 
 def test_a_reader_that_has_gone_is_an_error() -> None:

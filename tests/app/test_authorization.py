@@ -1,6 +1,5 @@
 """Decisions 21 and 22: tokens, scopes, clients, and the challenges of 401 and 403."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +8,8 @@ import responses
 
 from tests.app import provider
 from tests.app.answers import body, refused
-from tests.app.conftest import Mapped
-from tests.redis_server import RedisServer
-from tests.serving import Served, ids, link, relations, serve
-from toolkit.contract.hospital import EDGES
+from tests.app.conftest import MakeService
+from tests.serving import Served, ids, link, relations
 
 NEEDS = {
     "Encounter/1": "ENCOUNTER_READ",
@@ -22,7 +19,6 @@ NEEDS = {
     "Organization/H1": "ORGANIZATION_READ",
     "Organization?_id=H1": "ORGANIZATION_READ",
 }
-OPAQUE = "opaque-token-of-client-1"
 
 
 def _with(served: Served, token: str) -> Served:
@@ -69,49 +65,38 @@ def test_a_missing_scope_is_named(served: Served) -> None:
 
 
 def test_a_provider_that_does_not_answer_is_503(
-    redis_server: RedisServer, tmp_path: Path
+    make_service: MakeService, keys: responses.RequestsMock
 ) -> None:
     """Decision 21."""
-    served = serve(EDGES, tmp_path, redis_server.url)
-    with responses.RequestsMock() as mock:
-        mock.get(provider.KEY_SET_URL, body=requests.Timeout("slow"))
-        answer = served.get("Encounter/1")
+    keys.upsert("GET", provider.KEY_SET_URL, body=requests.Timeout("slow"))
+    answer = make_service().get("Encounter/1")
     refused(answer, 503, "transient")
     assert int(answer.headers["Retry-After"]) > 0
 
 
-@pytest.fixture
-def introspecting(redis_server: RedisServer, tmp_path: Path) -> Served:
-    """Return a service that introspects each token, asked with an opaque one."""
-    served = serve(
-        EDGES,
-        tmp_path,
-        redis_server.url,
+@pytest.mark.parametrize("active", [True, False])
+def test_an_opaque_token_is_introspected(
+    make_service: MakeService, keys: responses.RequestsMock, active: bool
+) -> None:
+    """Decision 22."""
+    served = make_service(
         KEY_SET_URL=None,
         INTROSPECTION_URL=provider.INTROSPECTION_URL,
         INTROSPECTION_CLIENT_ID="encounters",
         INTROSPECTION_CLIENT_SECRET="hush",
     )
-    return _with(served, OPAQUE)
-
-
-@pytest.mark.parametrize("active", [True, False])
-def test_an_opaque_token_is_introspected(introspecting: Served, active: bool) -> None:
-    """Decision 22."""
-    with responses.RequestsMock() as mock:
-        claims = {"active": active, "client_id": "client-1", "scope": provider.SCOPE}
-        mock.post(provider.INTROSPECTION_URL, json=claims)
-        answer = introspecting.get("Encounter/1")
-        if active:
-            assert body(answer)["id"] == "1"
-            first = introspecting.search("Encounter", {"_count": "2"})
-            assert relations(introspecting.follow(first, "next"))
-        else:
-            refused(answer, 401, "unknown", "Authorization")
-    with responses.RequestsMock() as mock:
-        mock.post(provider.INTROSPECTION_URL, status=500)
-        other = _with(introspecting, "another-token")
-        refused(other.get("Encounter/1"), 503, "transient")
+    introspecting = _with(served, "opaque-token-of-client-1")
+    claims = {"active": active, "client_id": "client-1", "scope": provider.SCOPE}
+    keys.post(provider.INTROSPECTION_URL, json=claims)
+    answer = introspecting.get("Encounter/1")
+    if active:
+        assert body(answer)["id"] == "1"
+        first = introspecting.search("Encounter", {"_count": "2"})
+        assert relations(introspecting.follow(first, "next"))
+    else:
+        refused(answer, 401, "unknown", "Authorization")
+    keys.upsert("POST", provider.INTROSPECTION_URL, status=500)
+    refused(_with(served, "another-token").get("Encounter/1"), 503, "transient")
 
 
 def test_each_interaction_requires_its_own_scope(served: Served) -> None:
@@ -123,9 +108,9 @@ def test_each_interaction_requires_its_own_scope(served: Served) -> None:
         assert served.as_client("c", "PATIENT_GAM_SEARCH").get(path).status_code == 200
 
 
-def test_what_a_scope_stands_for_is_a_setting(mapped: Mapped) -> None:
+def test_what_a_scope_stands_for_is_a_setting(make_service: MakeService) -> None:
     """Decision 22."""
-    served = mapped(SCOPES="STAYS=ENCOUNTER_READ ENCOUNTER_SEARCH")
+    served = make_service(SCOPES="STAYS=ENCOUNTER_READ ENCOUNTER_SEARCH")
     for scope, path, status in (
         ("STAYS", "Encounter/1", 200),
         ("STAYS", "Patient/1", 403),
@@ -151,13 +136,15 @@ def test_a_renewed_token_is_the_same_client(served: Served) -> None:
             assert answer.status_code == status
 
 
-def test_metadata_is_open_and_shows_no_patient(served: Served, mapped: Mapped) -> None:
+def test_metadata_is_open_and_shows_no_patient(
+    served: Served, make_service: MakeService
+) -> None:
     """Decision 22: a setting closes it."""
     answer = Served(served.app).get("metadata")
     assert body(answer)["resourceType"] == "CapabilityStatement"
     for text in ("Martin", "V1", "Hôpital de l"):
         assert text not in answer.text
-    closed = mapped(OPEN_METADATA="false")
+    closed = make_service(OPEN_METADATA="false")
     refused(Served(closed.app).get("metadata"), 401, "login", "Authorization")
     assert body(closed.get("metadata"))["resourceType"] == "CapabilityStatement"
     assert ids(closed.search("Encounter", {"_id": "1"})) == ["1"]
@@ -185,15 +172,15 @@ def test_scopes_are_checked_before_a_page_is_looked_up(served: Served) -> None:
 
 
 def test_a_page_requires_the_scope_of_its_search(served: Served) -> None:
-    """Decision 32; decision 9 for Organization."""
-    scopes = {*NEEDS.values()}
-    for type, id, needed in (
-        ("Encounter", "1", "ENCOUNTER_SEARCH"),
-        ("Patient", "1", "PATIENT_SEARCH"),
-        ("Organization", "H1", "ORGANIZATION_READ"),
+    """Decisions 14 and 32; decision 9 for Organization."""
+    for kind, some, needed in (
+        ("Encounter", "1,2", "ENCOUNTER_SEARCH"),
+        ("Patient", "1,2", "PATIENT_SEARCH"),
+        ("Organization", "H1,H2", "ORGANIZATION_READ"),
     ):
         client = served.as_client("c", needed)
-        page = link(client.search(type, {"_id": id}), "self")
-        for scope in scopes:
-            answer = served.as_client("c", scope).get(page)
-            assert answer.status_code == (200 if scope == needed else 403)
+        first = client.search(kind, {"_id": some, "_count": "1"})
+        for scope in {*NEEDS.values()}:
+            for relation in ("self", "next"):
+                answer = served.as_client("c", scope).get(link(first, relation))
+                assert answer.status_code == (200 if scope == needed else 403)

@@ -19,7 +19,7 @@ from adapters.parameters import INCLUDES, SEARCH_PARAMETERS
 from app.auth import Scope
 from app.config import BASE_PATH
 from tests.app.answers import HOST, body, refused
-from tests.app.conftest import Mapped
+from tests.app.conftest import MakeService
 from tests.docs.pages import CHANGE, section, table
 from tests.serving import Served, ids, link
 from toolkit.contract.harness import FOUND
@@ -230,11 +230,14 @@ def test_the_statement_is_that_of_a_read_only_stu3_service(served: Served) -> No
     assert set(expected) <= set(_resources(served)["Encounter"])
 
 
-def test_discovery_names_where_tokens_and_descriptions_are(mapped: Mapped) -> None:
+def test_discovery_names_where_tokens_and_descriptions_are(
+    make_service: MakeService,
+) -> None:
     """Decision 39: at the base URL too, and only what exists; a setting closes it."""
     token_url = "https://auth.example.org/token"
     open_one, closed = (
-        mapped(TOKEN_URL=token_url, OPEN_METADATA=text) for text in ("true", "false")
+        make_service(TOKEN_URL=token_url, OPEN_METADATA=text)
+        for text in ("true", "false")
     )
     anonymous = Served(open_one.app)
     paths = ("", "/", "/.well-known/smart-configuration")
@@ -259,16 +262,16 @@ def test_discovery_names_where_tokens_and_descriptions_are(mapped: Mapped) -> No
     assert zone["valueCode"] == "Europe/Paris"
     (uris,) = statement["rest"][0]["security"]["extension"]
     assert uris["extension"] == [{"url": "token", "valueUri": token_url}]
-    without = mapped()
+    without = make_service()
     assert "extension" not in body(without.get("metadata"))["rest"][0]["security"]
     assert "token_endpoint" not in without.http.get(BASE_PATH, base_url=HOST).json
 
 
 def test_reads_by_time_are_offered_where_the_mapping_vouches_for_it(
-    mapped: Mapped,
+    make_service: MakeService,
 ) -> None:
     """Decision 19."""
     old = "last_updated: {from: changed, time_zone: UTC}\n  search: [_id, patient, date"
-    served = mapped((old, old.replace("UTC}", "UTC, covers: all}")))
+    served = make_service((old, old.replace("UTC}", "UTC, covers: all}")))
     assert _resources(served)["Encounter"]["conditionalRead"] == "full-support"
     assert _resources(served)["Bundle"]["conditionalRead"] == "not-supported"

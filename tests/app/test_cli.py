@@ -39,7 +39,8 @@ def encounters(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[
         cwd=ROOT,
         env={**kept, **environ},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         timeout=60,
         check=False,
     )
@@ -69,6 +70,27 @@ def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> 
     assert all(line.startswith(f"{mapping}:") for line in lines)
     assert any("'patien'" in line for line in lines)
     assert any("time_zon" in line for line in lines)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    "locale",
+    [
+        {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+    ],
+)
+def test_findings_are_printed_whatever_the_locale(
+    tmp_path: Path, locale: dict[str, str]
+) -> None:
+    mapping = tmp_path / "hôpital.yaml"
+    mapping.write_text("mapping: 1\nprénom: 1\n", "utf-8")
+    environ = {**provider.environ(mapping), **locale}
+    for arguments in (["mapping", "check", str(mapping)], ["serve"]):
+        done = encounters(*arguments, **environ)
+        assert done.returncode in {1, 2}
+        assert ":2:1: " in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.system

@@ -1,15 +1,10 @@
 """Settings: what is read, what is refused, what is never shown, and what is shipped."""
 
 import json
-import os
 import re
-import shutil
-import sys
 from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
-from subprocess import run
-from tempfile import mkdtemp
 
 import pytest
 from cryptography.fernet import Fernet
@@ -262,51 +257,6 @@ def test_a_secret_may_stand_in_a_file(mapping, tmp_path):
         assert Settings.from_environ(from_file) == Settings.from_environ(given)
         (fault,) = faults(given | from_file)
         assert fault.startswith(f"{name} and {name}_FILE")
-
-
-_ANOTHERS = """
-import os, sys
-from app.config import Settings, SettingsError
-
-if os.getuid() == 0:
-    os.setgid(65534)
-    os.setuid(65534)
-try:
-    Settings.from_environ(os.environ)
-except SettingsError as error:
-    sys.exit(str(error))
-"""
-
-
-@pytest.mark.system
-@pytest.mark.parametrize(("directory", "file"), [(0o000, 0o644), (0o755, 0o000)])
-def test_files_that_the_account_may_not_reach_are_told_by_name(
-    mapping, directory, file
-):
-    # Not in pytest's own directory, which nobody else may enter.
-    kept = Path(mkdtemp())
-    mine, audit = kept / "mapping.yaml", kept / "audit.jsonl"
-    for each in (mine, audit):
-        each.touch()
-        each.chmod(file)
-    kept.chmod(directory)
-    given = environ(mapping, MAPPING=str(mine), AUDIT=str(audit), AUDIT_KEY="k" * 32)
-    try:
-        told = run(
-            [sys.executable, "-c", _ANOTHERS],
-            cwd=ROOT,
-            env=os.environ | given,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    finally:
-        kept.chmod(0o700)
-        shutil.rmtree(kept)
-    assert [line.split(":")[0] for line in told.stderr.splitlines()] == [
-        "ENCOUNTERS_MAPPING cannot be read",
-        "ENCOUNTERS_AUDIT cannot be read",
-    ]
 
 
 def test_a_secret_file_that_cannot_be_read_is_a_fault(mapping, tmp_path):

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-import responses
 
 from adapters.contract import (
     Capabilities,
@@ -17,14 +15,11 @@ from adapters.contract import (
 )
 from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
-from app import create_app
 from app.search.dates import parse_date
-from tests.app import provider
 from tests.app.answers import body, refused
 from tests.app.changing import Changing
-from tests.hospital_sql import mapping_text
-from tests.redis_server import RedisServer
-from tests.serving import BASE_URL, Served, ids, issues, serve
+from tests.app.conftest import MakeService
+from tests.serving import Served, ids, issues
 from toolkit.contract.hospital import EDGES, PARIS, Hospital, StayRow
 from toolkit.contract.suite import TABLE
 
@@ -56,15 +51,12 @@ def _clock(text: str | None, time: str) -> str | None:
 
 @pytest.fixture(params=DateReading)
 def reading(
-    request: pytest.FixtureRequest,
-    redis_server: RedisServer,
-    tmp_path: Path,
-    keys: responses.RequestsMock,
+    request: pytest.FixtureRequest, make_service: MakeService
 ) -> tuple[Served, DateReading]:
     """Return a service on the stays of the truth table, and how it reads `date`."""
     stays = tuple(_stay(id, case) for id, case in enumerate(CASES, 1))
     hospital = Hospital(stays, date_reading=request.param)
-    return serve(hospital, tmp_path, redis_server.url), request.param
+    return make_service(hospital=hospital), request.param
 
 
 def _cases(served: Served, value: str) -> set[str]:
@@ -183,14 +175,10 @@ class Narrow(MemoryAdapter):
 
 
 def test_a_prefix_that_the_source_cannot_answer_is_a_bad_value(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+    make_service: MakeService,
 ) -> None:
     """Decision 5."""
-    file = tmp_path / "mapping.yaml"
-    file.write_text(mapping_text(EDGES, "sqlite:///none.db"), "utf-8")
-    settings = provider.settings(file, REDIS_URL=redis_server.url, BASE_URL=BASE_URL)
-    app = create_app(settings, Narrow(EDGES.records(), time_zone=PARIS))
-    served = Served(app).as_client("client-1")
+    served = make_service(adapter=Narrow(EDGES.records(), time_zone=PARIS))
     for value in ("2024-05-01", "eq2024-05-01", "ge2024-05-01"):
         assert "60" in ids(served.search("Encounter", {"date": value, "_count": "100"}))
     for prefix in ("ne", "gt", "lt", "le"):

@@ -1,14 +1,11 @@
 """Decision 36: stays by other words for a patient, and by a patient's identifier."""
 
-from pathlib import Path
-
 import pytest
-import responses
 
 from tests.adapters.emptied import traced
 from tests.app.answers import pages, refused
-from tests.redis_server import RedisServer
-from tests.serving import BASE_URL, Served, ids, link, serve
+from tests.app.conftest import MakeService
+from tests.serving import BASE_URL, Served, ids, link
 from toolkit.contract.hospital import IPP_SYSTEM, Hospital, PatientRow, StayRow
 
 EVERY = ("_count", "100")
@@ -93,14 +90,14 @@ def test_groups_offer_none_of_them(groups: dict[str, Served]) -> None:
 
 
 def test_a_hundred_patients_are_searched_in_one_statement_more_and_one_more_is_422(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+    make_service: MakeService,
 ) -> None:
     shared = "urn:oid:1.2.5"
     patients = tuple(PatientRow(n, numbers=(("N", shared),)) for n in range(1, 102))
     stays = tuple(StayRow(n, n) for n in range(1, 102))
     hundred = Hospital(stays, patients[:100])
     with traced() as statements:
-        served = serve(hundred, tmp_path, redis_server.url)
+        served = make_service(hospital=hundred)
         sent = {"patient.identifier": f"{shared}|N", "_count": "100"}
         served.search("Encounter", sent)
         counts = []
@@ -112,6 +109,6 @@ def test_a_hundred_patients_are_searched_in_one_statement_more_and_one_more_is_4
             counts.append(sum("SELECT" in text for text in statements))
     # The patients, and their numbers in a table of their own.
     assert counts[1] == counts[0] + 2
-    more = serve(Hospital(stays, patients), tmp_path, redis_server.url)
+    more = make_service(hospital=Hospital(stays, patients))
     answer = more.post("Encounter/_search", sent)
     refused(answer, 422, "too-costly", "patient.identifier")

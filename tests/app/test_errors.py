@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-import responses
 import sqlalchemy as sa
 from flask import Flask, abort, redirect, request
 from werkzeug.exceptions import HTTPException, default_exceptions
@@ -16,19 +15,17 @@ from werkzeug.test import TestResponse
 
 from adapters import contract
 from adapters.memory import MemoryAdapter
-from app import create_app, errors
+from app import errors
 from app.error_responses import CONTENT_TYPE, handle_error, outcome_for
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
 from app.middleware import Requests, Transport
 from app.service import EXTENSION
-from tests.app import provider
 from tests.app.answers import HOST, body, raw, refused
-from tests.app.conftest import Mapped
+from tests.app.conftest import MakeService
 from tests.databases import writing
 from tests.hospital_sql import Tables, mapping_text
-from tests.redis_server import RedisServer
-from tests.serving import BASE_URL, FORM, Served, ids, link, serve
+from tests.serving import FORM, Served, ids, link
 from toolkit.contract.hospital import EDGES, PARIS
 
 STU3 = Path(__file__).parents[1] / "stu3"
@@ -145,19 +142,13 @@ class Broken(MemoryAdapter):
 
 
 def test_an_unexpected_error_is_500_and_reveals_nothing(
-    redis_server: RedisServer,
-    tmp_path: Path,
-    keys: responses.RequestsMock,
-    caplog: pytest.LogCaptureFixture,
+    make_service: MakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Decision 20."""
-    file = tmp_path / "mapping.yaml"
-    file.write_text(mapping_text(EDGES, "sqlite:///none.db"), "utf-8")
-    settings = provider.settings(file, REDIS_URL=redis_server.url, BASE_URL=BASE_URL)
-    app = create_app(settings, Broken((), time_zone=PARIS))
+    served = make_service(adapter=Broken((), time_zone=PARIS))
     for path in ("Encounter", "Encounter/1"):
         caplog.clear()
-        answer = Served(app).as_client("client-1").get(path)
+        answer = served.get(path)
         refused(answer, 500, "exception")
         assert "Canari" not in answer.text
         assert "Zero" not in answer.text
@@ -299,15 +290,11 @@ def test_why_a_source_failed_is_for_the_log(
 
 
 def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
-    redis_server: RedisServer,
-    postgresql_url: str,
-    tmp_path: Path,
-    keys: responses.RequestsMock,
-    caplog: pytest.LogCaptureFixture,
+    make_service: MakeService, postgresql_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     Tables(postgresql_url, EDGES).close()
     text = mapping_text(EDGES, repr(postgresql_url))
-    served = serve(EDGES, tmp_path, redis_server.url, mapping=text)
+    served = make_service(mapping=text)
     engine = writing(postgresql_url)
     with engine.begin() as connection:
         connection.execute(sa.text("ALTER TABLE stays RENAME visit TO renamed"))
@@ -366,7 +353,7 @@ def test_a_limit_of_the_source_names_the_parameter(answer_to: Raising) -> None:
 
 
 def test_an_outage_is_503_never_404_and_never_empty(
-    mapped: Mapped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_service: MakeService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Decision 23: also for a server that does not answer, which is not named."""
     url = f"postgresql+psycopg://x:hush@/pas?host={tmp_path}&port=1"
@@ -375,7 +362,7 @@ def test_an_outage_is_503_never_404_and_never_empty(
         ("pas.db", "gone.db"),
         (f"sqlite:///{tmp_path / 'pas.db'}", "{env: PAS_URL}"),
     ):
-        served = mapped(edit)
+        served = make_service(edit)
         for path in ("Encounter/1", "Patient/1", "Encounter", "Encounter?patient=1"):
             answer = served.get(path)
             refused(answer, 503, "transient")
@@ -384,7 +371,7 @@ def test_an_outage_is_503_never_404_and_never_empty(
                 assert secret not in answer.text
     assert not (tmp_path / "gone.db").exists()
     # Between two pages too, and the search goes on after.
-    served = mapped()
+    served = make_service()
     first = served.search("Encounter", {"_count": "3"})
     database, aside = tmp_path / "pas.db", tmp_path / "aside.db"
     database.rename(aside)
@@ -410,17 +397,17 @@ NONSENSE = (
 PATHS = ("Organization/H1", "Organization?_id=H1")
 
 
-def test_an_answer_that_makes_no_sense_is_502(mapped: Mapped) -> None:
+def test_an_answer_that_makes_no_sense_is_502(make_service: MakeService) -> None:
     """Decision 23: one section that fails leaves the others. A timeout is 503."""
     for edit in NONSENSE:
-        served = mapped(edit)
+        served = make_service(edit)
         for path in PATHS:
             answer = served.get(path)
             refused(answer, 502, "exception")
             for word in ("titre", "organisations", "finess", "no such", "near"):
                 assert word not in answer.text
         assert ids(served.search("Encounter", {"_id": "1"})) == ["1"]
-    served = mapped(SLOW, ("connections: 2", "timeout_seconds: 0.1"))
+    served = make_service(SLOW, ("connections: 2", "timeout_seconds: 0.1"))
     for path in PATHS:
         answer = served.get(path)
         refused(answer, 503, "transient")

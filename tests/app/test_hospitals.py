@@ -12,10 +12,10 @@ from werkzeug import Request, Response
 from app.logging import RedactingFormatter
 from tests.adapters.test_federated_http import HOSPITAL, both_text
 from tests.app.answers import pages, refused
+from tests.app.conftest import MakeService
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.redis_server import RedisServer
-from tests.serving import Served, ids, issues, link, relations, serve
+from tests.serving import Served, ids, issues, link, relations
 from toolkit.contract.hospital import EDGES
 
 
@@ -29,9 +29,7 @@ def api(keys: responses.RequestsMock) -> Iterator[Api]:
 
 
 @pytest.fixture
-def served_by(
-    api: Api, tmp_path: Path, redis_server: RedisServer
-) -> Callable[..., Served]:
+def served_by(api: Api, make_service: MakeService) -> Callable[..., Served]:
     """Return a function that serves the hospital behind the API, by its way of paging."""
 
     def made(paging: str = OFFSET, profile: str = "full") -> Served:
@@ -39,9 +37,7 @@ def served_by(
         days = text.replace(' %H:%M:%S}"}', '}", step: day}')
         days = days.replace(' %H:%M:%S}"', '}"')
         mapping = days.replace("{env: PAS_URL}", f"'{api.url}'")  # type: ignore[attr-defined]
-        return serve(
-            *(EDGES, tmp_path, redis_server.url), mapping=mapping, profile=profile
-        )
+        return make_service(mapping=mapping, profile=profile)
 
     return made
 
@@ -136,7 +132,7 @@ def test_group_a_does_not_page(served_by: Callable[..., Served]) -> None:
 
 
 def test_a_database_beside_an_api_that_is_away(
-    redis_server: RedisServer,
+    make_service: MakeService,
     tmp_path: Path,
     keys: responses.RequestsMock,
     caplog: pytest.LogCaptureFixture,
@@ -147,7 +143,7 @@ def test_a_database_beside_an_api_that_is_away(
         text = both_text().replace("url:\n      env: API_URL", f"url: {url}")
         database = f"url: sqlite:///{tmp_path / 'pas.db'}"
         text = text.replace("url:\n      env: PAS_URL", database)
-        served = serve(HOSPITAL, tmp_path, redis_server.url, mapping=text)
+        served = make_service(hospital=HOSPITAL, mapping=text)
         assert ids(served.search("Organization", {}))
         api.strange = lambda _: answer({"erreur": "Jeanne"}, 500)
         caplog.set_level(logging.WARNING)

@@ -1,17 +1,14 @@
 """Decision 36: `_include` adds the patients and hospitals that a page refers to."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import responses
 
 from tests.adapters.emptied import traced
 from tests.app.answers import body, messages, pages, refused
-from tests.redis_server import RedisServer
-from tests.serving import BASE_URL, Served, ids, link, serve
+from tests.app.conftest import MakeService
+from tests.serving import BASE_URL, Served, ids, link
 from toolkit.contract.hospital import (
-    EDGES,
     Hospital,
     OrganizationRow,
     PatientRow,
@@ -122,11 +119,11 @@ def test_a_page_requires_every_scope_of_its_search(served: Served) -> None:
 
 
 def test_what_is_missing_or_cannot_be_shown_is_a_message(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+    make_service: MakeService,
 ) -> None:
     stays = (StayRow(1, 1), StayRow(2, 99), StayRow(3, 98, hospital="H2"))
     hospital = Hospital(stays, (PatientRow(1),), (OrganizationRow("H1", ""),))
-    served = serve(hospital, tmp_path, redis_server.url)
+    served = make_service(hospital=hospital)
     bundle = served.search("Encounter", [PATIENT, HOSPITAL])
     assert len(ids(bundle)) == bundle["total"] == 3
     assert [each["id"] for each in included(bundle)] == ["1"]
@@ -135,21 +132,14 @@ def test_what_is_missing_or_cannot_be_shown_is_a_message(
         *[("warning", "not-found", None)] * 3,
     ]
     texts = " ".join(i["diagnostics"] for i in bundle["entry"][-1]["resource"]["issue"])
-    for reference in (
-        "Organization/H1",
-        "Patient/99",
-        "Patient/98",
-        "Organization/H2",
-    ):
+    for reference in ("Organization/H1", "Patient/99", "Patient/98", "Organization/H2"):
         assert reference in texts
 
 
-def test_one_statement_for_each_type(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> None:
+def test_one_statement_for_each_type(make_service: MakeService) -> None:
     both = [PATIENT, HOSPITAL]
     with traced() as statements:
-        served = serve(EDGES, tmp_path, redis_server.url)
+        served = make_service()
         # The first search of each type reads its columns.
         served.search("Encounter", both)
         counts = []

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
-import responses
 from flask import Flask
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -17,9 +16,9 @@ from prometheus_client import REGISTRY
 from adapters.instrumentation import CallKind, observe
 from app.call import Call, Stage
 from app.middleware import Requests, Transport
+from tests.app.conftest import MakeService
 from tests.canaries import canaries_in
-from tests.redis_server import RedisServer
-from tests.serving import Served, serve
+from tests.serving import Served
 from toolkit.contract.hospital import CANARIES, EDGES
 
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -36,13 +35,10 @@ def exporter() -> InMemorySpanExporter:
 
 @pytest.fixture
 def served(
-    exporter: InMemorySpanExporter,
-    redis_server: RedisServer,
-    tmp_path: pytest.TempPathFactory,
-    keys: responses.RequestsMock,
+    exporter: InMemorySpanExporter, make_service: MakeService
 ) -> Iterator[Served]:
     """Return a service whose requests are traced."""
-    served = serve(EDGES, tmp_path, redis_server.url)  # type: ignore[arg-type]
+    served = make_service()
     plain = partial(Flask.wsgi_app, served.app)
     transport = Transport(on_loopback=True)
     served.app.wsgi_app = Requests(plain, transport, is_traced=True)  # type: ignore[method-assign]

@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import responses
 
 from tests.app.answers import body, refused
-from tests.hospital_sql import mapping_text
-from tests.redis_server import RedisServer
-from tests.serving import Served, ids, relations, serve
+from tests.app.conftest import MakeService
+from tests.serving import Served, ids, relations
 from toolkit.contract.hospital import (
     EDGES,
     FINESS_SYSTEM,
@@ -96,15 +94,13 @@ def test_a_search_for_all_patients_breaks_a_rule(served: Served) -> None:
         assert "birthdate" in refused(answer, 422, "business-rule")
 
 
-def test_a_profile_may_allow_it(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> None:
+def test_a_profile_may_allow_it(make_service: MakeService, tmp_path: Path) -> None:
     """Decision 9."""
     # The profile of this deployment lies beside its mapping file.
     full = FULL.read_text("utf-8")
     own = full.replace("unfiltered_search: false", "unfiltered_search: true")
     (tmp_path / "own.yaml").write_text(own.replace("profile: full", "profile: own"))
-    open_to_all = serve(EDGES, tmp_path, redis_server.url, profile="own.yaml")
+    open_to_all = make_service(profile="own.yaml")
     assert open_to_all.search("Patient")["total"] == len(EDGES.patients)
 
 
@@ -137,12 +133,10 @@ def test_an_organization_is_read(served: Served) -> None:
     assert number["value"] == "750000001"
 
 
-def test_a_page_of_organizations_holds_100(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> None:
+def test_a_page_of_organizations_holds_100(make_service: MakeService) -> None:
     """Decision 9."""
     many = tuple(OrganizationRow(f"O{n:03}", f"Site {n}") for n in range(101))
-    served = serve(Hospital(organizations=many), tmp_path, redis_server.url)
+    served = make_service(hospital=Hospital(organizations=many))
     first = served.search("Organization")
     assert len(ids(first)) == 100
     assert ids(served.follow(first, "next")) == ["O100"]
@@ -184,14 +178,10 @@ def test_groups_find_and_read_patients_without_pages(
     refused(served.post("Patient/_search", {}), 422, "business-rule")
 
 
-def test_exact_is_refused_where_the_source_cannot(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> None:
+def test_exact_is_refused_where_the_source_cannot(make_service: MakeService) -> None:
     """Decision 9."""
     # Several given names in one column cannot be told apart by the database.
-    mapping = mapping_text(EDGES, f"sqlite:///{tmp_path / 'pas.db'}")
-    cut = mapping.replace("{from: given}", '{from: given, split: " "}')
-    served = serve(EDGES, tmp_path, redis_server.url, mapping=cut)
+    served = make_service(("{from: given}", '{from: given, split: " "}'))
     answer = served.post("Patient/_search", {"given:exact": "Jean"})
     text = refused(answer, 400, "code-invalid", "given:exact")
     assert text.endswith("':exact'; it takes :contains.")

@@ -9,7 +9,7 @@ import pytest
 from app.error_responses import CONTENT_TYPE
 from tests.app.answers import body, raw, refused
 from tests.app.changing import Changing
-from tests.app.conftest import Mapped
+from tests.app.conftest import MakeService
 from tests.serving import Served, relations
 
 SUBSETTED = {"system": "http://hl7.org/fhir/v3/ObservationValue", "code": "SUBSETTED"}
@@ -173,12 +173,12 @@ def test_there_is_no_version_id(served: Served) -> None:
 
 
 def test_last_modified_only_where_the_mapping_vouches_for_it(
-    served: Served, mapped: Mapped
+    served: Served, make_service: MakeService
 ) -> None:
     """Decision 19."""
     assert "lastUpdated" in body(served.get("Encounter/23"))["meta"]
     assert "Last-Modified" not in served.get("Encounter/23").headers
-    covered = mapped(COVERED)
+    covered = make_service(COVERED)
     answer = covered.get("Encounter/23")
     header = answer.headers["Last-Modified"]
     changed = datetime.fromisoformat(body(answer)["meta"]["lastUpdated"])
@@ -189,10 +189,10 @@ def test_last_modified_only_where_the_mapping_vouches_for_it(
 
 
 def test_if_modified_since_and_if_unmodified_since(
-    served: Served, mapped: Mapped
+    served: Served, make_service: MakeService
 ) -> None:
     """Decision 19: without Last-Modified a time is no condition."""
-    covered, path = mapped(COVERED), "Encounter/23"
+    covered, path = make_service(COVERED), "Encounter/23"
     header = covered.get(path).headers["Last-Modified"]
     later, earlier = (
         format_datetime(parsedate_to_datetime(header) + timedelta(seconds=s), True)

@@ -18,7 +18,7 @@ from app.rate_limit import AWAY_SECONDS, Throttle
 from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import HOST, raw, refused
-from tests.app.conftest import Mapped
+from tests.app.conftest import MakeService
 from tests.app.provider import Clock
 from tests.redis_server import RedisServer
 from tests.serving import Served
@@ -250,8 +250,10 @@ def test_what_asks_for_no_token_is_not_counted(
     assert round_trips(own_redis) == 0
 
 
-def test_limits_are_settings(mapped: Mapped) -> None:
-    served = mapped(CLIENT_REQUESTS_PER_MINUTE="2", ADDRESS_REQUESTS_PER_MINUTE="off")
+def test_limits_are_settings(make_service: MakeService) -> None:
+    served = make_service(
+        CLIENT_REQUESTS_PER_MINUTE="2", ADDRESS_REQUESTS_PER_MINUTE="off"
+    )
     # Twice the limit and one more, in case the minute ends among them.
     asked = statuses(served.as_client("settings"), "Encounter/1", 1 + 5)
     assert 429 in asked
@@ -286,9 +288,9 @@ ADDRESSES = [
 
 
 def test_an_address_is_the_one_that_trusted_proxies_name(
-    mapped: Mapped, make: Make
+    make_service: MakeService, make: Make
 ) -> None:
-    served = mapped(TRUSTED_PROXIES="10.1.0.0/16")
+    served = make_service(TRUSTED_PROXIES="10.1.0.0/16")
     joined = served.app.extensions[EXTENSION]
     for number, (first, second, status) in enumerate(ADDRESSES):
         throttle = make(addresses=1, key=b"key of %d" % number)

@@ -1,30 +1,21 @@
-"""Redis as operators run it: with TLS, behind Sentinel, away, and speaking nonsense."""
+"""Redis as operators run it: with TLS, behind Sentinel, and away."""
 
-import re
 import shutil
-import socketserver
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
 from urllib.parse import quote
 
 import pytest
 import redis
-import responses
-from cryptography.fernet import Fernet
 
-from adapters.contract import Group, Position, ResourceType
 from app.cli.doctor import check_sentinels
-from app.errors import GonePageError, UnavailableError
-from app.paging import PageStore, Start, StoredPage, StoredSearch
-from app.rate_limit import Throttle
 from app.redis_client import SentinelAddress, connect
 from app.server.checks import check_redis
+from tests.app.conftest import MakeService
 from tests.live import HOST, free_ports, listens
 from tests.sentinels import PATIENCE, SENTINELS, Watched, begin, until
-from tests.serving import Served, ids, link, serve
+from tests.serving import Served, ids, link
 from tests.tls import certificate_for
 from toolkit.contract.hospital import EDGES
 
@@ -44,9 +35,9 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 @pytest.mark.system
 def test_a_walk_goes_on_after_a_failover(
-    watched: Watched, tmp_path: Path, keys: responses.RequestsMock
+    watched: Watched, make_service: MakeService
 ) -> None:
-    served = serve(EDGES, tmp_path, watched.url)
+    served = make_service(REDIS_URL=watched.url)
     first = served.search("Encounter", {"_count": "2"})
     assert second_page(served, first) == 200
     until(watched.replicated)
@@ -89,11 +80,11 @@ def test_sentinels_may_have_another_password_or_none(
 
 
 def test_sentinels_that_are_away_are_not_waited_for_long(
-    tmp_path: Path, keys: responses.RequestsMock
+    make_service: MakeService,
 ) -> None:
     first = free_ports(2)
     url = f"redis+sentinel://{HOST}:{first},{HOST}:{first + 1}/pages"
-    served = serve(EDGES, tmp_path, url)
+    served = make_service(REDIS_URL=url)
     assert served.post("Encounter/_search", {"_count": "2"}).status_code == 503
     assert served.search("Encounter", {"_id": str(EDGES.stays[0].id)})["total"] == 1
 
@@ -141,10 +132,10 @@ def secure(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 @pytest.mark.system
 def test_pages_are_kept_over_tls(
-    secure: tuple[str, Path], tmp_path: Path, keys: responses.RequestsMock
+    secure: tuple[str, Path], make_service: MakeService
 ) -> None:
     url, file = secure
-    served = serve(EDGES, tmp_path, f"{url}?ssl_ca_certs={file}")
+    served = make_service(REDIS_URL=f"{url}?ssl_ca_certs={file}")
     assert second_page(served, served.search("Encounter", {"_count": "2"})) == 200
 
 
@@ -158,71 +149,3 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
     for address in (url, f"{named}?ssl_ca_certs={file}"):
         with connect(address) as client, pytest.raises(redis.ConnectionError):
             client.ping()
-
-
-NONSENSE = {
-    "a number that is none": b":abc\r\n",
-    "a length that is none": b"$abc\r\n",
-    "a text longer than memory": b"$99999999999999\r\n",
-    "a negative list": b"*-7\r\n",
-    "a list cut short": b"*2\r\n$1\r\na\r\n",
-    "an odd list": b"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
-    "a map where there is none": b"%1\r\n$1\r\na\r\n$1\r\nb\r\n",
-    "a word": b"+OK\r\n",
-    "a word that is no text": b"+\xff\xfe\r\n",
-    "nothing": b"$-1\r\n",
-    "no list": b"*-1\r\n",
-    "its own error": b"-ERR wrong\r\n",
-    "lists in lists": b"*1\r\n" * 5000,
-    "a page of HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n",
-}
-
-
-SEARCH = StoredSearch(
-    "client", ResourceType.ENCOUNTER, (), False, 9, "f", int(time.time())
-)
-LATER = Start(2, position=Position(Group.UNKEYED, None, "1"))
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    nonsense = b""
-
-
-class _Responds(socketserver.BaseRequestHandler):
-    def handle(self) -> None:
-        while data := self.request.recv(65536):
-            nonsense = self.server.nonsense  # type: ignore[attr-defined]
-            is_greeting = b"CLIENT" in data or b"HELLO" in data
-            # What a client says of itself first is accepted.
-            commands = len(re.findall(rb"^\*\d+\r$", data, re.M))
-            self.request.sendall((b"+OK\r\n" if is_greeting else nonsense) * commands)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[_Server]:
-    with _Server((HOST, 0), _Responds) as made:
-        thread = Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
-
-
-@pytest.mark.parametrize("name", NONSENSE)
-def test_a_redis_that_makes_no_sense_is_away(server: _Server, name: str) -> None:
-    server.nonsense = NONSENSE[name]
-    with connect(f"redis://{HOST}:{server.server_address[1]}/0") as client:
-        key = Fernet.generate_key().decode()
-        store = PageStore(client, [key], idle=60, life=86400)
-        page = store.new_id("client")
-        # What says that it holds nothing is believed: search again.
-        with pytest.raises((UnavailableError, GonePageError)):
-            store.load(page, "client")
-        with pytest.raises(UnavailableError):
-            store.save(StoredPage(page, SEARCH, Start()), [LATER])
-        throttle = Throttle(client, clients=60, addresses=None, key=b"k" * 32)
-        throttle.count_client("client")
-        throttle.count_client("client")
-        # Whatever it is, the watch goes on.
-        assert len([*check_redis(client)]) <= 1

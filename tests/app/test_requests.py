@@ -1,15 +1,13 @@
 """Decisions 1, 2 and 4: the forms of a search, what is refused or ignored, AND and OR."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
-import responses
 from werkzeug.test import TestResponse
 
 from tests.app.answers import body, messages, parameters, raw, refused
-from tests.redis_server import RedisServer
-from tests.serving import FORM, Served, ids, issues, link, relations, serve
+from tests.app.conftest import MakeService
+from tests.serving import FORM, Served, ids, issues, link, relations
 from toolkit.contract.hospital import UNIT_URL, Hospital, StayRow
 
 LENIENT = {"Prefer": "handling=lenient"}
@@ -282,15 +280,13 @@ NUMBERS = ("a,b", "a", "b", "a|b", "a$b", "a\\b", "a\\,b", "+ &=é")
 """Visit numbers with the characters that search values give a meaning to."""
 
 
-def test_escapes_are_read_after_the_form(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> None:
+def test_escapes_are_read_after_the_form(make_service: MakeService) -> None:
     """Decision 4."""
     stays = (
         StayRow(id, began="2024-05-01 10:00:00", visit=visit)
         for id, visit in enumerate(NUMBERS, 1)
     )
-    served = serve(Hospital(tuple(stays)), tmp_path, redis_server.url)
+    served = make_service(hospital=Hospital(tuple(stays)))
     for value, found in (
         ("a,b", {"a", "b"}),
         (r"a\,b", {"a,b"}),

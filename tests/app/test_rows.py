@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.app.answers import body, messages, pages, refused
-from tests.app.conftest import Mapped
+from tests.app.conftest import MakeService
 from tests.serving import Served, ids, issues
 from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
@@ -79,9 +79,9 @@ def test_what_else_is_empty_is_left_out(served: Served) -> None:
     }
 
 
-def test_a_mapping_may_require_more(mapped: Mapped) -> None:
+def test_a_mapping_may_require_more(make_service: MakeService) -> None:
     """Decision 16."""
-    served = mapped(
+    served = make_service(
         ("  search: [_id, patient,", "  requires: [start]\n  search: [_id, patient,")
     )
     refused(served.get("Encounter/26"), 500, "exception")
@@ -111,9 +111,9 @@ def test_removed_is_gone_and_absent_from_searches(served: Served) -> None:
         assert found
 
 
-def test_unless_the_mapping_says_otherwise(mapped: Mapped) -> None:
+def test_unless_the_mapping_says_otherwise(make_service: MakeService) -> None:
     """Decision 17."""
-    served = mapped((STATES + "}", STATES + "}, otherwise: in-progress"))
+    served = make_service((STATES + "}", STATES + "}, otherwise: in-progress"))
     for id in (37, 38, 39):
         assert body(served.get(f"Encounter/{id}"))["status"] == "in-progress"
     # Every code that no table names, and none; and those that are meant by name.
@@ -123,9 +123,11 @@ def test_unless_the_mapping_says_otherwise(mapped: Mapped) -> None:
 
 
 @pytest.mark.parametrize(("otherwise", "status"), [("hidden", 404), ("removed", 410)])
-def test_otherwise_may_hide(mapped: Mapped, otherwise: str, status: int) -> None:
+def test_otherwise_may_hide(
+    make_service: MakeService, otherwise: str, status: int
+) -> None:
     """Decision 17."""
-    served = mapped((STATES + "}", STATES + f"}}, otherwise: {otherwise}"))
+    served = make_service((STATES + "}", STATES + f"}}, otherwise: {otherwise}"))
     for id in (37, 38, 39):
         refused(served.get(f"Encounter/{id}"), status, "not-found")
     found = served.search("Encounter", {"_id": "37,38,39,1"})
@@ -151,7 +153,7 @@ def _systems(served: Served) -> dict[str, str]:
 
 
 def test_codes_have_the_system_of_the_deployment(
-    served: Served, mapped: Mapped
+    served: Served, make_service: MakeService
 ) -> None:
     """Decision 18: the mapping may name another for REC and UNK."""
     codes = ("IMP", "AMB", "REC", "UNK")
@@ -159,7 +161,7 @@ def test_codes_have_the_system_of_the_deployment(
     one = f"class_code_system: {LOCAL_SYSTEM!r}"
     two = f"class_systems: {{REC: {LOCAL_SYSTEM!r}, UNK: {LOCAL_SYSTEM!r}}}"
     for constant, local in ((one, codes), (two, ("REC", "UNK"))):
-        own = mapped(("constants: {", f"constants: {{{constant}, "))
+        own = make_service(("constants: {", f"constants: {{{constant}, "))
         expected = {
             **dict.fromkeys(codes, ACT_CODE),
             **dict.fromkeys(local, LOCAL_SYSTEM),

@@ -1,16 +1,14 @@
 """Decisions 3, 6 and 7: bad values, tokens, references to patients."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
-import responses
 
 from app.service import EXTENSION
 from tests.app.answers import body, messages, refused
+from tests.app.conftest import MakeService
 from tests.hospital_sql import Tables, mapping_text
-from tests.redis_server import RedisServer
-from tests.serving import BASE_URL, Served, ids, serve
+from tests.serving import BASE_URL, Served, ids
 from toolkit.contract.hospital import EDGES, UNIT_URL
 
 LENIENT = {"Prefer": "handling=lenient"}
@@ -238,16 +236,11 @@ TOO_LARGE = str(2**63)
 
 
 @pytest.fixture
-def postgresql(
-    redis_server: RedisServer,
-    postgresql_url: str,
-    tmp_path: Path,
-    keys: responses.RequestsMock,
-) -> Iterator[Served]:
+def postgresql(make_service: MakeService, postgresql_url: str) -> Iterator[Served]:
     """Return a service on the edge-case hospital in PostgreSQL, which is strict of types."""
     Tables(postgresql_url, EDGES).close()
     mapping = mapping_text(EDGES, f"'{postgresql_url}'")
-    served = serve(EDGES, tmp_path, redis_server.url, mapping=mapping)
+    served = make_service(mapping=mapping)
     yield served
     served.app.extensions[EXTENSION].adapter.close()
 

@@ -15,7 +15,7 @@ from adapters.contract import (
 )
 from adapters.memory import MemoryAdapter
 from tests.app.answers import body, pages, refused
-from tests.app.conftest import Mapped
+from tests.app.conftest import MakeService
 from tests.hospital_sql import covering_changes, mapping_text
 from tests.serving import BASE_URL, Served, ids, issues
 from toolkit.contract.harness import (
@@ -213,11 +213,13 @@ def test_all_at_once(served: Served, model: MemoryAdapter) -> None:
     assert ids(served.search(STAY, params)) == ["1", "2"]
 
 
-def test_a_window_of_last_changes_is_paged_in_their_order(mapped: Mapped) -> None:
+def test_a_window_of_last_changes_is_paged_in_their_order(
+    make_service: MakeService,
+) -> None:
     """Decision 28."""
     _, _, text = mapping_text(EDGES).partition("\nencounter:")
     section, _, _ = text.partition("\npatient:")
-    served = mapped((section, covering_changes(section)))
+    served = make_service((section, covering_changes(section)))
     window = (("_lastUpdated", "ge2024-03-20"), ("_lastUpdated", "lt2024-03-21"))
     for sort, expected in (("_lastUpdated", 1), ("-_lastUpdated", -1)):
         first = served.search("Encounter", (*window, ("_sort", sort), ("_count", "2")))

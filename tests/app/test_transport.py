@@ -7,7 +7,7 @@ from werkzeug.test import TestResponse
 from app.middleware import SECURITY_HEADERS, UNIX_SOCKET
 from tests.app.answers import body, raw, refused
 from tests.app.changing import Changing
-from tests.app.conftest import Mapped
+from tests.app.conftest import MakeService
 from tests.serving import Served, ids, link
 
 PLAIN = "http://encounters.example.org"
@@ -70,16 +70,16 @@ FROM_PROXIES = (
 )
 
 
-def test_a_trusted_proxy_reports_https(mapped: Mapped) -> None:
+def test_a_trusted_proxy_reports_https(make_service: MakeService) -> None:
     """Decision 24; only the proxy can open a unix socket."""
-    served = mapped(TRUSTED_PROXIES="10.1.0.0/16, 192.0.2.7")
+    served = make_service(TRUSTED_PROXIES="10.1.0.0/16, 192.0.2.7")
     for peer, headers, status in FROM_PROXIES:
         assert plain(served, peer, headers).status_code == status, (peer, headers)
 
 
-def test_one_switch_lets_this_machine_in(mapped: Mapped) -> None:
+def test_one_switch_lets_this_machine_in(make_service: MakeService) -> None:
     """Decision 24: strict transport is sent over HTTPS alone."""
-    served = mapped(TRUSTED_PROXIES=PROXY, **DEMO)
+    served = make_service(TRUSTED_PROXIES=PROXY, **DEMO)
     for peer, headers, status in (
         (LOOPBACK, {}, 200),
         ("::1", {}, 200),

@@ -4,21 +4,20 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-import responses
 
 from app.cli import main
 from app.fhir.audit_event import read_event
+from tests.app.conftest import MakeService
 from tests.redis_server import RedisServer
 from tests.server.running import edges, running
-from tests.serving import serve
+from tests.serving import Served
 from tests.toolkit.conftest import Said
-from toolkit.contract.hospital import EDGES, IPP_SYSTEM
+from toolkit.contract.hospital import IPP_SYSTEM
 
 KEY, OLD_KEY = "k" * 44, "o" * 44
 
@@ -53,17 +52,11 @@ def old_key(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def deployment(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock, file: Path
-) -> Iterator[Callable[..., Any]]:
+def deployment(make_service: MakeService, file: Path) -> Callable[..., Served]:
     """Return what serves the edge-case hospital with audit events."""
-
-    def started(**settings: str) -> Any:
-        settings = {"AUDIT_KEY": KEY, **settings}
-        return serve(EDGES, tmp_path, redis_server.url, AUDIT=str(file), **settings)
-
-    yield started
-    del keys
+    return lambda **settings: make_service(
+        **{"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
+    )
 
 
 @pytest.mark.system
@@ -94,7 +87,7 @@ def test_workers_of_a_service_append_to_one_file(
 
 
 def test_who_saw_a_patient(
-    audit: Audit, deployment: Callable[..., Any], file: Path
+    audit: Audit, deployment: Callable[..., Served], file: Path
 ) -> None:
     served = deployment()
     read = served.get("Encounter/1")
@@ -149,7 +142,7 @@ def test_who_saw_a_patient(
     assert said.err
 
 
-def test_who_in_clear(audit: Audit, deployment: Callable[..., Any]) -> None:
+def test_who_in_clear(audit: Audit, deployment: Callable[..., Served]) -> None:
     served = deployment(AUDIT_PATIENTS="clear")
     included = "Encounter?_id=1,42&_include=Encounter:patient"
     counted = f"Encounter?_summary=count&patient.identifier={IPP_SYSTEM}|1"
@@ -161,7 +154,7 @@ def test_who_in_clear(audit: Audit, deployment: Callable[..., Any]) -> None:
 
 
 def test_who_across_keys(
-    audit: Audit, deployment: Callable[..., Any], old_key: Path
+    audit: Audit, deployment: Callable[..., Served], old_key: Path
 ) -> None:
     deployment(AUDIT_KEY=OLD_KEY).get("Patient/1")
     deployment().get("Patient/1")
@@ -174,7 +167,7 @@ def test_who_across_keys(
 
 
 def test_who_reads_renamed_and_compressed_files(
-    audit: Audit, deployment: Callable[..., Any], file: Path
+    audit: Audit, deployment: Callable[..., Served], file: Path
 ) -> None:
     served = deployment()
     for turn in range(3):

@@ -10,10 +10,10 @@ from openapi_spec_validator import validate
 
 from adapters.mapping.profile import PROFILES
 from app.cli import main
+from tests.app.conftest import MakeService
 from tests.hospital_sql import mapping_text
 from tests.live import ROOT
-from tests.redis_server import RedisServer
-from tests.serving import BASE_URL, serve
+from tests.serving import BASE_URL
 from toolkit.contract.hospital import EDGES
 
 TOKEN_URL = "https://login.example.org/oauth/token"
@@ -69,12 +69,10 @@ def test_it_prints_what_the_deployment_serves(
     profile: str,
     printed: Printed,
     monkeypatch: pytest.MonkeyPatch,
-    redis_server: RedisServer,
+    make_service: MakeService,
     tmp_path: Path,
 ) -> None:
-    service = serve(
-        EDGES, tmp_path, redis_server.url, profile=profile, TOKEN_URL=TOKEN_URL
-    )
+    service = make_service(profile=profile, TOKEN_URL=TOKEN_URL)
     served = service.get("openapi.json", Authorization="").get_json()
     file = tmp_path / "without-address.yaml"
     text = mapping_text(EDGES).replace("profile: full", f"profile: {profile}")

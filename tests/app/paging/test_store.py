@@ -13,7 +13,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import responses
 from cryptography.fernet import Fernet
 from prometheus_client import REGISTRY
 
@@ -36,10 +35,11 @@ from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import body, messages, pages, parameters, refused
 from tests.app.changing import DATED, NEWEST_FIRST, SEAL_KEYS, Changing
+from tests.app.conftest import MakeService
 from tests.docs.pages import operators, section, table
 from tests.hospital_sql import mapping_text
 from tests.redis_server import RedisServer
-from tests.serving import Served, ids, link, relations, serve
+from tests.serving import Served, ids, link, relations
 from toolkit.contract.hospital import EDGES
 
 OLD, NEW = SEAL_KEYS
@@ -67,10 +67,10 @@ def stored_pages(redis: RedisServer) -> Mapping[bytes, Mapping[bytes, bytes]]:
 
 
 def test_nothing_that_identifies_a_patient_is_in_clear(
-    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+    own_redis: RedisServer, make_service: MakeService
 ) -> None:
     """Decision 11."""
-    served = serve(EDGES, tmp_path, own_redis.url).as_client("hopital-nord")
+    served = make_service(redis=own_redis).as_client("hopital-nord")
     for kind, params in (
         ("Encounter", {"patient": "9223372036854775807,5", "_count": "2"}),
         ("Encounter", {"identifier": "000123", "_count": "1"}),
@@ -127,10 +127,10 @@ def test_what_was_moved_changed_or_cut_is_not_decrypted() -> None:
 
 
 def test_what_is_moved_or_exchanged_leads_nowhere(
-    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+    own_redis: RedisServer, make_service: MakeService
 ) -> None:
     """Decision 11: between pages, and between the links of one."""
-    served = serve(EDGES, tmp_path, own_redis.url)
+    served = make_service(redis=own_redis)
     theirs = served.as_client("theirs").search("Encounter", {"_count": "1"})
     first = served.search("Encounter", {"_count": "1"})
     second = served.follow(first, "next")
@@ -183,22 +183,17 @@ def test_the_question_is_stored_and_not_the_answer(own: Changing) -> None:
 
 
 def test_a_mapping_that_asks_otherwise_ends_the_searches_on_the_old_one(
-    own: Changing, own_redis: RedisServer, tmp_path: Path
+    make_service: MakeService,
 ) -> None:
     """Decision 11: so does a profile that no longer offers the search."""
-    first = own.served.search("Encounter", {"class": "IMP,AMB,UNK", "_count": "2"})
-    mapping = (tmp_path / "mapping.yaml").read_text("utf-8")
-    for old, new, profile, status in (
-        ("name: Tiny hospital", "name: Renamed", "full", 200),
-        ("FROM stays s", "FROM stays AS s", "full", 410),
-        ("name: Tiny hospital", "name: Tiny hospital", "group-b", 410),
+    old = make_service(SEAL_KEYS=OLD)
+    first = old.search("Encounter", {"class": "IMP,AMB,UNK", "_count": "2"})
+    for edits, profile, status in (
+        ([("name: Tiny hospital", "name: Renamed")], "full", 200),
+        ([("FROM stays s", "FROM stays AS s")], "full", 410),
+        ([], "group-b", 410),
     ):
-        restarted = serve(
-            *(EDGES, tmp_path, own_redis.url),
-            mapping=mapping.replace(old, new, 1),
-            profile=profile,
-            SEAL_KEYS=OLD,
-        )
+        restarted = make_service(*edits, profile=profile, SEAL_KEYS=OLD)
         for relation in ("self", "next"):
             assert restarted.get(link(first, relation)).status_code == status
 
@@ -380,7 +375,8 @@ def test_pages_are_stored_after_the_scripts_of_redis_were_flushed(
     own: Changing, own_redis: RedisServer
 ) -> None:
     first = own.served.search("Encounter", {"_count": "3"})
-    own_redis.client().script_flush()
+    with own_redis.client() as client:
+        client.script_flush()
     second = own.served.follow(first, "next")
     assert own.served.follow(second, "self") == second
 
@@ -432,10 +428,10 @@ def test_a_link_is_503_while_redis_is_away_and_works_again(
 
 
 def test_groups_cut_a_result_short_without_redis(
-    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
+    own_redis: RedisServer, make_service: MakeService
 ) -> None:
     """Decision 25."""
-    served = serve(EDGES, tmp_path, own_redis.url, profile="group-a")
+    served = make_service(redis=own_redis, profile="group-a")
     own_redis.stop()
     bundle = served.search("Encounter", {"_count": "3"})
     assert len(ids(bundle)) == 3
