@@ -9,8 +9,8 @@ from app.config import SETTINGS, Need, Setting
 from tests.live import ROOT
 
 _SETTINGS = """\
-| Variable | Value | Default | What it is |
-|---|---|---|---|
+| Variable | What it is | Value |
+|---|---|---|
 """
 
 
@@ -24,13 +24,12 @@ def settings_table() -> str:
 
 
 def _setting(setting: Setting) -> str:
-    default = "–"
-    if setting.default is not None:
+    value = setting.kind.takes
+    if setting.default:
         mark = "``" if "`" in setting.default else "`"
-        default = f"{mark}{setting.default}{mark}" if setting.default else "none"
+        value += f"; default {mark}{setting.default}{mark}"
     sentence = f"Secret. {setting.sentence}" if setting.secret else setting.sentence
-    cells = (f"`{setting.name}`", setting.kind.takes, default, sentence)
-    return f"| {' | '.join(cells)} |\n"
+    return f"| `{setting.name}` | {sentence} | {value} |\n"
 
 
 def compared() -> str:

@@ -54,7 +54,7 @@ def test_settings_of_the_page_are_those_of_the_service() -> None:
         for row in table(text.partition(f"## {need}")[2], "Variable")
     ]
     settings = {setting.name: setting.secret for setting in SETTINGS}
-    assert {row[0]: row[3].startswith("Secret. ") for row in rows} == settings
+    assert {row[0]: row[1].startswith("Secret. ") for row in rows} == settings
     files = {f"{name}_FILE" for name, is_secret in settings.items() if is_secret}
     compose = {f"{PREFIX}IMAGE"}
     named = set(re.findall(rf"\b{PREFIX}[A-Z_]+", PAGE))
