@@ -312,34 +312,27 @@ class Document:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """The sections in the order of the resource types."""
-        first = next(iter(self.sources))
         sections = []
         for key, kind in SECTIONS.items():
             if key not in self.root:
                 continue
-            whole = self.root.table(key)
-            entries: list[tuple[KeyPath, Mark, Table]]
-            entries = [((key,), self.root.key_marks[key], whole)]
-            if "sources" in whole:
-                several = enumerate(whole.tables("sources"))
-                entries = [
-                    ((key, "sources", n), entry.mark, entry) for n, entry in several
-                ]
-            for path, mark, data in entries:
-                source = ("sources", data.text("source")) if "source" in data else first
-                system = self.sources.get(source, Table(mark))
-                sections.append(
-                    Section(
-                        path,
-                        kind,
-                        mark=mark,
-                        data=data,
-                        whole=whole,
-                        source_path=source,
-                        source=system,
-                    )
-                )
+            whole, mark = self.root.table(key), self.root.key_marks[key]
+            if "sources" not in whole:
+                sections.append(self._section((key,), kind, mark, whole, whole))
+            for n, entry in enumerate(whole.tables("sources")):
+                path = (key, "sources", n)
+                sections.append(self._section(path, kind, entry.mark, entry, whole))
         return tuple(sections)
+
+    def _section(
+        self, path: KeyPath, kind: ResourceType, mark: Mark, data: Table, whole: Table
+    ) -> Section:
+        source = next(iter(self.sources))
+        if "source" in data:
+            source = ("sources", data.text("source"))
+        # Of a name that is none of the sources a rule complains.
+        system = self.sources.get(source, Table(mark))
+        return Section(path, kind, mark, data, whole, source_path=source, source=system)
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:

@@ -82,7 +82,7 @@ def _load(
 def _variables(
     doc: Document, environ: Mapping[str, str] | None
 ) -> tuple[Mapping[str, str], Sequence[Fault]]:
-    """Return the values of variables, each read once, and those that have none.
+    """Return the values of variables, and the faults of those that have none.
 
     Without `environ` they are addresses that are valid and lead nowhere.
     """
@@ -91,17 +91,18 @@ def _variables(
     for root, source in doc.sources.items():
         for path, name in named(source, root):
             if environ is None:
-                # RFC 2606: no host has this name.
                 is_database = source.text("kind") != "http" and path[-2] == "url"
-                address = "sqlite://" if is_database else "https://placeholder.invalid"
-                values[name] = address
-                continue
-            fault = f"the environment variable {name} is not set"
-            try:
-                value = values.get(name) or variable(name, environ)
-            except VariableError as error:
-                value, fault = "", str(error)
-            values[name] = value
-            if not value:
-                faults.append(Fault(path, fault))
+                # RFC 2606: no host has this name.
+                nowhere = "https://placeholder.invalid"
+                values[name] = "sqlite://" if is_database else nowhere
+            elif name not in values:
+                try:
+                    values[name] = variable(name, environ)
+                except VariableError as error:
+                    faults.append(Fault(path, str(error)))
+                    continue
+            if not values[name]:
+                faults.append(
+                    Fault(path, f"the environment variable {name} is not set")
+                )
     return values, faults

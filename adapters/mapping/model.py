@@ -6,7 +6,7 @@ defines the paths into the answers of an HTTP source.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from enum import StrEnum
@@ -105,10 +105,6 @@ class TimeRule:
     # It changes no value: walks go on where it is another.
     says_zone: bool = field(default=True, compare=False, repr=False)
     pivot: int | None = None
-
-
-DECISIVE = ("zone", "written", "format", "at", "twice", "never")
-"""What decides which instant a value is, besides `pivot`, which has come later."""
 
 
 class Step(StrEnum):
@@ -591,17 +587,14 @@ class SourceMapping:
         It is equal in every process and for every path of the file; a new password of
         the source changes nothing.
         """
-        place = self.source.url.rpartition("@")[2]
-        decisive: list[object] = [self.source.kind, place, self.date_reading]
-        decisive += [self.time_zone.key, *filter(None, [self.source.schema])]
+        source = self.source
+        decisive: list[object] = [source.kind, source.url.rpartition("@")[2]]
+        decisive += [source.schema, self.date_reading, self.time_zone.key]
         for kind, section in sorted(self.resources.items()):
-            decisive += [kind, section.rows, *filter(None, [section.http])]
-            decisive += [
-                _decisive(field) for _, field in sorted(section.fields.items())
-            ]
+            decisive += [kind, section.rows, section.http]
+            decisive += _decisive(section.fields)
             for item in (item for items in section.items.values() for item in items):
-                decisive += [item.slot, item.rows, item.key]
-                decisive += [_decisive(f) for _, f in sorted(item.fields.items())]
+                decisive += [item.slot, item.rows, item.key, *_decisive(item.fields)]
                 if item.only_if:
                     decisive += [item.only_if.column, sorted(item.only_if.values)]
         decisive += [(part.kind, part.mapping.fingerprint) for part in self.parts]
@@ -629,13 +622,11 @@ class PartMapping:
         return self.mapping.resources[self.kind]
 
 
-def _decisive(field: FieldMapping) -> tuple[object, ...]:
-    """Return what makes a field's filter and order, without its place in the file."""
-    codes = field.codes and (tuple(field.codes.table.items()), field.codes.otherwise)
-    time = field.time and tuple(str(getattr(field.time, n)) for n in DECISIVE)
-    compared = (field.columns, field.search_column, tuple(sorted(field.absent)))
-    strip = field.strip and ("strip", field.strip)
-    pivot = field.time and field.time.pivot and ("pivot", field.time.pivot)
-    merges = field.follows_merges and "merges"
-    later = filter(None, (field.prefix, strip, pivot, merges, field.form))
-    return (field.slot, field.constant, codes, time, *compared, *later)
+def _decisive(fields: Mapping[str, FieldMapping]) -> Iterator[object]:
+    """Yield what makes the filters and the order of fields, without their place in the file."""
+    for _, value in sorted(fields.items()):
+        yield value.slot, value.constant, value.time, value.prefix, value.strip
+        yield value.columns, value.search_column, sorted(value.absent)
+        yield value.follows_merges, value.form
+        if value.codes:
+            yield tuple(value.codes.table.items()), value.codes.otherwise

@@ -69,10 +69,10 @@ def targets_are_allowed(doc: Document) -> Iterator[Fault]:
         for path, target in targets:
             if slot.kind is not SlotKind.CODE:
                 text = constant_fault(slot, target)
-            elif target in slot.codes:
-                continue
-            else:
+            elif target not in slot.codes:
                 text = one_of(target, slot.codes, f"a code of '{slot.name}'")
+            else:
+                text = ""
             if text:
                 yield Fault(("codes", codes.name, *path), text)
 

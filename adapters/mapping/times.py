@@ -315,13 +315,17 @@ def smallest(local: datetime, rule: TimeRule) -> datetime:
 
 
 def _skipped(local: datetime, rule: TimeRule) -> timedelta:
-    """Return the length of the gap that ends at this instant and shifts to it."""
+    """Return the length of the spring gap if `local` is the instant at which it ends.
+
+    Where such times are shifted, all of the gap is this instant.
+    """
     if rule.never is Never.REFUSE:
         return timedelta()
     utc = local.astimezone(UTC).replace(tzinfo=None)
     if utc == FIRST_TIME:
         return timedelta()
-    return max(_offset(local) - _offset_at(utc - _TICK, rule.zone), timedelta())
+    offset_before = _offset_at(utc - _TICK, rule.zone)
+    return max(_offset(local) - offset_before, timedelta())
 
 
 # ---------------------------------------------------------------- zones and formats
