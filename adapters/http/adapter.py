@@ -41,7 +41,6 @@ from adapters.http.paging import (
     Window,
     linked_page,
     numbered_page,
-    single_page,
 )
 from adapters.http.query import (
     can_split,
@@ -226,20 +225,21 @@ class HttpAdapter:
     ) -> Window:
         """Return the rows of a page; one deadline holds for all of its requests."""
         section, listed = questions[0].section, questions[0].list
-        paging, has_total = listed.paging, listed.total is not None
         fetch, *others = (
             partial(self._fetch, question, deadline) for question in questions
         )
-        if paging is None:
-            return single_page(fetch, query, has_total=has_total)
-        if not paging.is_numbered:
-            return linked_page(fetch, paging, query, section.id_text)
+        if listed.paging is not None and not listed.paging.is_numbered:
+            return linked_page(fetch, listed.paging, query, section.id_text)
         end = self.count(query) if query.from_end else 0
         is_second = keyed(section.mapping, query) is not None
         belongs = partial(section.lacks_key, query.sort.key) if is_second else None
-        lists = Lists(fetch, others[0] if others else None, belongs)
         return numbered_page(
-            lists, paging, query, end, id_of=section.id_text, has_total=has_total
+            Lists(fetch, others[0] if others else None, belongs),
+            listed.paging,
+            query,
+            end,
+            id_of=section.id_text,
+            has_total=listed.total is not None,
         )
 
     def _fetch(

@@ -115,20 +115,6 @@ def _mark(text: str) -> str:
     return b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
 
 
-def single_page(fetch: FetchList, query: SearchQuery, *, has_total: bool) -> Window:
-    """Return the first rows of a source that cannot page: nothing continues after them."""
-    # Without a total, only a row after the page shows that there are more.
-    size = query.count if has_total else query.count + 1
-    answer = fetch((), size, "")
-    rows, total = answer.rows[: query.count], answer.total
-    more = len(answer.rows) > query.count if total is None else total > len(rows)
-    is_short = len(rows) < min(total or 0, query.count)
-    if is_short and not rows:
-        raise unreadable(_SHORT)
-    window = _numbered(rows, 0, more=more, total=total)
-    return window._replace(last=None, incomplete=is_short)
-
-
 class Lists(NamedTuple):
     """What is read as one list: the rows of `first`, then those of `second`, if any.
 
@@ -143,7 +129,7 @@ class Lists(NamedTuple):
 
 def numbered_page(
     lists: Lists,
-    paging: Paging,
+    paging: Paging | None,
     query: SearchQuery,
     end: int,
     *,
@@ -152,7 +138,8 @@ def numbered_page(
 ) -> Window:
     """Return a page of a source that pages by offset or page number, in both directions.
 
-    `end` is the number of all rows; only the last page of a search needs it.
+    A source without `paging` has its first page alone. `end` is the number of all rows;
+    only the last page of a search needs it.
     """
     if query.backwards:
         end = _number(query.before) if query.before else end
@@ -172,16 +159,22 @@ def numbered_page(
     trail = trail.after(ListAnswer(rows, total), id_of)
     more = available > len(rows)
     window = _numbered(rows, start, more=more, total=total, trail=trail)
-    if more and len(rows) < query.count:
-        # The last page is short of its total: none follows.
-        return window._replace(more=False, incomplete=True)
-    return window
+    is_short = more and len(rows) < query.count
+    if paging is None:
+        return window._replace(last=None, incomplete=is_short)
+    # A page that is short of the total is the last one.
+    return window._replace(more=more and not is_short, incomplete=is_short)
 
 
 def _rows(
-    lists: Lists, paging: Paging, size: int, start: int, wanted: int
+    lists: Lists, paging: Paging | None, size: int, start: int, wanted: int
 ) -> tuple[JsonRows, int | None]:
     """Return up to `wanted` rows and the number of all, None if it is not known."""
+    if paging is None:
+        answer = lists.first((), wanted, "")
+        if answer.total and not answer.rows:
+            raise unreadable(_SHORT)
+        return answer.rows[:wanted], answer.total
     fetch_rows = _by_offset if paging.kind is PagingKind.OFFSET else _by_page
     rows, total = fetch_rows(lists.first, paging, size, start, wanted)
     if lists.second is None:
