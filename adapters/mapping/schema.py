@@ -1,7 +1,7 @@
 """The shape of mapping files, profiles and test files: JSON Schema, and its messages.
 
-`schema.json` defines the keys and their values, and describes them. The parts that follow
-from the tables of slots and of search parameters are filled in when it is read; a new slot
+`schema.json` defines the keys and their values, and describes them. What follows from the
+tables of options, slots and search parameters is filled in when it is read; a new slot
 only needs its description there. Editors load the same schema (`encounters mapping schema`),
 and the tables of keys in the guide are written from it.
 jsonschema finds the faults; this module puts them into words for who wrote the file.
@@ -113,6 +113,21 @@ def _schema() -> SchemaNode:
     schema: SchemaNode = json.loads(file.read_text(encoding="utf-8"))
     sections, described = schema.pop("sections"), schema.pop("slots")
     definitions: SchemaNode = schema["definitions"]
+    definitions |= _values(**schema.pop("values"))
+    searches = schema.pop("searches")
+    for name, keys in searches["kinds"].items():
+        table = _table({key: searches["options"][key] for key in keys}, ["query"])
+        definitions[name] = table | {"errorMessage": searches["errorMessage"]}
+    # A case of a test has its keys, but for those that hold for all cases.
+    test = definitions["Test"]["properties"]
+    of_all = ("of", "source", "cases")
+    case = {key: node for key, node in test.items() if key not in of_all}
+    definitions["TestCase"] = _table(case)
+    section, prefix = sections["Section"], schema.pop("entry")
+    sections["SectionEntry"] = section | {
+        "required": [*prefix, *section["required"]],
+        "properties": prefix | section["properties"],
+    }
     systems = definitions["Constants"]["properties"]["class_systems"]
     systems["propertyNames"]["enum"] = list(CLASSES)
     for kind in ResourceType:
@@ -125,6 +140,22 @@ def _schema() -> SchemaNode:
         by["propertyNames"]["enum"] = sorts
         by["dependencies"] = {key: [_other_way(key)] for key in sorts}
     return schema
+
+
+def _values(
+    options: SchemaNode, elsewhere: SchemaNode, kinds: SchemaNode, **shapes: SchemaNode
+) -> SchemaNode:
+    """Return the definition of each kind of value from the options that it takes."""
+    definitions: SchemaNode = {}
+    for name, keys in kinds.items():
+        table = _table({key: options[key] for key in keys})
+        if name in ("Time", "Updated"):
+            # A date and its time of day.
+            table["properties"]["from"] = options["from"] | _ref("columns")
+        others = {key: text for key, text in elsewhere.items() if key not in keys}
+        shape = shapes["constant or column" if "value" in keys else "column"]
+        definitions[name] = table | shape | {"elsewhere": others}
+    return definitions
 
 
 def _of_type(kind: ResourceType, described: SchemaNode) -> SchemaNode:
