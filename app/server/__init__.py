@@ -11,12 +11,9 @@ import signal
 import socket
 import sys
 import tempfile
-import time
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, Self
+from typing import Any
 
 EXPLORER = "explorer.explorer"
 """The module that serves pages for people on a listener of their own.
@@ -27,30 +24,6 @@ The service does not import it: it is loaded where a deployment has such a liste
 WAITING_PER_THREAD = 3
 SPARE_THREADS = 4
 
-
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """What an instance needs at most: while it reloads, beside a check and a command.
-
-    `tasks` are processes and threads, all that a cgroup or a unit may count.
-    """
-
-    tasks: int
-    memory_bytes: int
-
-    @classmethod
-    def of(cls, workers: int, threads: int) -> Self:
-        """Return the peak of so many workers with so many threads for requests."""
-        # With the main thread, the watch, old connections, and the sender of spans.
-        of_worker = threads * (1 + WAITING_PER_THREAD) + SPARE_THREADS + 4
-        return cls(
-            tasks=2 * workers * of_worker + 64,
-            memory_bytes=(150 * workers + 200) * 1024**2,
-        )
-
-
-SOCKET_SECONDS = 5.0
-"""How long a start waits for a unix socket that another process still serves."""
 
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _LATER = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
@@ -90,21 +63,6 @@ def accepts(address: Any) -> bool:
         except OSError:
             return False
     return True
-
-
-def served_sockets(binds: Iterable[str]) -> list[str]:
-    """Return the unix sockets that another process serves, after waiting for its end.
-
-    gunicorn would remove their files, and with them the way to that process. For ports the
-    kernel refuses a second listener.
-    """
-    paths = [b.removeprefix("unix:") for b in binds if b.startswith("unix:")]
-    deadline = time.monotonic() + SOCKET_SECONDS
-    while (served := [path for path in paths if accepts(path)]) and (
-        time.monotonic() < deadline
-    ):
-        time.sleep(0.2)
-    return served
 
 
 def occupy_closed_streams() -> None:

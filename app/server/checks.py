@@ -23,7 +23,6 @@ from app.config import Settings
 from app.jwks import KeySource
 from app.observability import AUDIT_FREE
 from app.redis_client import REDIS_ERRORS, connect
-from app.server import Peak
 
 LEAST_METRICS_BYTES, SCANT_METRICS_BYTES = 1024**2, 16 * 1024**2
 """With fewer bytes left, metrics of a new process may find no room; or soon will not."""
@@ -92,8 +91,6 @@ def checks_of(settings: Settings, keys: KeySource | None) -> Iterator[Check]:
         scant=SCANT_METRICS_BYTES,
     )
     yield Check("counts", room, required=False)
-    peak = Peak.of(settings.workers, settings.threads)
-    yield Check("limits", partial(check_limits, peak), required=False)
     if keys:
         yield Check("identity", partial(check_keys, keys))
     if settings.audit_file:
@@ -171,25 +168,3 @@ def check_room(place: Path, purpose: str, *, least: int, scant: int) -> Results:
         yield warning(f"there is little room for {purpose}", remedy, detail)
     else:
         yield fine(f"there is room for {purpose}", detail=detail)
-
-
-def check_limits(peak: Peak, cgroups: Path = Path("/sys/fs/cgroup")) -> Results:
-    """Check that container or unit allow this process what workers and threads need."""
-    group = cgroups
-    with suppress(OSError):
-        # In a container it is the root. Limits of version 1 are not read.
-        text = Path("/proc/self/cgroup").read_text("utf-8")
-        group /= (text.partition("0::/")[2].splitlines() or [""])[0]
-    for file, needed, unit in (
-        ("pids.max", peak.tasks, "processes and threads"),
-        ("memory.max", peak.memory_bytes, "bytes of memory"),
-    ):
-        with suppress(OSError, ValueError):
-            # "max" is no number.
-            limit = int((group / file).read_text("ascii"))
-            if limit < needed:
-                text = f"{limit} {unit} are allowed, a reload needs up to {needed}"
-                remedy = "raise the limit, or lower ENCOUNTERS_WORKERS or _THREADS"
-                yield error(text, remedy)
-                return
-    yield fine("container and unit allow what workers and threads need")

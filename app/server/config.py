@@ -21,7 +21,6 @@ from app.server import (
     WAITING_PER_THREAD,
     begin_start,
     occupy_closed_streams,
-    served_sockets,
     share_directory,
 )
 
@@ -77,12 +76,6 @@ if _settings.operations_bind:
     bind.append(_settings.operations_bind)
 if _settings.explorer_bind:
     bind.append(_settings.explorer_bind)
-# One that systemd has opened is ours.
-if "LISTEN_FDS" not in os.environ and (_served := served_sockets(bind)):
-    print(
-        *(f"{path} is served by another process." for path in _served), file=sys.stderr
-    )
-    sys.exit(1)
 # A unix socket is for the owner and the group: who opens it counts as the proxy.
 umask = 0o117
 

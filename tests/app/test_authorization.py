@@ -30,7 +30,7 @@ def _claiming(served: Served, **claims: Any) -> Served:
 
 
 def test_without_a_token_401_requests_one(served: Served) -> None:
-    """Decision 21."""
+    """Decision 21. SEC-01."""
     for headers in ({}, {"Authorization": "Basic dXM6aHVzaA=="}):
         for path in (*NEEDS, "Bundle?_id=x"):
             answer = Served(served.app, headers).get(path)
@@ -47,7 +47,7 @@ def test_without_a_token_401_requests_one(served: Served) -> None:
 
 
 def test_a_bad_token_is_401(served: Served) -> None:
-    """Decision 21; which tokens are bad: test_auth.py."""
+    """Decision 21; which tokens are bad: test_auth.py. SEC-02."""
     for claims, code in (({"iss": None}, "unknown"), ({"exp": 1}, "expired")):
         answer = _claiming(served, **claims).get("Encounter/1")
         refused(answer, 401, code, "Authorization")
@@ -55,7 +55,7 @@ def test_a_bad_token_is_401(served: Served) -> None:
 
 
 def test_a_missing_scope_is_named(served: Served) -> None:
-    """Decision 21."""
+    """Decision 21. SEC-03."""
     answer = served.as_client("c", "PATIENT_READ").get("Encounter/1")
     assert answer.status_code == 403
     challenge = answer.headers["WWW-Authenticate"]
@@ -151,7 +151,7 @@ def test_metadata_is_open_and_shows_no_patient(
 
 
 def test_a_client_that_may_not_read_learns_nothing(served: Served) -> None:
-    """Decision 22."""
+    """Decision 22. SEC-04."""
     reader = served.as_client("c", "PATIENT_READ")
     answers = [reader.get(f"Encounter/{id}") for id in (1, 51, 50, 37, 987654)]
     assert {answer.status_code for answer in answers} == {403}

@@ -177,7 +177,10 @@ def _search_text(served: Served, kind: str) -> str:
 def test_the_statement_describes_pages_sorts_and_parameters(
     served: Served, groups: Mapping[str, Served]
 ) -> None:
-    """Decisions 3, 5, 8, 9, 12 and 15; types and definitions are those of STU3."""
+    """Decisions 3, 5, 8, 9, 12 and 15; types and definitions are those of STU3.
+
+    CAP-05 CAP-06.
+    """
     group = groups["group-a"]
     for deployment, kind, text in (
         (served, "Encounter", "_count is 10 by default and 100 at most"),
@@ -210,7 +213,7 @@ def test_the_statement_describes_pages_sorts_and_parameters(
 
 
 def test_the_statement_is_that_of_a_read_only_stu3_service(served: Served) -> None:
-    """STU3 CapabilityStatement."""
+    """STU3 CapabilityStatement. CAP-01 CAP-02 CAP-03 CAP-04 CAP-07 CAP-09."""
     statement = body(served.get("metadata"))
     assert statement["resourceType"] == "CapabilityStatement"
     assert {"status", "date", "kind", "format"} <= statement.keys()

@@ -90,10 +90,6 @@ BAD = [
     ("AUDIENCE", "two words"),
     ("KEY_SET_URL", "ftp://auth.example.org/keys"),
     ("KEY_SET_URL", "https://user:secret@auth.example.org/keys"),
-    ("KEY_SET_SECONDS", "9"),
-    ("KEY_SET_RETRY_SECONDS", "0"),
-    ("IDENTITY_TIMEOUT_SECONDS", "nan"),
-    ("LEEWAY_SECONDS", "30s"),
     ("SCOPE_CLAIMS", ";"),
     ("SCOPE_CLAIMS", "scope; secret claim"),
     ("CLIENT_CLAIMS", "azp, client_id"),
@@ -102,7 +98,6 @@ BAD = [
     ("SCOPES", ";"),
     ("SCOPES", "A=B; A=C"),
     ("SCOPES", 'A=B"'),
-    ("OPEN_METADATA", "yes"),
     ("MAPPING", "/nowhere/mapping.yaml"),
     ("REDIS_URL", "localhost:6379"),
     ("REDIS_URL", "redis://"),
@@ -120,10 +115,6 @@ BAD = [
     ("SEAL_KEYS", ","),
     ("SEAL_KEYS", "secret"),
     ("SEAL_KEYS", f"{'A' * 43}= secret"),
-    ("PAGE_IDLE_MINUTES", "0"),
-    ("PAGE_LIFE_MINUTES", "1441"),
-    ("MAX_BODY_BYTES", "1023"),
-    ("REQUEST_SECONDS", "0"),
     ("AUDIT", "audit.jsonl"),
     ("AUDIT", "/nowhere/audit.jsonl"),
     ("AUDIT", "syslog://syslog.example.org:514"),
@@ -131,13 +122,9 @@ BAD = [
     ("AUDIT_KEY", "secret"),
     ("AUDIT_KEY", f"secret {'A' * 32}"),
     ("AUDIT_KEY", f"secret{'A' * 59}"),
-    ("AUDIT_PATIENTS", "names"),
-    ("AUDIT_FAILURE", "ignore"),
-    ("AUDIT_ADDRESSES", "hashed"),
     ("CLIENT_REQUESTS_PER_MINUTE", "0"),
     ("CLIENT_REQUESTS_PER_MINUTE", "none"),
     ("ADDRESS_REQUESTS_PER_MINUTE", "100000001"),
-    ("PLAIN_HTTP", "allow"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "proxy.example.org"),
     ("UNVERIFIED_TLS", "redis and secret"),
@@ -147,25 +134,22 @@ BAD = [
     ("BIND", "localhost:8000/x"),
     ("OPERATIONS_BIND", "8001"),
     ("EXPLORER_BIND", "8003"),
-    ("EXPLORER_IDLE_MINUTES", "0"),
-    ("EXPLORER_REASON", "always"),
-    ("EXPLORER_EXPORT_ROWS", "-1"),
-    ("WATCH_SECONDS", "4"),
-    ("CONNECTION_LIFETIME_SECONDS", "4"),
-    ("WORKERS", "65"),
-    ("THREADS", "x"),
-    ("LOG_LEVEL", "loud"),
-    ("TRACING", "otlp"),
+]
+
+
+PLAIN = [
+    s for s in SETTINGS if s.kind.name in {"number", "whole number", "word", "flag"}
 ]
 
 
 def test_an_invalid_value_is_a_fault_and_is_not_quoted(mapping):
     too_long = [(name, "/" + "a" * 5000) for name in ("MAPPING", "AUDIT")]
-    for name, text in (*BAD, *too_long):
+    plain = [(s.name.removeprefix("ENCOUNTERS_"), "secret") for s in PLAIN]
+    for name, text in (*BAD, *plain, *too_long, ("IDENTITY_TIMEOUT_SECONDS", "nan")):
         (fault,) = faults(environ(mapping, **{"AUDIT_KEY": "k" * 32, name: text}))
         assert fault.startswith(f"ENCOUNTERS_{name} cannot be read: expected "), text
         assert "secret" not in fault
-    tried = {f"ENCOUNTERS_{name}" for name, _ in BAD}
+    tried = {f"ENCOUNTERS_{name}" for name, _ in (*BAD, *plain)}
     words = {s.name for s in SETTINGS if s.kind.name in {"text", "URL"}}
     assert tried | words == NAMES
 

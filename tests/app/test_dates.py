@@ -66,7 +66,7 @@ def _cases(served: Served, value: str) -> set[str]:
 
 
 def test_dates_follow_the_truth_table(reading: tuple[Served, DateReading]) -> None:
-    """Decision 5."""
+    """Decision 5. DATE-01 DATE-05 DATE-09 DATE-10 DATE-15 DATE-17."""
     # Zone-less values of the table are at +01:00, which Paris is at until 31 March.
     served, of_start = reading[0], reading[1] is DateReading.START
     # The start of a stay is an instant (spec 2.1), never a whole day.
@@ -101,7 +101,7 @@ def test_dates_follow_the_truth_table(reading: tuple[Served, DateReading]) -> No
 def test_values_are_instants_in_the_deployments_zone_or_with_an_offset(
     served: Served,
 ) -> None:
-    """Decision 5."""
+    """Decision 5. DATE-13."""
     for written, instant in (
         ("2024-03-14T08:15:00", "2024-03-14T07:15:00Z"),
         ("2024-05-01T10:00", "2024-05-01T09:00+01:00"),

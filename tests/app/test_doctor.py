@@ -103,7 +103,7 @@ def test_where_all_is_well_it_says_so(
     text = capsys.readouterr().out
     assert status == 0, text
     subjects = {line.split("  ")[0] for line in text.splitlines() if line[0] != " "}
-    wanted = "settings,public address,mapping,source,redis,counts,limits,identity"
+    wanted = "settings,public address,mapping,source,redis,counts,identity"
     assert subjects == set(wanted.split(","))
     assert "error" not in text
     assert "warning" not in text

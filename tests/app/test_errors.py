@@ -59,7 +59,7 @@ ERRORS: tuple[tuple[int, str, str, Mapping[str, Any]], ...] = (
 
 
 def test_every_error_is_an_outcome_with_the_code_of_its_status(served: Served) -> None:
-    """Decision 20."""
+    """Decision 20. READ-04 READ-06 READ-08 READ-09 OO-01 OO-02 OO-03 OO-04 OO-06."""
     for status, method, path, sent in ERRORS:
         answer = raw(served, method, path, **sent)
         assert answer.headers["Content-Type"] == CONTENT_TYPE
@@ -91,7 +91,10 @@ def test_a_malformed_request_is_400(served: Served) -> None:
 
 
 def test_nothing_is_created_updated_or_deleted(served: Served) -> None:
-    """Decision 20: other methods are 405 and `Allow` lists those offered (decision 21)."""
+    """Decision 20: other methods are 405 and `Allow` lists those offered (decision 21).
+
+    HTTP-06.
+    """
     for methods, path, allowed in (
         ("PUT PATCH DELETE POST TRACE", "Encounter/1", "GET, HEAD, OPTIONS"),
         ("POST PUT DELETE PATCH", "Encounter", "GET, HEAD, OPTIONS"),
@@ -115,7 +118,10 @@ def test_nothing_is_created_updated_or_deleted(served: Served) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_may_be_64_kib_long(served: Served, chunked: bool) -> None:
-    """Decision 20: a body without a length is never cut, since the rest may be a filter."""
+    """Decision 20: a body without a length is never cut, since the rest may be a filter.
+
+    HTTP-07.
+    """
     for size, status in ((65536, 200), (65537, 413), (65541, 413)):
         data = b"_format=json;".ljust(size - 6, b"a") + b"&_id=1"
         sent: dict[str, Any] = {"data": data}
@@ -144,7 +150,7 @@ class Broken(MemoryAdapter):
 def test_an_unexpected_error_is_500_and_reveals_nothing(
     make_service: MakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Decision 20."""
+    """Decision 20. OO-05."""
     served = make_service(adapter=Broken((), time_zone=PARIS))
     for path in ("Encounter", "Encounter/1"):
         caplog.clear()
@@ -211,6 +217,8 @@ def test_an_error_has_its_status_code_and_text(
     """Decision 20: a client reads our own texts, never those of an adapter.
 
     Failures are logged and refusals are not.
+
+    HTTP-08.
     """
     ours = {*subclasses(ServiceError)}
     assert set(OUTCOMES) >= ours | {*contract.AdapterError.__subclasses__()}

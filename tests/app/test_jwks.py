@@ -5,8 +5,9 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from types import SimpleNamespace
 
@@ -116,36 +117,9 @@ def mock():
 THREADS = 16
 
 
-@dataclass
-class WatchedClock(Clock):
-    """A clock that knows which threads have read it, as all do before they fetch."""
-
-    readers: set[int] = field(default_factory=set)
-    read: threading.Condition = field(default_factory=threading.Condition)
-
-    def __call__(self) -> float:
-        with self.read:
-            self.readers.add(threading.get_ident())
-            self.read.notify_all()
-        return self.now
-
-
-def publish_to_all(mock, clock, *keys):
-    """Publish these keys, and respond only when all threads have come along."""
-    clock.readers.clear()
-
-    def respond(request):
-        with clock.read:
-            assert clock.read.wait_for(lambda: len(clock.readers) == THREADS, 60)
-        return 200, {}, json.dumps(provider.key_set(*keys))
-
-    mock.remove(responses.GET, KEY_SET_URL)
-    mock.add_callback(responses.GET, KEY_SET_URL, respond)
-
-
 @pytest.fixture
 def clock():
-    return WatchedClock(1000.0)
+    return Clock(1000.0)
 
 
 @pytest.fixture
@@ -268,6 +242,11 @@ def test_a_flood_of_forged_names_costs_one_fetch_a_pause(keys, mock, clock):
 def test_threads_that_meet_cost_one_fetch_before_there_are_keys_and_for_unknown_names(
     keys, mock, clock
 ):
+    def respond(request):
+        # Long enough for the others to come along.
+        time.sleep(0.1)
+        return 200, {}, json.dumps(provider.key_set(*published))
+
     def together(*names):
         barrier = threading.Barrier(THREADS)
 
@@ -275,7 +254,8 @@ def test_threads_that_meet_cost_one_fetch_before_there_are_keys_and_for_unknown_
             barrier.wait(60)
             return find(keys, name)
 
-        publish_to_all(mock, clock, *published)
+        mock.remove(responses.GET, KEY_SET_URL)
+        mock.add_callback(responses.GET, KEY_SET_URL, respond)
         with ThreadPoolExecutor(THREADS) as pool:
             return set(pool.map(look, names))
 

@@ -141,7 +141,7 @@ def test_an_etag_is_a_digest_of_the_body(hospital: Changing) -> None:
 
 
 def test_if_none_match(served: Served) -> None:
-    """Decision 19."""
+    """Decision 19. READ-10."""
     for path in ("Encounter/1", "Patient/1", "Organization/H1"):
         tag = etag(served, path)
         for condition in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
@@ -166,7 +166,7 @@ def test_if_match_holds_for_any_resource_and_for_no_etag(served: Served) -> None
 
 
 def test_there_is_no_version_id(served: Served) -> None:
-    """Decision 19."""
+    """Decision 19. READ-03 READ-12."""
     assert body(served.get("Encounter/23"))["meta"].keys() == {"lastUpdated"}
     for path in ("Encounter/23/_history", "Encounter/23/_history/1"):
         assert "History is not supported" in refused(served.get(path), 404, "not-found")
@@ -191,7 +191,7 @@ def test_last_modified_only_where_the_mapping_vouches_for_it(
 def test_if_modified_since_and_if_unmodified_since(
     served: Served, make_service: MakeService
 ) -> None:
-    """Decision 19: without Last-Modified a time is no condition."""
+    """Decision 19: without Last-Modified a time is no condition. READ-11."""
     covered, path = make_service(COVERED), "Encounter/23"
     header = covered.get(path).headers["Last-Modified"]
     later, earlier = (
@@ -214,7 +214,10 @@ def test_if_modified_since_and_if_unmodified_since(
 
 
 def test_a_read_returns_the_resource_of_its_address(served: Served) -> None:
-    """HEAD returns the headers alone (STU3 http, read; decision 19)."""
+    """HEAD returns the headers alone (STU3 http, read; decision 19).
+
+    READ-01 READ-13.
+    """
     for path in ("Encounter/9223372036854775807", "Patient/12", "Organization/h2"):
         get, head = served.get(path), raw(served, "HEAD", path)
         assert f"{body(get)['resourceType']}/{body(get)['id']}" == path
@@ -229,7 +232,7 @@ def test_a_read_returns_the_resource_of_its_address(served: Served) -> None:
 
 @pytest.mark.parametrize("kind", ["Encounter", "Patient"])
 def test_what_is_no_id_is_not_found(served: Served, kind: str) -> None:
-    """STU3 datatypes, id."""
+    """STU3 datatypes, id. READ-07."""
     for id in ("a%2Fb", "%00", "1%0A"):
         refused(served.get(f"{kind}/{id}"), 404, "not-found")
     for id in ("a" * 65, "a%20b", "%C3%A9", "_x", "~", "_history", "$everything"):
@@ -268,7 +271,10 @@ FORMATS = (
 def test_responses_are_fhir_json_to_all_who_accept_it(
     served: Served, path: str
 ) -> None:
-    """STU3 http, content types; decision 27. `_format` wins over `Accept`."""
+    """STU3 http, content types; decision 27. `_format` wins over `Accept`.
+
+    HTTP-01 HTTP-02 HTTP-03 HTTP-04 CAP-08.
+    """
     for accept in ACCEPTED:
         headers = {"Accept": accept} if accept else {}
         answer = raw(served, "GET", path, headers=headers)
@@ -285,7 +291,7 @@ def test_responses_are_fhir_json_to_all_who_accept_it(
 
 
 def test_letters_are_utf_8_and_length_is_in_bytes(served: Served) -> None:
-    """STU3 http."""
+    """STU3 http. HTTP-09."""
     for path in ("Patient/3", "Organization?name=coeur"):
         answer = served.get(path)
         data = answer.get_data()

@@ -20,7 +20,7 @@ def _form(served: Served, query: str, form: str) -> TestResponse:
 
 
 def test_get_and_post_mean_the_same(served: Served) -> None:
-    """Decision 1: both search forms return the same matches."""
+    """Decision 1: both search forms return the same matches. SRCH-04."""
     for kind, params in (
         ("Encounter", {}),
         ("Encounter", {"patient": "3", "date": "ge2024-10-27T02:00:00+01:00"}),
@@ -37,7 +37,10 @@ def test_get_and_post_mean_the_same(served: Served) -> None:
 
 
 def test_parameters_in_the_query_of_a_post_count_too(served: Served) -> None:
-    """Decision 1: a name in the query string and in the form is a repetition."""
+    """Decision 1: a name in the query string and in the form is a repetition.
+
+    SRCH-05.
+    """
     for query, form, found in (
         ("patient=2", "status=planned", ["27", "42"]),
         ("_id=1", "_id=1", ["1"]),
@@ -48,7 +51,7 @@ def test_parameters_in_the_query_of_a_post_count_too(served: Served) -> None:
 
 
 def test_another_content_type_is_415_and_no_result(served: Served) -> None:
-    """Decision 1."""
+    """Decision 1. SRCH-03."""
     for sent in (
         {"data": '{"patient": "2"}', "content_type": "application/fhir+json"},
         {"data": "patient=2", "content_type": "text/plain"},
@@ -111,7 +114,10 @@ def test_slashes_that_libraries_add_are_removed(served: Served) -> None:
 
 
 def test_a_search_needs_no_parameter(served: Served) -> None:
-    """Decision 1: an empty form is a search for everything; `_count` changes no total."""
+    """Decision 1: an empty form is a search for everything; `_count` changes no total.
+
+    SRCH-01 SRCH-02 SRCH-16 SRCH-17.
+    """
     for sent in ({"content_type": FORM}, {}):
         bundle = body(raw(served, "POST", "Encounter/_search", data="", **sent))
         assert (bundle["resourceType"], bundle["type"]) == ("Bundle", "searchset")
@@ -128,7 +134,10 @@ def test_a_get_with_a_body_is_refused(served: Served) -> None:
 
 
 def test_an_unknown_parameter_is_400_and_lists_what_is_offered(served: Served) -> None:
-    """Decision 2; decision 5: start and end are no parameters."""
+    """Decision 2; decision 5: start and end are no parameters.
+
+    SRCH-10 SRCH-22 REF-04.
+    """
     stays = "foo episode length _lastUpdated _revinclude Patient patient.name start date-end"
     for kind, names, offered in (
         ("Encounter", stays, "patient"),
@@ -206,7 +215,7 @@ def test_the_first_handling_counts(served: Served) -> None:
 
 
 def test_an_unsupported_modifier_is_400_whatever_prefer_says(served: Served) -> None:
-    """Decision 2."""
+    """Decision 2. SRCH-11."""
     for path, names in (
         (
             "Encounter",
@@ -227,7 +236,7 @@ def test_an_unsupported_modifier_is_400_whatever_prefer_says(served: Served) -> 
 def test_presentation_parameters_are_understood_and_filter_nothing(
     served: Served,
 ) -> None:
-    """Decision 2."""
+    """Decision 2. HTTP-05."""
     plain = served.search("Encounter", {"patient": "6"})
     for name, value in (
         ("_format", "json"),
@@ -244,7 +253,7 @@ def test_presentation_parameters_are_understood_and_filter_nothing(
 def test_a_token_in_query_or_form_is_refused_and_never_echoed(
     served: Served, prefer: Mapping[str, str]
 ) -> None:
-    """Decision 2."""
+    """Decision 2. SRCH-23."""
     params = {"patient": "2", "access_token": "s3cret-s3cret"}
     for answer in (
         *(
@@ -281,7 +290,7 @@ NUMBERS = ("a,b", "a", "b", "a|b", "a$b", "a\\b", "a\\,b", "+ &=é")
 
 
 def test_escapes_are_read_after_the_form(make_service: MakeService) -> None:
-    """Decision 4."""
+    """Decision 4. TOK-04."""
     stays = (
         StayRow(id, began="2024-05-01 10:00:00", visit=visit)
         for id, visit in enumerate(NUMBERS, 1)
@@ -304,7 +313,7 @@ def test_escapes_are_read_after_the_form(make_service: MakeService) -> None:
 
 
 def test_comma_is_or_and_repetition_is_and(served: Served) -> None:
-    """Decision 4."""
+    """Decision 4. SRCH-14 SRCH-15 DATE-07 DATE-08 TOK-03."""
     for params, found in (
         ([("_id", "1,2,999")], ["1", "2"]),
         ([("_id", "1"), ("_id", "2")], []),
@@ -327,7 +336,7 @@ def test_pages_keep_repetitions(served: Served) -> None:
 
 
 def test_no_match_is_an_empty_searchset(served: Served) -> None:
-    """A search without matches is 200 (STU3 http, search)."""
+    """A search without matches is 200 (STU3 http, search). SRCH-06 SRCH-07."""
     for params in (
         {"patient": "987654"},
         {"status": "in-progress", "class": "EMER"},

@@ -40,6 +40,7 @@ def stays(bundles: list[Any]) -> dict[str, Any]:
 def test_a_result_holds_what_the_spec_lists_and_its_total_counts_matches_alone(
     served: Served, bundles: list[Any]
 ) -> None:
+    """BUN-01 BUN-02 BUN-03 BUN-04 BUN-05 BUN-06 BUN-07 BUN-08 ENC-09 ENC-10."""
     for bundle in bundles:
         # In the order of spec 2.5.
         parts = ["resourceType", "id", "type", "total", "link", "entry"]
@@ -58,6 +59,7 @@ def test_a_result_holds_what_the_spec_lists_and_its_total_counts_matches_alone(
 def test_stays_have_every_state_their_number_and_their_times(
     stays: dict[str, Any],
 ) -> None:
+    """REF-05 ENC-01 ENC-02 ENC-03 ENC-05 ENC-06 ENC-07 ENC-08 ENC-11."""
     states = {stay["status"] for stay in stays.values()}
     assert states == {"planned", "in-progress", "finished"}
     numbers = [each for stay in stays.values() for each in stay.get("identifier", ())]
@@ -82,6 +84,7 @@ def test_stays_have_every_state_their_number_and_their_times(
 def test_every_row_is_found_as_it_is_read_or_reported(
     served: Served, stays: dict[str, Any]
 ) -> None:
+    """ENC-12."""
     for id, stay in stays.items():
         assert body(served.get(f"Encounter/{id}")) == stay
     concealed = {row.id for row in EDGES.stays if row.state in ("A", "X")}

@@ -99,7 +99,7 @@ def test_hidden_reads_as_what_never_was(served: Served) -> None:
 
 
 def test_removed_is_gone_and_absent_from_searches(served: Served) -> None:
-    """Decision 17."""
+    """Decision 17. READ-05."""
     for id in (51, 52):
         refused(served.get(f"Encounter/{id}"), 410, "not-found")
     assert served.search("Encounter", {"_id": "51,52"})["total"] == 0

@@ -78,7 +78,10 @@ BAD = (
 
 
 def test_a_bad_value_names_parameter_part_and_allowed_forms(served: Served) -> None:
-    """Decision 3; also decisions 4 (escapes), 5 (dates), 7 (references) and 8 (`_sort`)."""
+    """Decision 3; also decisions 4 (escapes), 5 (dates), 7 (references) and 8 (`_sort`).
+
+    SRCH-12 DATE-11 DATE-12.
+    """
     for kind, name, value, part, allowed in BAD:
         is_code = name in ("status", "class", "gender")
         answer = served.post(f"{kind}/_search", {"_id": "1", name: value})
@@ -119,7 +122,10 @@ def test_an_empty_value_is_a_bad_value(served: Served, kind: str) -> None:
 
 
 def test_count_of_zero_negative_or_no_number(served: Served) -> None:
-    """Decision 3; FHIR numbers have no leading zero (STU3 datatypes, positiveInt)."""
+    """Decision 3; FHIR numbers have no leading zero (STU3 datatypes, positiveInt).
+
+    SRCH-19.
+    """
     for value in ("0", "-1", "abc", "1.5", "1e1", "٣", "+5", "00", "010", "0500"):
         for kind, prefer in (("Encounter", {}), ("Organization", LENIENT)):
             params = {"_count": value, "_id": "1"}
@@ -199,7 +205,7 @@ def test_groups_a_and_b_take_one_date_and_ten_ids(
 
 
 def test_an_unescaped_plus_gets_a_hint(served: Served) -> None:
-    """Decision 3."""
+    """Decision 3. DATE-14."""
     answer = served.get("Encounter?date=ge2024-03-14T08:15:00+01:00")
     assert "%2B" in refused(answer, 412, "value", "date")
     body(served.get("Encounter?date=ge2024-03-14T08:15:00%2B01:00"))
@@ -280,7 +286,7 @@ TOKENS = (
 
 
 def test_tokens(served: Served) -> None:
-    """Decision 6."""
+    """Decision 6. TOK-01 TOK-02 TOK-05."""
     for name, value, found in TOKENS:
         bundle = served.search("Encounter", {name: value, "_count": "100"})
         assert sorted(ids(bundle)) == found.split(), value
@@ -333,7 +339,7 @@ def test_an_id_the_column_cannot_hold_is_not_found(postgresql: Served) -> None:
 
 
 def test_a_patient_by_id_reference_and_address(served: Served) -> None:
-    """Decision 7."""
+    """Decision 7. REF-01 REF-02."""
     for value in ("4", "Patient/4", f"{BASE_URL}/Patient/4", "999,Patient/4"):
         bundle = served.search("Encounter", {"patient": value})
         assert {"60", "61", "62", "63", "64", "65"} <= set(ids(bundle))
@@ -342,7 +348,7 @@ def test_a_patient_by_id_reference_and_address(served: Served) -> None:
 
 
 def test_another_servers_patient_matches_nothing(served: Served) -> None:
-    """Decision 7."""
+    """Decision 7. REF-03."""
     for value in (
         "https://other.example.org/fhir/v3/Patient/4",
         f"{BASE_URL}0/Patient/4",

@@ -58,7 +58,10 @@ def _ids_in_order(served: Served, kind: str, params: Mapping[str, str]) -> list[
 def test_stays_are_sorted_by_the_key_then_by_id(
     served: Served, sort: str, path: tuple[str, str]
 ) -> None:
-    """Decision 8: rows without the key come last in both directions."""
+    """Decision 8: rows without the key come last in both directions.
+
+    SRCH-20 SRCH-21.
+    """
     params = {"_sort": sort, "_count": "100"}
     bundle = served.search("Encounter", params)
     assert ids(served.search("Encounter", params)) == ids(bundle)

@@ -16,9 +16,9 @@ import yaml
 from requests.adapters import HTTPAdapter
 
 from app.config import PREFIX, Settings
-from app.server import Peak
 from tests.app.changing import SEAL_KEYS
 from tests.certificates import certify
+from tests.deploy.peak import most_bytes
 from tests.deploy.proxies import NGINX, Proxy, echoing
 from tests.deploy.test_compose import env_file
 from tests.deploy.test_kubernetes import MAPPING, check_explorer, check_schema
@@ -290,8 +290,7 @@ def test_the_limit_of_memory_follows_from_the_workers() -> None:
         more = ("--set-string", f"settings.ENCOUNTERS_WORKERS={workers}")
         pod = one("StatefulSet", *more)["spec"]["template"]["spec"]
         limit = pod["containers"][0]["resources"]["limits"]["memory"]
-        peak = Peak.of(workers, 16).memory_bytes
-        assert limit == f"{peak // 1024**2}Mi"
+        assert limit == f"{most_bytes(workers) // 1024**2}Mi"
 
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")

@@ -18,8 +18,8 @@ import requests
 import yaml
 
 from app.config import PREFIX, SETTINGS, Settings
-from app.server import Peak
 from demo.processes import redis_server as server_program
+from tests.deploy.peak import most_bytes, most_tasks
 from tests.deploy.proxies import NGINX, around, echoing
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 
@@ -66,10 +66,12 @@ def test_each_instance_runs_as_the_image_is_made_for() -> None:
         assert service["cap_drop"] == ["ALL"]
         assert "no-new-privileges:true" in service["security_opt"]
         settings = env_file(COMPOSE / "settings.env")
-        counts = [int(settings[f"{PREFIX}{n}"]) for n in ("WORKERS", "THREADS")]
-        peak = Peak.of(*counts)
-        assert service["pids_limit"] >= peak.tasks
-        assert (service["mem_limit"], peak.memory_bytes < 1024**3) == ("1g", True)
+        workers, threads = (
+            int(settings[f"{PREFIX}{n}"]) for n in ("WORKERS", "THREADS")
+        )
+        assert service["pids_limit"] >= most_tasks(workers, threads)
+        assert service["mem_limit"] == "1g"
+        assert most_bytes(workers) < 1024**3
         # What a stop takes (docs/run/capacity.md): requests under way.
         assert int(service["stop_grace_period"].removesuffix("s")) > 30
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.config import SETTINGS
-from app.server import Peak
 from tests.certificates import certify
+from tests.deploy.peak import most_bytes, most_tasks
 from tests.deploy.proxies import NGINX, around
 from tests.live import HOST, ROOT, free_ports
 
@@ -36,9 +36,10 @@ def test_the_unit_is_hardened() -> None:
 
 def test_its_limits_and_times_are_those_of_the_service() -> None:
     first = {s.field: s.first for s in SETTINGS if s.first}
-    peak = Peak.of(int(first["workers"]), int(first["threads"]))
-    assert int(value("TasksMax")) >= peak.tasks
-    assert (value("MemoryMax"), peak.memory_bytes < 1024**3) == ("1G", True)
+    workers, threads = int(first["workers"]), int(first["threads"])
+    assert int(value("TasksMax")) >= most_tasks(workers, threads)
+    assert value("MemoryMax") == "1G"
+    assert most_bytes(workers) < 1024**3
     # gunicorn's graceful_timeout is 30 seconds; an invalid setting ends with status 2.
     assert int(value("TimeoutStopSec")) > 30
     assert value("RestartPreventExitStatus") == "2"

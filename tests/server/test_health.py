@@ -24,13 +24,12 @@ from app.errors import UnavailableError
 from app.jwks import KeySource
 from app.middleware import STUCK_SECONDS, RequestLimit, Requests, Transport
 from app.redis_client import connect
-from app.server import Peak, health
+from app.server import health
 from app.server.checks import (
     Check,
     Result,
     Status,
     check_audit,
-    check_limits,
     check_redis,
     check_room,
     check_source,
@@ -129,7 +128,7 @@ def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
     settings = provider.settings(hospital, **audit)
     service = create_app(settings).extensions[EXTENSION]
     checks = {c.name: c for c in health.checks_of_worker(settings, service, ())}
-    optional = {"redis", "mapping", "guard", "counts", "limits"}
+    optional = {"redis", "mapping", "guard", "counts"}
     assert checks.keys() == {"source", "identity", "audit", *optional}
     assert looked(checks).body()["ready"]
     for name in checks:
@@ -284,20 +283,3 @@ def test_the_address_decides_what_is_answered(hospital: Path) -> None:
             assert client.get("/x", environ_overrides=environ).status_code == 404
             ready = client.get("/ready", environ_overrides=environ)
             assert (ready.status_code, ready.get_json()["parts"]) == (503, {})
-
-
-def test_limits_of_a_container_that_a_reload_would_reach_are_reported(
-    tmp_path: Path,
-) -> None:
-    peak = Peak.of(4, 16)
-    for tasks, memory, named in (
-        ("max", "max", ""),
-        (str(peak.tasks), str(peak.memory_bytes), ""),
-        ("256", "max", "256 processes"),
-        ("max", "536870912", "536870912 bytes"),
-    ):
-        (tmp_path / "pids.max").write_text(f"{tasks}\n")
-        (tmp_path / "memory.max").write_text(f"{memory}\n")
-        (result,) = check_limits(peak, tmp_path)
-        assert result.is_wrong is bool(named)
-        assert result.text.startswith(named)

@@ -40,7 +40,7 @@ def service(
 def test_each_address_answers_its_own_paths_alone(service: Running) -> None:
     assert service.operations("/live").json == {"live": True}
     parts = service.operations("/ready").json["parts"]
-    names = "source redis identity guard mapping counts limits"
+    names = "source redis identity guard mapping counts"
     assert parts.keys() == {*names.split()}
     assert all(part == {"ready": True, "problems": []} for part in parts.values())
     assert service.metric('encounters_part_ready{part="source"}') == 1

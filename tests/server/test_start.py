@@ -4,23 +4,19 @@ import os
 import re
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import psutil
 import pytest
 from cryptography.fernet import Fernet
 
 from tests.collector import collecting
-from tests.hospital_http import serving
 from tests.hospital_sql import mapping_text
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 from tests.redis_server import RedisServer
@@ -29,7 +25,6 @@ from tests.server.running import (
     SERVE,
     edges,
     fetch,
-    keys,
     refused,
     running,
     service_environ,
@@ -41,34 +36,6 @@ pytestmark = pytest.mark.system
 
 GUNICORN = ("-m", "gunicorn")
 """With gunicorn.conf.py of the directory."""
-
-WRITES_MODULES = """
-import atexit, os, pathlib, sys
-
-def write_modules():
-    pathlib.Path({directory!r}, f"{{os.getpid()}}.modules").write_text("\\n".join(sys.modules))
-
-atexit.register(write_modules)
-"""
-"""A sitecustomize.py: each process that ends names the modules that it has loaded."""
-
-
-def test_workers_load_no_tools_no_pages_and_no_demo(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
-    code = WRITES_MODULES.format(directory=str(tmp_path))
-    (tmp_path / "sitecustomize.py").write_text(code, "utf-8")
-    environ = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    settings = {"REDIS_URL": redis_server.url}
-    with running(tmp_path, edges(tmp_path), environ, **settings) as service:
-        assert service.page("Encounter?_count=1").status == 200
-        assert service.get(READ).status == 200
-        workers = [worker.pid for worker in service.workers()]
-    for pid in workers:
-        modules = (tmp_path / f"{pid}.modules").read_text("utf-8").split()
-        assert {"app.views", "adapters.sql.adapter"} <= {*modules}
-        packages = {name.partition(".")[0] for name in modules}
-        assert not packages & {"toolkit", "explorer", "demo", "tests", "pytest"}
 
 
 @pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
@@ -91,28 +58,6 @@ def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
         for worker in service.workers():
             soft, _ = worker.rlimit(resource.RLIMIT_CORE)
             assert soft == 0
-
-
-def test_workers_inherit_no_check_that_has_begun(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
-    forked = Event()
-
-    def slow_keys(environ: Any, start_response: Any) -> Iterable[bytes]:
-        assert forked.wait(PATIENCE)
-        return keys(environ, start_response)
-
-    environ = {"GUNICORN_CMD_ARGS": "--preload"}
-    settings = {"REDIS_URL": redis_server.url, "WORKERS": "2"}
-    with serving(slow_keys) as key_set:
-        settings["KEY_SET_URL"] = f"{key_set}/keys"
-        with running(tmp_path, edges(tmp_path), environ, **settings) as service:
-            service.until(lambda: len(service.workers()) == 2)
-            forked.set()
-            service.until(lambda: service.operations("/ready").status == 200)
-            with ThreadPoolExecutor(8) as threads:
-                answers = threads.map(service.get, [READ] * 50)
-                assert {answer.status for answer in answers} == {200}
 
 
 def test_what_it_cannot_start_with_is_reported_whole(tmp_path: Path) -> None:
@@ -210,27 +155,6 @@ def test_a_collector_of_spans_that_hangs_hardly_delays_a_stop(
         assert time.monotonic() - began < 8
 
 
-def test_workers_end_with_a_master_that_was_killed(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
-    first = free_ports(2)
-    environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
-    environ["TMPDIR"] = str(tmp_path)
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, *SERVE], cwd=ROOT, env=environ, stderr=log
-        )
-        while not (listens(first) and psutil.Process(process.pid).children()):
-            assert process.poll() is None
-        workers = psutil.Process(process.pid).children()
-        process.kill()
-        process.wait(PATIENCE)
-    _, alive = psutil.wait_procs(workers, PATIENCE)
-    assert not alive
-    assert not listens(first)
-    assert os.listdir(tmp_path)
-
-
 class Starting:
     """A start under way, in a directory of its own for temporary files."""
 
@@ -309,27 +233,13 @@ def test_a_stop_at_every_moment_of_the_start_leaves_nothing(
     assert moment > 1
 
 
-def test_a_second_start_on_a_served_socket_harms_nobody(
+def test_probes_see_that_the_file_of_a_socket_has_gone(
     tmp_path: Path, redis_server: RedisServer
 ) -> None:
     place = tmp_path / "encounters.sock"
     settings = {"BIND": f"unix:{place}", "REDIS_URL": redis_server.url}
     with running(tmp_path, edges(tmp_path), **settings) as service:
-        inode = place.stat().st_ino
-        for first in (service.port, free_ports(2)):
-            environ = service_environ(tmp_path / "mapping.yaml", first, **settings)
-            status, text = refused(environ)
-            assert status == 1, text
-            assert str(place) in text
-        assert place.stat().st_ino == inode
-        assert service.operations("/live").status == 200
-        # Who removes the file takes the service from its clients: probes see it.
         place.unlink()
         assert service.operations("/live").status == 503
         assert service.operations("/ready").status == 503
-        # A start may replace the file that a killed service has left.
-        with socket.socket(socket.AF_UNIX) as left:
-            left.bind(str(place))
-        with running(tmp_path, tmp_path / "mapping.yaml", **settings):
-            assert place.stat().st_ino != inode
         place.touch()

@@ -60,15 +60,13 @@ def deployment(make_service: MakeService, file: Path) -> Callable[..., Served]:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("arguments", ["", "--preload"])
 def test_workers_of_a_service_append_to_one_file(
-    file: Path, tmp_path: Path, redis_server: RedisServer, arguments: str
+    file: Path, tmp_path: Path, redis_server: RedisServer
 ) -> None:
     settings = {"AUDIT": str(file), "AUDIT_KEY": KEY}
     settings |= {"REDIS_URL": redis_server.url, "WORKERS": "2"}
-    environ = {"GUNICORN_CMD_ARGS": arguments}
     with (
-        running(tmp_path, edges(tmp_path), environ, **settings) as service,
+        running(tmp_path, edges(tmp_path), **settings) as service,
         ThreadPoolExecutor(8) as threads,
     ):
         service.until(lambda: len(service.workers()) == 2)

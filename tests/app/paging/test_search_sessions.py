@@ -48,7 +48,7 @@ def test_every_page_has_an_id_and_answers_its_self_link(hospital: Changing) -> N
 
 
 def test_links_name_their_page_and_the_number_they_lead_to(hospital: Changing) -> None:
-    """Decision 10: there are links only to pages that exist."""
+    """Decision 10: there are links only to pages that exist. PAGE-03."""
     every = list(pages(hospital.served, _first(hospital)))
     assert [relations(page) for page in every] == [
         ["self", "next"],
@@ -149,7 +149,7 @@ def test_an_emptied_page_on_the_way_back_keeps_a_link_on(hospital: Changing) -> 
 
 
 def test_links_start_with_the_configured_base_whatever_the_host(served: Served) -> None:
-    """Decision 10."""
+    """Decision 10. BUN-09."""
     headers = {
         "X-Forwarded-Host": "evil.example.org",
         "X-Forwarded-Prefix": "/evil",
@@ -176,7 +176,7 @@ def test_links_start_with_the_configured_base_whatever_the_host(served: Served) 
 def test_pages_return_every_stay_once_forwards_and_backwards(
     hospital: Changing, sort: str, counts: str
 ) -> None:
-    """Decision 12."""
+    """Decision 12. PAGE-01 PAGE-04."""
     for count in counts.split():
         first = _first(hospital, _sort=sort, _count=count)
         forwards = list(pages(hospital.served, first))
@@ -210,7 +210,7 @@ def test_a_stay_that_does_not_change_is_returned_once(hospital: Changing) -> Non
 
 
 def test_pages_at_their_edges(served: Served) -> None:
-    """Decision 12."""
+    """Decision 12. PAGE-08."""
     for matches, sizes in ((0, [0]), (3, [3]), (4, [3, 1]), (6, [3, 3])):
         some = ",".join(["999998", *(str(id) for id in range(1, matches + 1))])
         first = served.search("Encounter", {"_id": some, "_count": "3"})
@@ -240,7 +240,7 @@ def _changed(text: str) -> list[str]:
 def test_what_was_tampered_with_is_one_and_the_same_404(
     served: Served, two: tuple[Any, Any]
 ) -> None:
-    """Decision 14."""
+    """Decision 14. PAGE-07."""
     carried = parameters(link(two[1], "previous"))
     tampered = [
         {**carried, name: text}
@@ -262,7 +262,7 @@ def test_what_was_tampered_with_is_one_and_the_same_404(
 def test_a_link_requires_the_token_of_its_client(
     served: Served, two: tuple[Any, Any]
 ) -> None:
-    """Decision 14: another client's page is the same 404."""
+    """Decision 14: another client's page is the same 404. PAGE-02 PAGE-05."""
     for page in two:
         for relation in relations(page):
             address = link(page, relation)
@@ -276,7 +276,7 @@ def test_a_link_requires_the_token_of_its_client(
 def test_a_page_that_is_no_longer_stored_is_410(
     served: Served, two: tuple[Any, Any], redis_server: RedisServer
 ) -> None:
-    """Decision 14."""
+    """Decision 14. PAGE-06."""
     with redis_server.client() as redis:
         redis.delete(f"page:{two[0]['id']}")
         refused(served.get(link(two[0], "next")), 410, "not-found")
