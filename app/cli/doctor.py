@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,14 @@ from app.auth import Authenticator, BadTokenError, Introspection, claim_of
 from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.errors import UnavailableError
-from app.jwks import Address, IdentityError, KeySource, provider_addresses
+from app.jwks import (
+    Address,
+    IdentityError,
+    KeySource,
+    provider_addresses,
+    provider_at,
+    usable_keys,
+)
 from app.redis_client import (
     OPTIONS,
     SentinelAddress,
@@ -61,9 +67,6 @@ from app.server.checks import (
 from app.server.reload import example_faults
 from app.tls import refused_sources, remedy_of
 
-CLOCK_SECONDS = 5.0
-"""How far two clocks may differ without a warning, the network delay included."""
-
 TIMEOUT_SECONDS = 5.0
 _ALLOWED = f"{WITHOUT_TLS}: ENCOUNTERS_UNVERIFIED_TLS allows it"
 
@@ -76,11 +79,10 @@ def run(*, seconds: float, token: Path | None, as_json: bool) -> int:
         raise CannotRunError(f"{fault}\nNothing was checked.") from fault
     # What the service would log of a failure is a result here.
     logging.getLogger().addHandler(logging.NullHandler())
-    checks = checks_of_deployment(settings)
+    checks: Iterable[Check] = checks_of_deployment(settings)
     if token is not None:
-        checks = iter(
-            [Check("token", partial(_check_token, settings, _text_of(token)))]
-        )
+        run = partial(_check_token, settings, _text_of(token))
+        checks = [Check("token", run)]
     ended = run_at_once(checks, seconds)
     if as_json:
         print_json({"checks": [check.as_json() for check in ended]})
@@ -193,12 +195,6 @@ def _check_files(names: Iterable[str]) -> Results:
             yield warning(text, "chmod 0640, or 0400")
 
 
-def _request(method: str, url: str, **options: Any) -> requests.Response:
-    options = {"timeout": TIMEOUT_SECONDS, "allow_redirects": False, **options}
-    with isolated(requests.Session()) as session:
-        return session.request(method, url, **options)
-
-
 _START = "start the service; check ENCOUNTERS_BASE_URL, ENCOUNTERS_BIND and the proxy"
 _ANSWERS = {
     200: fine("the service answers"),
@@ -215,12 +211,15 @@ _ANSWERS = {
 
 def _check_public_address(settings: Settings) -> Results:
     """Request /metadata as a client does, through the proxy."""
+    url = f"{settings.base_url}/metadata"
     try:
-        status = _request("GET", f"{settings.base_url}/metadata").status_code
+        with isolated(requests.Session()) as session:
+            answer = session.get(url, timeout=TIMEOUT_SECONDS, allow_redirects=False)
     except requests.RequestException as failure:
         text = f"cannot be reached from here ({type(failure).__name__})"
         yield note(text, "fine before the start, or if this machine has no access")
     else:
+        status = answer.status_code
         is_closed = status == 401 and not settings.open_metadata
         other = error(f"only the proxy answers (status {status})", _START)
         yield _ANSWERS.get(200 if is_closed else status, other)
@@ -282,7 +281,6 @@ def _redis_details(url: str) -> Results:
     with suppress(redis.RedisError), connect(url) as client:
         # Managed services may leave out any of these.
         info = client.info()
-        yield fine(f"Redis {info.get('redis_version', '')}")
         policy = info.get("maxmemory_policy")
         if not info.get("maxmemory"):
             text = "has no maxmemory: other data in it may use up the machine's memory"
@@ -290,9 +288,6 @@ def _redis_details(url: str) -> Results:
         elif policy not in {None, "noeviction"}:
             text = f"drops pages when it is full ({policy}): page walks end with 410"
             yield warning(text, "CONFIG SET maxmemory-policy noeviction")
-        if not info.get("aof_enabled"):
-            text = "pages end with a restart of Redis"
-            yield note(text, "CONFIG SET appendonly yes")
 
 
 def check_sentinels(address: SentinelAddress) -> Results:
@@ -318,31 +313,12 @@ def check_sentinels(address: SentinelAddress) -> Results:
 
 
 def _key_set_details(settings: Settings, address: Address) -> Results:
-    """Yield why there is no key set, or how its clock differs: tokens name times."""
+    """Yield why there is no key set."""
     try:
-        url = address() if callable(address) else address
-        response = _request("GET", url, timeout=settings.identity_timeout_seconds)
-    except (IdentityError, requests.RequestException) as failure:
-        is_ours = isinstance(failure, IdentityError)
-        yield note(str(failure) if is_ours else type(failure).__name__)
-    else:
-        yield note(f"the provider answers with status {response.status_code}")
-        if date := response.headers.get("Date"):
-            yield _of_clock(date, settings.leeway_seconds)
+        usable_keys(provider_at(address, settings).fetch())
+    except IdentityError as failure:
+        yield note(str(failure))
     yield from _link_of(address)
-
-
-def _of_clock(date: str, leeway: float) -> Result:
-    # The header has whole seconds.
-    ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time()
-    text = f"its clock is {ahead:+.0f} seconds from ours"
-    remedy = "synchronize both machines (chronyc tracking, timedatectl)"
-    if abs(ahead) > leeway:
-        limit = f"more than ENCOUNTERS_LEEWAY_SECONDS ({leeway:g})"
-        return error(f"{text}, {limit}: tokens may be refused", remedy)
-    if abs(ahead) > CLOCK_SECONDS:
-        return warning(text, remedy)
-    return fine("its clock agrees with ours")
 
 
 def _check_introspection(settings: Settings, address: Address) -> Results:
@@ -368,17 +344,11 @@ def _text_of(file: Path) -> str:
         raise CannotRunError("The file of the token cannot be read.") from failure
 
 
-_REMEDIES = {
-    "expired": "get a new one",
-    "InvalidClaimError iss": "ENCOUNTERS_ISSUER: exactly the iss of the token",
-    "InvalidClaimError aud": "ENCOUNTERS_AUDIENCE: the aud of the token, or one of them",
-    "MissingClaimError aud": "have the provider add the audience of this service",
-    "no client": "ENCOUNTERS_CLIENT_CLAIMS: the claim that names the application",
-    "InvalidKeyIdError": "ENCOUNTERS_KEY_SET_URL: the keys of the token's provider",
-    "BadSignatureError": "ENCOUNTERS_KEY_SET_URL: the keys of the token's provider",
-    "not active": "get a new one, or check the introspection account",
-}
 _LINES = "docs/run/providers.md"
+_COMPARE = (
+    "compare it with ENCOUNTERS_ISSUER, ENCOUNTERS_AUDIENCE and ENCOUNTERS_CLIENT_CLAIMS: "
+    f"{_LINES}"
+)
 
 
 def _check_token(settings: Settings, token: str) -> Results:
@@ -390,8 +360,7 @@ def _check_token(settings: Settings, token: str) -> Results:
         client = authenticator.client(token, claims)
     except BadTokenError as refusal:
         yield from _claims_read(settings, claims)
-        remedy = _REMEDIES.get(str(refusal), _LINES)
-        yield error(f"is refused (401): {refusal}", remedy)
+        yield error(f"is refused (401): {refusal}", _COMPARE)
     except UnavailableError:
         text = "cannot be checked: the identity provider does not answer (503)"
         yield error(text, "encounters doctor, without --token")
