@@ -133,14 +133,14 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
     members = [name for name in vars(Adapter) if not name.startswith("_")]
     lacking = [n for n in members if inspect.getattr_static(adapter, n, None) is None]
     if lacking:
-        raise _refusal(mapping, f"is no adapter: it has no {', '.join(lacking)}")
+        raise _refusal(mapping, f"is not an adapter: it lacks {', '.join(lacking)}")
     capabilities = _call(mapping, "has no capabilities", lambda: adapter.capabilities)
     if not isinstance(capabilities, Mapping) or not all(
         isinstance(kind, ResourceType) and isinstance(able, ResourceCapabilities)
         for kind, able in capabilities.items()
     ):
         text = "its capabilities must be ResourceCapabilities by ResourceType"
-        raise _refusal(mapping, f"is no adapter: {text}")
+        raise _refusal(mapping, f"is not an adapter: {text}")
     if problems := tuple(_differences(mapping.resources, capabilities)):
         raise MappingError(problems)
     return adapter
@@ -200,5 +200,5 @@ def _differences(
             for name in sorted(listed ^ offered):
                 text = f"the class offers '{name}', which is not listed"
                 if name in listed:
-                    text = f"'{name}' is listed, and the class does not offer it"
+                    text = f"'{name}' is listed, but the class does not offer it"
                 yield MappingProblem(section.mark, f"{kind.lower()}.{key}", text)

@@ -455,20 +455,26 @@ def main(arguments: list[str] | None = None) -> None:
         f" key, which each request carries in the header {KEY_HEADER}; with --session it"
         " is the password of the login.",
     )
-    parser.add_argument("--port", type=int, default=8010, help="0: a free one")
+    parser.add_argument(
+        "--port", type=int, default=8010, help="default 8010; 0: a free one"
+    )
     parser.add_argument("--stays", type=int, default=2000, help="default 2000")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
     parser.add_argument(
         "--folder",
         type=Path,
         metavar="DIR",
-        help="serve hospitals of files: DIR/NAME.json is the hospital below /NAME/, as"
+        help="serve your own rows: DIR/NAME.json is the hospital below /NAME/, as"
         ' {"sejours": [...], "patients": [...], "etablissements": [...]}. To change it,'
-        " write a new file beside it and rename that",
+        " write a new file and rename it",
     )
-    parser.add_argument("--no-paging", action="store_true", help="the older release")
     parser.add_argument(
-        "--session", type=int, metavar="SECONDS", help="a login with such sessions"
+        "--no-paging",
+        action="store_true",
+        help="neither page nor sort, as an older API",
+    )
+    parser.add_argument(
+        "--session", type=int, metavar="SECONDS", help="require a login for so long"
     )
     options = parser.parse_args(arguments)
     if not (key := os.environ.get(KEY_VARIABLE)):

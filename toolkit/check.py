@@ -214,7 +214,7 @@ def _contradictions(mapping: SourceMapping) -> Iterator[Finding]:
             field, same = fields.get(name), fields.get(other)
             if field and same and field.columns and field.columns == same.columns:
                 column = ", ".join(field.columns)
-                text = f"{other} is read from the same column: which of both is it?"
+                text = f"{other} is read from the same column: which of the two is it?"
                 place = element_of((element.lower(), "fields", name))
                 yield Finding.at(field.mark, text, place, column, Severity.WARNING)
         changed = fields.get("last_updated")
@@ -304,7 +304,7 @@ def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
         results += findings_of(error)
     except AdapterError as error:
         text = f"{file}: the source cannot be checked: {error}"
-        question = "is it up, and are address and account right?"
+        question = "check that it is up, and its address and account"
         raise CannotRunError(f"{text}; {question}") from error
     for source in exposed_sources(mapping):
         results.append(

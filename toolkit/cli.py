@@ -10,7 +10,7 @@ from app.console import PATH, STATUSES, as_json, run_tool
 Command = TypeVar("Command", bound=Callable[..., int])
 
 
-@click.group()
+@click.group(epilog="docs/bring/index.md shows how to write a mapping file.")
 def mapping() -> None:
     """Tools for the authors of mapping files."""
 
@@ -51,7 +51,7 @@ def mapping_check(**options: Any) -> int:
 @click.option(
     "--live",
     is_flag=True,
-    help="Read one resource, such as Encounter/42, and print why clients do or do not get it.",
+    help="Read the resource, and print why clients do or do not get it.",
 )
 @click.option(
     "--redact/--no-redact",
@@ -60,9 +60,10 @@ def mapping_check(**options: Any) -> int:
 )
 @as_json
 def mapping_explain(**options: Any) -> int:
-    """Print what is offered and why, or what a search would send to the source.
+    """Print what is offered and why, or what a search sends to the source.
 
-    SEARCH is a search such as 'Encounter?patient=42&date=ge2024'.
+    SEARCH is a search, such as 'Encounter?patient=42&date=ge2024', or with --live a
+    resource, such as Encounter/42.
     """
     return run_tool("toolkit.explain", **options)
 
@@ -72,7 +73,7 @@ def mapping_explain(**options: Any) -> int:
 @click.option("--complete", is_flag=True, help="Fail if coverage is incomplete.")
 @as_json
 def mapping_test(**options: Any) -> int:
-    """Run the tests next to mapping files."""
+    """Run the tests beside mapping files (NAME.test.yaml)."""
     return run_tool("toolkit.mapping_tests", **options)
 
 
@@ -84,7 +85,7 @@ def mapping_test(**options: Any) -> int:
     help="The file to write. Default: NAME.confirmed.yaml beside FILE.",
 )
 def mapping_confirm(**options: Any) -> int:
-    """Write which stays to compare with the hospital's own screens.
+    """Write questions about stays, to answer from the hospital's own screens.
 
     'mapping check --live' compares the answers with what clients get, and names what no
     screen has confirmed yet.
@@ -94,7 +95,7 @@ def mapping_confirm(**options: Any) -> int:
 
 @mapping.command("preview", epilog=STATUSES)
 @_file
-@click.option("--row", type=PATH, help="A file of columns and values.")
+@click.option("--row", type=PATH, help="A YAML file of columns and values.")
 @click.option("--live", is_flag=True, help="Read the row from the source.")
 @click.option("--id", default="", help="With --live: the id, as clients see it.")
 @click.option(
@@ -199,10 +200,10 @@ def mapping_new(**options: Any) -> int:
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Where it listens on this machine. Default: a free port.",
+    help="The port on this machine. Default: a free one.",
 )
 @click.option(
-    "--browser/--no-browser", default=True, help="Whether a browser is opened."
+    "--browser/--no-browser", default=True, help="Open a browser. Default: yes."
 )
 def workbench_command(**options: Any) -> int:
     """Write a mapping file in the browser, beside rows of its source.

@@ -170,7 +170,7 @@ def _answers(path: Path) -> tuple[Table, list[Finding]]:
         root = parse_file(path)
     except MappingError as error:
         # What YAML cannot read may be an answer: a text with quotes may quote it.
-        safe = "not readable as YAML: quote texts with signs in them, and write no key twice"
+        safe = "not readable as YAML: quote texts with special characters, and write no key twice"
         texts = [(p.mark, safe if "'" in p.text else p.text) for p in error.problems]
         return none, [Finding.at(mark, text) for mark, text in texts]
     # Their paths hold keys, which may be answers in the wrong place.
@@ -546,13 +546,13 @@ class _Comparison:
         place = resource.place(slot) if resource else None
         columns = place.field.columns if place else ()
         if resource is None:
-            text = f"the stay leads to no {kind.lower()} that clients get"
+            text = f"clients do not get the {kind.lower()} of this stay"
             yield Finding.at(node.mark, text, f"{STAY}.{kind.lower()}")
             return
         if place is None:
-            text = "the screen shows something, and the file has no field for it"
+            text = "the screen shows something, but the file has no field for it"
         elif answer == _EMPTY:
-            text = "the screen shows nothing here, and clients get something"
+            text = "the screen shows nothing here, but clients get something"
         else:
             text = "the screen shows something else" if shown else "clients get nothing"
             hints = [_apart(answer, one) for one in shown if key in ("start", "end")]
@@ -578,7 +578,7 @@ class _Comparison:
         except RefusedError:
             offer = searches.offer.resources.get(STAY)
             offered = ", ".join(offer.parameters) if offer else "nothing"
-            return f"clients cannot search so: they are offered {offered}"
+            return f"clients cannot search like this: they are offered {offered}"
         except TooCostlyError:
             return "the count takes too long: write a search that finds less"
         if total == int(number):
@@ -663,7 +663,7 @@ def _apart(answer: str, shown: str) -> str:
     try:
         apart = datetime.fromisoformat(answer) - datetime.fromisoformat(shown)
     except ValueError:
-        return "there is no such day or time"
+        return "this day or time does not exist"
     hours = abs(apart) / timedelta(hours=1)
     units = ((hours / 24, "days", 72), (hours, "h", 1), (hours * 60, "min", 0))
     number, unit = next((n, unit) for n, unit, least in units if hours >= least)

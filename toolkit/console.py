@@ -105,7 +105,7 @@ class MappingFile:
             near = did_you_mean(source, names) or f": use {', '.join(names)}"
             raise NoSectionError(f"'{key}' has no source '{source}'{near}")
         choice = f"source: {' or '.join(names)}"
-        raise NoSectionError(f"'{key}' has several sources: say {choice}")
+        raise NoSectionError(f"'{key}' has several sources: use {choice}")
 
     def source_of(self, section: ResourceMapping) -> SourceMapping:
         """Return the mapping of the source that a section reads."""

@@ -65,7 +65,9 @@ def text_of(
         lines.append("  sources:")
         for number, part in enumerate(parts, 1):
             letters = re.sub(r"[^a-z]", "", part.table.bare.lower())[:3]
-            prefix = f"prefix: {letters}{number}-  {MARK}ids begin with it for ever"
+            prefix = (
+                f"prefix: {letters}{number}-  {MARK}ids begin with it; never change it"
+            )
             lines += _entry([prefix, *_keys(part, rows)], 4)
     return "\n".join(lines) + "\n"
 

@@ -166,7 +166,7 @@ def whereabouts(
         return Whereabouts("absent", f"the file has no section '{kind.lower()}'")
     if not FHIR_ID.fullmatch(id):
         return Whereabouts(
-            "absent", "the id is none of FHIR, so no client can ask for it"
+            "absent", "the id is not a FHIR id, so no client can request it"
         )
     try:
         row = reader.row(kind, id)
@@ -195,7 +195,9 @@ def _not_selected(reader: SourceReader, kind: ResourceType, id: str) -> Whereabo
         section = reader.section_of(kind, id)
     except NotFoundError:
         prefixes = (s.fields["id"].prefix for s in reader.file.sections(kind))
-        text = f"no ids of the file begin so: they begin with {', '.join(prefixes)}"
+        text = (
+            f"no id of the file begins like this: they begin with {', '.join(prefixes)}"
+        )
         return Whereabouts("absent", text)
     prefix = section.fields["id"].prefix
     if not id.startswith(prefix):

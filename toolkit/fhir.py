@@ -140,9 +140,8 @@ def _statement(client: Client) -> ServerStatement:
 
 def _no_server(reason: str) -> CannotRunError:
     return CannotRunError(
-        f"the address is no FHIR R4 server ({reason}), and another HTTP system has no"
-        " catalogue: docs/bring/guide-http.md shows how to"
-        " write its file"
+        f"the address is not a FHIR R4 server ({reason}), and other HTTP systems have no"
+        " catalogue: docs/bring/guide-http.md shows how to write the file"
     )
 
 

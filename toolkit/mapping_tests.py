@@ -285,7 +285,7 @@ def _fault(case: Case) -> Finding | None:
     """Return what the keys of a case say wrongly about each other."""
     tried, fitting = ("search", OF_SEARCHES) if case.is_search else ("given", OF_ROWS)
     expected = [key for key in (*OF_ROWS, *OF_SEARCHES) if key in case.parts]
-    one_of = f"say what is expected by one of {', '.join(fitting)}"
+    one_of = f"expect something by one of {', '.join(fitting)}"
     if others := [key for key in expected if key not in fitting]:
         return case.finding(others[0], f"not for this test: {one_of}")
     if not expected:
@@ -315,7 +315,7 @@ def compare(
             yield from compare(below, actual.get(key), inner)
     elif isinstance(expected, Items) and isinstance(actual, list):
         if len(actual) != len(expected):
-            text = f"expected {len(expected)} items, and there are {len(actual)}"
+            text = f"expected {len(expected)} items, but there are {len(actual)}"
             yield path, expected.mark, text
         for number, pair in enumerate(zip(expected, actual, strict=False)):
             yield from compare(*pair, f"{path}[{number}]")
@@ -324,7 +324,7 @@ def compare(
     else:
         wanted, actual_text = _described(expected), _described(actual)
         text = (
-            f"expected {wanted}, and there is {actual_text}"
+            f"expected {wanted}, but there is {actual_text}"
             if wanted != actual_text
             else ""
         )
@@ -371,7 +371,7 @@ def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findin
             coverage.touch_field(traced)
     else:
         mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
-        text = f"expected {wanted}, and the row is {actual}"
+        text = f"expected {wanted}, but the row is {actual}"
         yield Finding.at(mark, text, case.kind)
 
 
@@ -390,7 +390,7 @@ def _resource(tried: TriedRow, case: Case, coverage: "Coverage") -> Iterator[Fin
             if traced.is_filled and _is_at(traced.element, scalar):
                 coverage.touch_field(traced)
         if any(_is_at(leaf, scalar) for leaf, _ in leaves(tried.outcome)):
-            text = "expected nothing here, and there is something"
+            text = "expected nothing here, but there is something"
             yield _difference(tried, str(scalar), scalar.mark, text)
 
 
@@ -428,14 +428,14 @@ def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Fin
         answer, expected, other = _sent, other, expected
     if other in case.parts:
         # A database is sent no request, and an API searches its rows itself.
-        yield case.finding(other, f"not for this source: say {expected}")
+        yield case.finding(other, f"not for this source: use {expected}")
         return
     try:
         findings = [*answer(file, case, coverage)]
     except RefusedError as error:
         if not refused or refused not in str(error):
             key = "expect_refused" if refused else "search"
-            yield case.finding(key, f"it is refused: {error}")
+            yield case.finding(key, f"the search is refused: {error}")
         return
     if refused:
         findings = [case.finding("expect_refused", "the search is answered")]
@@ -489,7 +489,7 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
     coverage.touch_search(query, pairs, sections, rows)
     for row in page.rows:
         if isinstance(row, RowFault):
-            text = f"a row that is found is a fault: {_fault_text(case.kind, row)}"
+            text = f"a row that is found is invalid: {_fault_text(case.kind, row)}"
             yield case.finding("given", text)
     ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
     wanted = {str(scalar): scalar.mark for scalar in case.texts("expect_found")}
@@ -498,7 +498,7 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
         if id not in ids:
             yield Finding.at(mark, f"'{id}' is not found; found are {listed}")
     if extra := [id for id in ids if id not in wanted]:
-        text = f"not expected, and found: {', '.join(extra)}"
+        text = f"found, but not expected: {', '.join(extra)}"
         yield case.finding("expect_found", text)
     if "_sort" in names and sorted(ids) == sorted(wanted) and ids != [*wanted]:
         yield case.finding("expect_found", f"the order is {listed}")
@@ -540,7 +540,7 @@ def _compare_request(
             yield Finding.at(mark, text, path)
     for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
         if "parameters" in expected and name not in named:
-            text = f"the request has '{name}' too: {', '.join(sent_values[name])}"
+            text = f"the request also has '{name}': {', '.join(sent_values[name])}"
             yield Finding.at(expected["parameters"].mark, text)
 
 

@@ -213,10 +213,10 @@ class TriedRow:
             if self.unserved:
                 yield f"the row is {self.unserved}: no client gets it"
             yield from map(str, self.faults)
-            yield "\nWhat its fields hold:"
+            yield "\nWhat its fields contain:"
         yield from map(str, self.elements())
         if empty := [*map(str, self.empty())]:
-            yield "\nFields that give nothing:"
+            yield "\nFields without a value:"
             yield from empty
 
     def elements(self) -> Iterator[Line]:
@@ -475,7 +475,9 @@ class Searches:
     def sent(self, query: SearchQuery) -> str:
         """Return what a search sends to the source. Raises RefusedError, AdapterError."""
         with _refusals():
-            return self.adapter.explain(query) or "nothing is asked: nothing can match"
+            return (
+                self.adapter.explain(query) or "no request is sent: nothing can match"
+            )
 
     def page(self, query: SearchQuery) -> Page:
         """Return what a search finds. Raises RefusedError, AdapterError."""

@@ -166,7 +166,7 @@ class Workbench:
     def good(self) -> MappingFile:
         """Return the last version without problems. Raises CannotRunError."""
         if self.draft.file is None:
-            text = "The file has never been without problems: mend those first."
+            text = "The file has never been without problems: correct them first."
             raise CannotRunError(text)
         if self.draft.no_source:
             raise CannotRunError(self.draft.no_source)
@@ -185,7 +185,7 @@ class Workbench:
             return future.result(WAIT_SECONDS)
         except NotYetError:
             seconds = round(monotonic() - began)
-            text = "The source did not answer in time. The panel has given up."
+            text = "The source did not answer in time."
             problem = text if seconds > PANEL_SECONDS else ""
         except (AdapterError, CannotRunError, MappingError) as error:
             seconds, problem = 0, str(error)

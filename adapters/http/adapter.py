@@ -525,7 +525,7 @@ def _read_row(
         raise unreadable("the row is not an object")
     row_id = section.id_text(row)
     if not row_id:
-        raise unreadable("the answer is not a row: it holds no id")
+        raise unreadable("the answer is not a row: it has no id")
     if row_id != source_id:
         raise NotFoundError(kind)
     return row

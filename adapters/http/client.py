@@ -237,7 +237,7 @@ def failure_text(error: Exception) -> str:
             return "TLS failed: is the port one for https?"
         case OSError() if "TLS CA certificate" in str(cause):
             return _NO_AUTHORITIES
-    return f"no complete answer came ({type(error).__name__})"
+    return f"no complete answer arrived ({type(error).__name__})"
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
@@ -366,7 +366,7 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
     except SourceTimedOutError:
         raise
     except (SourceUnavailableError, SourceDataError) as error:
-        text = f"the token server gave no token: {error}"
+        text = f"the token server returned no token: {error}"
         raise SourceUnavailableError(text) from error
     finally:
         # Requests are so rare that the server would have cut an idle connection.
@@ -379,7 +379,7 @@ def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
     token = fields.get("access_token")
     is_success = answer.status // 100 == 2 and "error" not in fields
     if not is_success or not isinstance(token, str) or not _fits_header(token):
-        raise SourceUnavailableError(f"the token server gave no token{reason}")
+        raise SourceUnavailableError(f"the token server returned no token{reason}")
     life = _DEFAULT_LIFE
     with suppress(KeyError, TypeError, ValueError):
         life = float(fields["expires_in"])
@@ -411,7 +411,7 @@ def _log_in(
         raise SourceUnavailableError(f"the login failed ({answer.status})")
     token = at(answer.json(), login.token)
     if not isinstance(token, (str, int)) or not _fits_header(str(token)):
-        raise unreadable("the answer of the login holds no token")
+        raise unreadable("the answer to the login has no token")
     return {login.header: login.format.replace("{token}", str(token))}, math.inf
 
 
@@ -507,7 +507,7 @@ def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
     if code in rule.unavailable:
         raise SourceUnavailableError("the source reports that it is unavailable")
     if code not in rule.expired:
-        raise unreadable("the source answered an error")
+        raise unreadable("the source returned an error")
     return True
 
 

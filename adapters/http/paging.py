@@ -96,7 +96,7 @@ class Trail:
         # If the total is another one, rows have come or gone, and moved the others.
         compared = [*link, *rows[:1]] if self.total in (None, answer.total) else link
         if not {*compared}.isdisjoint(self.marks):
-            raise unreadable("the list turns in a circle: a page comes again")
+            raise unreadable("the list repeats: a page was returned before")
         half, visited = _MOST_MARKS // 2, (*self.marks, *dict.fromkeys(link + rows))
         if len(visited) > _MOST_MARKS:
             visited = (*visited[:half], *visited[-half:])
@@ -222,11 +222,11 @@ def linked_page(
             raise unreadable(_SHORT)
         # Some servers lead on from the last page to an empty one; others have no end.
         if answer.next and trail.least is None:
-            raise unreadable("an empty page leads on")
+            raise unreadable("an empty page has a next page")
         return Window((), total=answer.total, incomplete=is_short)
     slack = 2 * query.count if answer.total is None else 0
     if trail.most is not None and trail.seen > trail.most + slack:
-        raise unreadable("the list goes on beyond its total")
+        raise unreadable("the list is longer than its total")
     first = Position(Group.KEYED, None, id=None)
     last = Position(Group.KEYED, answer.next, trail.text())
     more = bool(answer.next)

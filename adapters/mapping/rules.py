@@ -85,7 +85,7 @@ def required_slots_are_mapped(doc: Document) -> Iterator[Fault]:
     for section in doc.sections:
         for index, name in enumerate(section.data.texts("requires")):
             if name not in section.fields:
-                text = f"'{name}' is required, and fields does not have it"
+                text = f"'{name}' is required, but is not under fields"
                 yield Fault((*section.path, "requires", index), text)
 
 
@@ -131,17 +131,15 @@ def forms_fit(doc: Document) -> Iterator[Fault]:
                 if known != form:
                     text = f"'{column}' is read as {known} and as {form}: "
                     where = path if "form" in options else site.path
-                    yield Fault(where, text + "say the same form in each place")
+                    yield Fault(where, text + "write the same form everywhere")
 
 
 # ------------------------------------------------------------------------------- times
 
-Z_IS_A_LETTER = (
-    "Z is a letter here, and usually means UTC: say time_zone: UTC beside it"
-)
+Z_IS_A_LETTER = "Z usually means UTC, but a format does not read it: add time_zone: UTC"
 _CENTURY = (
-    "%y leaves the century open, and only %y does: say pivot: 1970 beside it, the first of"
-    " the hundred years that it means"
+    "%y requires pivot, and only %y does: pivot: 1970 is the first of the hundred years"
+    " that it means"
 )
 
 
@@ -152,7 +150,7 @@ def times_are_whole(doc: Document) -> Iterator[Fault]:
         if not form or site.slot.kind is not SlotKind.TIME:
             continue
         if not has_clock(form) and "at" not in site.options:
-            text = f"'{form}' is a day and no time: say at: \"00:00\" beside it"
+            text = f"'{form}' has no time of day: add at: \"00:00\""
             yield Fault((*site.path, "format"), text)
         elif ends_in_a_z(form) and not site.zone_name:
             yield Fault((*site.path, "format"), Z_IS_A_LETTER)
@@ -248,7 +246,7 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
             continue
         constants = [site for site in sites if site.slot.kind is not SlotKind.CODE]
         if constants:
-            text = f"is always the same; '{use.word}' needs a column: {{from: …}}"
+            text = f"is a constant; '{use.word}' needs a column: {{from: …}}"
             yield Fault(constants[0].path, text)
         elif not is_unserved:
             slots = " or ".join(use.slots)
@@ -278,7 +276,7 @@ def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]
     if column:
         return
     text = f"'{use.word}' cannot compare {{}}: make one value of it in the SELECT, or "
-    text += "name a column that holds it with search:"
+    text += "name a column for it under search"
     row = SEARCH_PARAMETERS[site.section.kind].get(use.word)
     # A database is asked for the codes that stand for a word, but not for an id.
     is_number = row is not None and (row.is_id or row.system_slot is not None)
@@ -297,9 +295,10 @@ def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
         partial = [site for site in use.sites if "covers" not in site.options]
         if use.word == "_lastUpdated" and "search" in use.path and partial:
             text = (
-                "'_lastUpdated' needs a last_updated that covers every joined table: "
+                "'_lastUpdated' needs last_updated with covers: all; add it if the time"
+                " covers every joined table"
             )
-            yield Fault(use.path, text + "say covers: all if it does")
+            yield Fault(use.path, text)
 
 
 def _uses(doc: Document) -> Iterator[Use]:
@@ -407,7 +406,7 @@ def parameters_differ(doc: Document) -> Iterator[Fault]:
                 if is_shared and other != path and path[-1] in _BOUNDS:
                     is_shared = find(section.data, other) != find(section.data, path)
                 if not is_shared and name not in listed.table("combine"):
-                    text = f"'{name}' is sent for {'.'.join(map(str, other))} already"
+                    text = f"{'.'.join(map(str, other))} already sends '{name}'"
                     yield Fault((*section.path, *path), text)
 
 
@@ -442,7 +441,7 @@ def several_are_sent(doc: Document) -> Iterator[Fault]:
                 if key in search:
                     other = template_of(search.text(key))
                     if other.is_list_of_texts != template.is_list_of_texts:
-                        text = "needs its values where query has them: the separator is one"
+                        text = "needs its values where query has them: the separator is the same"
                         yield Fault((*path, key), text)
 
 
@@ -458,7 +457,7 @@ def order_can_be_kept(doc: Document) -> Iterator[Fault]:
         if not is_numbered or "total" not in listed:
             yield Fault(where, "needs list.total, and list.paging by offset or page")
         elif "date" in sort.table("by") and not has_bound:
-            text = "needs search.date.ge: by it, the rows with the key are asked for"
+            text = "needs search.date.ge, which requests the rows that have the key"
             yield Fault(where, text)
 
 
@@ -510,10 +509,10 @@ def profile_can_be_served(doc: Document) -> Iterator[Fault]:
             continue
         may_lack = section.kind is ResourceType.ORGANIZATION or not offered.parameters
         if not listed and not may_lack:
-            text = f"the profile '{name}' has searches: say list, or take another"
+            text = f"the profile '{name}' has searches: add list, or use another"
             yield Fault(section.path, text, at_key=True)
         if listed and profile.paging and "paging" not in listed:
-            text = f"the profile '{name}' has pages: say paging, or take another"
+            text = f"the profile '{name}' has pages: add paging, or use another"
             yield Fault((*section.path, "list"), text, at_key=True)
 
 
@@ -525,7 +524,7 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
         otherwise, listed = codes and codes.otherwise, section.data.table("list")
         unserved = {*ours, otherwise} & {*UNSERVED}
         if listed and unserved and "fixed" not in listed:
-            text = "say under fixed what keeps hidden and removed stays out"
+            text = "name under fixed what leaves out hidden and removed stays"
             yield Fault((*section.path, "list"), text, at_key=True)
         call, path = section.search.table(name), (*section.path, "search", name)
         if not call:
@@ -551,17 +550,17 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
         starts = [s.zone_name for s in section.sites if s.full_name == "start"]
         says_zone = is_birth or "time_zone" in bounds or any(starts)
         if is_birth and step is not Step.DAY:
-            yield Fault((*path, "step"), "a birth date is compared by the day")
+            yield Fault((*path, "step"), "a birth date needs the step day")
         for bound in (bound for bound in Prefix if bound in bounds):
             template = template_of(bounds.text(bound))
             for form in (place.form for place in template.places if place.form):
                 if form not in EPOCHS and set(_CLOCK[step]) - directives(form):
-                    text = f"'{form}' says less than the step, a {step}"
+                    text = f"'{form}' is less precise than the step, a {step}"
                     yield Fault((*path, bound), text)
                 if ends_in_a_z(form) and not says_zone:
                     yield Fault((*path, bound), Z_IS_A_LETTER)
         if not is_birth and doc.root.text("date") == "period":
-            yield Fault(("date",), "date: period cannot be asked of an HTTP source")
+            yield Fault(("date",), "date: period is not possible with an HTTP source")
 
 
 # ----------------------------------------------------------------------------- several
@@ -569,7 +568,7 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
 
 _KEYS_OF_DATABASES = {
     "key": "is only for databases: rows is the path of a list in the row",
-    "merges": "is only for a database: for an API, search.patient.merged says it",
+    "merges": "is only for a database; an API has search.patient.merged",
 }
 _KEYS_OF_APIS = {"strip": "is only for an HTTP API: a SELECT can return the id alone"}
 
@@ -588,7 +587,7 @@ def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
         refused = _KEYS_OF_DATABASES if is_http else _KEYS_OF_APIS
         if (key := "rows" if is_http else "read") in section.data:
             kind = "an HTTP API" if is_http else "a database"
-            text = f"'{key}' does not fit: its source is {kind}"
+            text = f"'{key}' is not for this source, which is {kind}"
             yield Fault((*section.path, key), text, at_key=True)
         for path, options in (
             *((item.path, item.options) for item in section.items),
@@ -607,7 +606,7 @@ def sections_name_their_source(doc: Document) -> Iterator[Fault]:
     for section in doc.sections:
         name = section.data.text("source")
         if not name and len(names) > 1:
-            text = f"say source: which of {', '.join(names)} holds these rows"
+            text = f"name the source of these rows: source: {' or '.join(names)}"
             yield Fault(section.path, text, at_key=True)
         elif name and name not in names:
             text = one_of(name, names, "one of the sources of this file")
@@ -621,7 +620,7 @@ def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
         for other, section in combinations(entries, 2):
             shorter, longer = sorted((other.prefix, section.prefix), key=len)
             if longer.startswith(shorter):
-                text = f"'{section.prefix}' and '{other.prefix}': one is the start of the other"
+                text = f"'{longer}' begins with '{shorter}': no prefix may begin with another"
                 yield Fault((*section.path, "prefix"), text)
 
 
@@ -641,7 +640,7 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
         elif not there and len(alike) > 1 and site.columns:
             text = f"two sources may hold the same id: the file needs a section {kind.lower()}"
         elif len(targets) > 1:
-            text = f"several sources hold {kind.lower()}: name one, or its prefix, with source:"
+            text = f"several sources have a {kind.lower()}: name one, or its prefix, under source"
         elif len(whole) > LONGEST_ID:
             text = f"'{whole}' is longer than an id may be: {LONGEST_ID} characters"
         if text:

@@ -246,8 +246,8 @@ def _value(slot: Slot) -> SchemaNode:
     whole = [options, {"properties": {"value": constant}}]
     if slot.kind is SlotKind.CODE:
         text = (
-            f"'{slot.name}' needs a code table (codes: …) that defines what each code "
-            "becomes, even when the column already holds FHIR's codes"
+            f"'{slot.name}' needs a code table (codes: …), even if its column already "
+            "has FHIR codes"
         )
         coded = {"required": ["codes"], "errorMessage": text}
         whole.append({"if": {"required": ["from"]}, "then": coded})
@@ -477,7 +477,7 @@ def _missing(error: Any, path: KeyPath, message: str) -> Iterator[Fault]:
     if error.validator == "dependencies":
         for key, wanted in error.validator_value.items():
             if key in error.instance and not {*wanted} <= {*error.instance}:
-                yield Fault((*path, key), f"needs {wanted[0]} beside it", at_key=True)
+                yield Fault((*path, key), f"also needs {wanted[0]}", at_key=True)
         return
     for key in error.validator_value:
         if key not in error.instance:
@@ -503,7 +503,7 @@ def _standard(error: Any) -> str:
         case "format":
             return str(error.cause)
         case "minLength":
-            return "nothing is written here"
+            return "has no value"
         case "minimum" | "maximum":
             return f"must be from {schema['minimum']:g} to {schema['maximum']:g}"
     return {

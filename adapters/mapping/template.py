@@ -253,18 +253,18 @@ def template_fault(text: str, purpose: str) -> str:
     if not all(name and "{value" not in name for name, _ in template.parameters):
         return "the name of a parameter is missing, or has a place for a value"
     if other := sorted(template.names - allowed):
-        return f"{{{other[0]}}} is not a place here"
+        return f"{{{other[0]}}} cannot be used here"
     if purpose == "system" and len(template.names) < len(allowed):
         return "needs {system} and {value}"
     if allowed and not template.names:
         return f"has no place for the value: {{{min(allowed)}}}"
     if "values" in template.names and len(template.places) > 1:
-        return "{values} stands alone: write {value} for one value"
+        return "{values} takes all values at once: write {value} for one value"
     if any(_is_open(parameter) for _, parameter in template.parameters):
         return "a quotation mark has no end"
     forms = {place.form for place in template.places}
     if purpose != "time" and (other := sorted(forms.difference(FORMS))):
-        return f"'{other[0]}' is only for times: the others are any, int32 and int64"
+        return f"'{other[0]}' is only for times; otherwise use any, int32 or int64"
     return ""
 
 

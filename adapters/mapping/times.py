@@ -37,7 +37,7 @@ EPOCHS: Mapping[str, int] = MappingProxyType({"epoch": 1_000_000, "epoch-ms": 1_
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
-_OUTSIDE = "outside the years that can be written"
+_OUTSIDE = "outside the years 1 to 9999"
 _NO_DATETIME = re.compile(r"-?infinity|.* BC|\d{5,}-.*", re.IGNORECASE)
 """What PostgreSQL writes for a time that no datetime holds."""
 _ISO_DAY = re.compile(r"\d{4}-?(\d{2}-?\d{2}|W\d{2}(-?\d)?)")
@@ -158,7 +158,7 @@ def _since_epoch(value: object, unit: int) -> datetime:
 
 def _at(day: date, rule: TimeRule) -> datetime:
     if rule.at is None:
-        raise ValueError('a date without a time of day: say at: "00:00"')
+        raise ValueError('a date without a time of day: add at: "00:00"')
     return datetime.combine(day, rule.at)
 
 
@@ -224,7 +224,7 @@ def placed(local: datetime, rule: TimeRule) -> datetime:
             raise ValueError("a local time that happens twice (clock change)")
         return _fixed(local, first if rule.twice is Twice.FIRST else second)
     if rule.never is Never.REFUSE:
-        raise ValueError("a local time that never happens (clock change)")
+        raise ValueError("a local time that does not exist (clock change)")
     change = _change(local - second, local - first, rule.zone)
     return _fixed(change + second, second)
 
@@ -352,7 +352,7 @@ def format_fault(form: str) -> str:
     day = "j" in letters or ("d" in letters and bool(letters & set("mbB")))
     if letters <= _DIRECTIVES and year and day and ("z" in letters or _is_read(form)):
         return ""
-    return f"'{form}' cannot be read: write it like %d/%m/%Y %H:%M, an offset as %z"
+    return f"'{form}' is not a format: write it like %d/%m/%Y %H:%M, an offset as %z"
 
 
 def _is_read(form: str) -> bool:

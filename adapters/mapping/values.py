@@ -41,14 +41,14 @@ def _number(value: Any) -> str:
 def _double(value: float) -> str:
     if abs(value) > _EXACT:
         # JSON's whole numbers beyond 64 bits come so: two ids would be one.
-        raise ValueError("a number of more digits than can be read: give it as text")
+        raise ValueError("a number with too many digits: make it a text in the source")
     return _number(value)
 
 
 def _time_of_day(value: timedelta) -> str:
     # What the driver of MariaDB makes of a TIME, which may be any span.
     if not _NO_TIME <= value < _DAY:
-        raise ValueError("a span of time is no text: make one in the SELECT")
+        raise ValueError("a span of time is not a text: make it one in the SELECT")
     text = str(value)
     return f"0{text}" if text[1] == ":" else text
 
@@ -86,7 +86,7 @@ def _nearest(kind: type) -> Callable[[Any], str]:
     if hint := _HINTS.get(kind):
         raise ValueError(f"{hint}, or make a text of it in the SELECT")
     raise ValueError(
-        f"a value of type {kind.__name__} is no text: make one in the SELECT"
+        f"a value of type {kind.__name__} is not a text: make it one in the SELECT"
     )
 
 

@@ -202,10 +202,10 @@ class _Composer:
             next(self._events)  # The document ends.
             another = next(self._events)
             if isinstance(another, yaml.DocumentStartEvent):
-                fault = "a second document begins here ('---'): a file is one document"
+                fault = "a second document begins here ('---'); only one is allowed"
                 raise _refusal(_mark(self._file, another.start_mark), fault)
         if not isinstance(root, Table):
-            fault = "the file must hold keys and values (key: value)"
+            fault = "the file must contain keys and values (key: value)"
             raise _refusal(mark, fault)
         return root
 

@@ -83,7 +83,7 @@ T = TypeVar("T")
 
 _MAY_WRITE = (
     "the account of the source may change tables ({}): give it one that may only read"
-    " (docs/run/databases.md, The database account), or say source.may_write: true"
+    " (docs/run/databases.md, The database account), or set source.may_write: true"
 )
 _OF_MERGES = "-- merged patients, again for each step of a chain\n"
 _BLANKS = "a code of a stay that is not served ends in blanks: RTRIM it in the SELECT"
@@ -667,7 +667,7 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
     if name := name_of(dialect.repeated, message, rows):
         return two_columns(name)
     if word := name_of(_SYNTAX, message, rows):
-        return f"the source cannot read the SELECT of rows at '{word}': what is missing before it?"
+        return f"the source cannot read the SELECT of rows at '{word}': check what precedes it"
     return (
         "the source refuses the SELECT of rows: does it lack a table or column, or is its end"
         " cut off?"

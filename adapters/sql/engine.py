@@ -252,7 +252,7 @@ class Database:
             cause = getattr(error, "orig", None) or error
             if (option := self.dialect.invalid_option(cause)) is not None:
                 raise _invalid_option(option) from cause
-            raise self._away("the database took no connection", cause) from cause
+            raise self._away("the database refused the connection", cause) from cause
         except OSError as error:
             # A certificate may be renewed just now.
             raise SourceUnavailableError(
@@ -369,7 +369,7 @@ def read_address(url: str) -> URL:
             " as %40 %3A %2F"
         ) from None
     if address.port is not None and not 0 < address.port < _PORTS:
-        raise AddressError(f"the address has a port that is none: 1 to {_PORTS - 1}")
+        raise AddressError(f"the address has an invalid port: use 1 to {_PORTS - 1}")
     return address
 
 
@@ -380,6 +380,6 @@ def _invalid_option(name: str = "") -> AddressError:
     """
     if name:
         return AddressError(
-            f"the address has a value of {name} that the driver does not take"
+            f"the address has a value of {name} that the driver does not accept"
         )
-    return AddressError("the address has an option that the driver does not take")
+    return AddressError("the address has an option that the driver does not accept")

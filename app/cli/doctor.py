@@ -132,11 +132,11 @@ def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:
         thread.join(max(0.0, deadline - time.monotonic()))
         text = ""
         if thread.is_alive():
-            text = f"did not end within {seconds:g} seconds: see its log, or raise --seconds"
+            text = f"did not finish within {seconds:g} seconds: see its log, or raise --seconds"
         elif not thread.is_complete:
             text = "this check itself failed; its traceback is above"
         if text:
-            thread.results.append(error(text, "report it if it stays"))
+            thread.results.append(error(text, "report it if it persists"))
     return threads
 
 

@@ -110,7 +110,7 @@ CLASSES = {
         "cannot be found: pas has no class 'Pas'"
     ),
     ("    def count(self, query): return 0\n    def read", "    def fetch"): (
-        "is no adapter: it has no count, read"
+        "is not an adapter: it lacks count, read"
     ),
     # It refuses, it fails, it takes nothing.
     (
@@ -126,7 +126,7 @@ CLASSES = {
         "cannot be made: TypeError in "
     ),
     ("ResourceType.PATIENT: Able()", "'Patient': Able()"): (
-        "is no adapter: its capabilities must be ResourceCapabilities by ResourceType"
+        "is not an adapter: its capabilities must be ResourceCapabilities by ResourceType"
     ),
     ("self.capabilities = ", "self.able = "): (
         "has no capabilities: AttributeError in "
@@ -154,13 +154,13 @@ def test_what_is_no_adapter_is_refused(place: Path) -> None:
 FILES = {
     # Parameters, sort keys and sections that the class or the file lacks.
     ("[_id, date]", "[_id, date, status]"): (
-        "6:1: encounter.search: 'status' is listed, and the class does not offer it"
+        "6:1: encounter.search: 'status' is listed, but the class does not offer it"
     ),
     ("[_id, date]", "[date]"): (
         "6:1: encounter.search: the class offers '_id', which is not listed"
     ),
     ("sort: [date]", "sort: [date, _lastUpdated]"): (
-        "6:1: encounter.sort: '_lastUpdated' is listed, and the class does not offer it"
+        "6:1: encounter.sort: '_lastUpdated' is listed, but the class does not offer it"
     ),
     ("  sort: [date]\n", ""): (
         "6:1: encounter.sort: the class offers 'date', which is not listed"

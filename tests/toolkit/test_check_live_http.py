@@ -338,7 +338,7 @@ HABITS = (
     (of_the_page, "next: suite.lien", "Encounter.list.total", "total"),
     (capped, "", "Encounter.list.total", "beyond"),
     (capped, "page: page", "Encounter.list.total", "beyond"),
-    (capped, "next: suite.lien", "Encounter.list.total", "beyond"),
+    (capped, "next: suite.lien", "Encounter.list.total", "longer"),
     (in_another_order, "", "Encounter.list", "another order"),
     (without_a_row, "", "Encounter", ", message. "),
     (left_out, "", "Encounter.list", "without a match"),

@@ -253,7 +253,7 @@ def test_no_finding_quotes_an_answer(
         ("status: finished", "status: terminated", "in-progress"),
         ("birth_date: 1911-02-03", "birth_date: 03/02/1911", "2024-03-30"),
         ("stays: 104", "stays: many", "digits"),
-        ("start: 2020-05-01", "start: 2020-02-30", "no such day"),
+        ("start: 2020-05-01", "start: 2020-02-30", "does not exist"),
         ("stays: 104", "stays: 103", "more than"),
         ("{date: 2020-05, stays", "{date: May, stays", "offered"),
         ("  - {id: 9,", "  - {id: 1, end: none}\n  - {id: 9,", "nothing here"),

@@ -152,7 +152,7 @@ def test_a_stay_is_followed_from_its_table_to_clients(
         11: ("invalid", "rule"),
         9999: ("absent", "stays has no row with this id"),
         "x": ("absent", "stays has no row with this id"),
-        "x_y": ("absent", "no client can ask for it"),
+        "x_y": ("absent", "no client can request it"),
     }
     for id, (state, words) in states.items():
         found, text = whereabouts(capsys, file, f"Encounter/{id}")

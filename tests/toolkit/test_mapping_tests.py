@@ -103,7 +103,7 @@ REPORTS = {
               "      - {name: planned, given: {etat: P}, expect: {status: finished}}",
               "6:60", "FAILED state: planned (demo.test.yaml:6:9)|1 of 2"),
     # Searches.
-    "found": (DEMO, f"{SEARCH}{{patient: 42}}{AT}_found: [1, 3]", "5:23 5:5", "'3'|found: 2"),
+    "found": (DEMO, f"{SEARCH}{{patient: 42}}{AT}_found: [1, 3]", "5:23 5:5", "'3'|expected: 2"),
     "bound": (DEMO, f"{SEARCH}{{date: gt2024-01-01}}{AT}_found: [1]", "5:20", "'1'|none"),
     "order": (DEMO, f"{SEARCH}{{_sort: -date}}{AT}_found: [2, 1]", "5:5", "1, 2"),
     "refused": (DEMO, f"{SEARCH}{{status: done}}{AT}_found: []", "4:5", "'done'"),
@@ -117,7 +117,7 @@ REPORTS = {
         "      - {search: {patient: 42}, expect_found: [inp-1, eva-1]}\n"
         "      - {search: {_id: eva-1}, expect_found: [eva-1]}\n"
         "      - {search: {patient: 42}, expect_found: [inp-1]}", "9:33",
-        "FAILED t: 3|found: eva-1|1 of 3"),
+        "FAILED t: 3|not expected: eva-1|1 of 3"),
     # Requests to an HTTP system.
     "values of a request": (
         GROUP_A, f"{REQUEST}{{path: /stays, parameters: {{ipp: 43, entreeDu: 30/03/2024}}}}",

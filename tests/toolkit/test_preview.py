@@ -99,7 +99,7 @@ def test_each_element_has_the_cell_and_the_rule_it_came_from(preview: Preview) -
         "class.display = unknown": "the label of the code",
     }.items():
         assert pairs[f"  Encounter.{element}"] == f"      ← {located(origin)}"
-    _, _, empty = rest.partition("\nFields that give nothing:\n")
+    _, _, empty = rest.partition("\nFields without a value:\n")
     end = "Encounter.period.end\n      ← date_sortie = '2999-12-31 00:00:00'; "
     assert end in empty
     assert "Encounter.meta.lastUpdated\n      ← maj_utc = NULL" in empty

@@ -309,12 +309,12 @@ def _check_paging(sample: HttpInspection) -> Findings:
     query = sample.query(count=1)
     first = sample.adapter.search(query)
     if not first.more or first.last is None:
-        sample.skip("paging", "the list has one row at most")
+        sample.skip("paging", "the list has at most one row")
         return
     second, error = sample.search(replace(query, after=first.last))
     ids = [{r.id for r in _records(p.rows)} if p else set() for p in (first, second)]
     if error or ids[0] & ids[1]:
-        reason = error or "the second page is the first one again"
+        reason = error or "the second page is the same as the first"
         text = f"{reason}: {_KNOWN}"
         element = f"{sample.kind}.list.paging"
         sent = paging.query.source if paging.query else ""
@@ -415,7 +415,7 @@ def _check_page_size(sample: HttpInspection) -> Findings:
     else:
         if rows >= (due := min(SMALL_SAMPLE, total)):
             return
-        text = f"returns {rows} rows where {due} are due: "
+        text = f"returns {rows} rows instead of {due}: "
         if listed.total is None:
             text += "the others are never served"
             severity = Severity.ERROR
@@ -453,7 +453,7 @@ def _check_filter(
     page, _, costs = _measured(sample, name, query)
     yield from costs
     if page and len(page.rows) == _PAGE and _may_be_ignored(sample, query):
-        text = f"'{name}' brings as many rows as no filter: {_KNOWN}"
+        text = f"'{name}' returns as many rows as without it: {_KNOWN}"
         yield sample.at(place, text, Severity.WARNING)
         return
     for trial in _trials(sample, criterion):
@@ -462,7 +462,9 @@ def _check_filter(
         brought = {criterion_of(name, record) for record in records}
         text = f"does not filter{trial.text}: {error}" if error else ""
         if not error and len(records) < _PAGE and not {*trial.finds} <= brought:
-            text = f"brings no row{trial.text}, though the list has one with the value"
+            text = (
+                f"returns no row{trial.text}, although the list has one with the value"
+            )
         if text:
             yield sample.at(place, f"'{name}' {text}", Severity.ERROR)
             return
@@ -571,7 +573,7 @@ def _check_orders(sample: HttpInspection) -> Iterator[Result]:
             # Only a later page shows where the rows with the key are.
             later, error = _walk(sample, replace(query, after=page.last))
             records += later
-        text = f"is not answered: {error}" if error else ""
+        text = f"fails: {error}" if error else ""
         text = text or _order_fault(slot, records, query.sort)
         if text:
             sent = ", ".join(text for _, text in value)
@@ -586,8 +588,8 @@ def _order_fault(slot: str, records: Sequence[Record], sort: Sort) -> str:
     first_without = keys.index(None) if None in keys else len(keys)
     if times and any(isinstance(key, datetime) for key in keys[first_without:]):
         return (
-            "puts rows without the key before those with it. Say so (sort.nulls: high,"
-            " low or first), or remove sort"
+            "puts rows without the key before those with it. Write sort.nulls: high,"
+            " low or first, or remove sort"
         )
     ordered = times[::-1] if sort.descending else times
     if all(one <= other + _CLOCK_CHANGE for one, other in pairwise(ordered)):

@@ -73,12 +73,10 @@ RULES_OF_CODES = ("no entry for ", "required and empty")
 """How the rules begin whose breaches are reported where all codes are counted."""
 
 _HINTS: Mapping[str, str] = {
-    "a local time that never happens (clock change)": " (a column in UTC, or in another"
-    " zone? Else never: shift serves them)",
-    "not readable as a time": " (how is it written? Say so with format; a month or day"
-    " of zeros is none)",
-    "outside the years that can be written": " (if it stands for none, say so with"
-    " absent)",
+    "a local time that does not exist (clock change)": " (is the column in UTC or"
+    " another zone? Otherwise never: shift serves them)",
+    "not readable as a time": " (write its format; a month or day of zeros is invalid)",
+    "outside the years 1 to 9999": " (if it means no value, add it to absent)",
 }
 
 
@@ -111,7 +109,9 @@ def invalid_rows(inspection: Inspection) -> Findings:
 
 def empty(place: Place, column: str, rows: int) -> Finding:
     """Return the finding of rows that lack what they must have."""
-    text = f"{rows_that(rows, 'have')} nothing here, which is required: such rows cannot be served"
+    text = (
+        f"{rows_that(rows, 'have')} no value here, but need one: they cannot be served"
+    )
     return Finding.of_field(place, column, text, Severity.ERROR)
 
 
@@ -462,7 +462,7 @@ def _shared_numbers(inspection: Inspection, place: Place) -> Findings:
     if shared >= max(ENOUGH, len(inspection.stays) / 2):
         text = (
             f"{shared:,} of {len(inspection.stays):,} stays share theirs with stays of"
-            " other patients: which column tells visits apart?"
+            " other patients: which column distinguishes visits?"
         )
         yield inspection.at(place, text, Severity.WARNING)
 

@@ -20,7 +20,7 @@ SampledRows: TypeAlias = Sequence[tuple[Row, Mapping[ItemMapping, Sequence[Row]]
 Counted: TypeAlias = Iterable[tuple[object, int]]
 """Values, each with its number of rows."""
 
-UNEXAMINED = "types with something that is not examined"
+UNEXAMINED = "types that are not fully examined"
 
 
 class Inspection(ABC):

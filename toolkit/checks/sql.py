@@ -169,7 +169,7 @@ def rows_left_out(inspection: SqlInspection) -> Findings:
     if lost > 0:
         text = (
             f"{lost:,} of {rows:,} rows of {table} are left out by a JOIN:"
-            " LEFT JOIN keeps rows without a match, WHERE says which go"
+            " use LEFT JOIN to keep rows without a match, and WHERE to leave rows out"
         )
         yield inspection.at(inspection.place("id"), text, Severity.WARNING)
         return
@@ -181,7 +181,7 @@ def rows_left_out(inspection: SqlInspection) -> Findings:
     text = f"clients see {served:,} of {rows_that(rows)} of {table}"
     is_most = served >= rows / 2
     if served == rows:
-        text += ": does no row stand for a cancelled stay?"
+        text += ": is no row a cancelled stay?"
     elif rows > selected or not is_most:
         text += (
             f": rows leaves out {rows - selected:,}, codes {HIDDEN} and {REMOVED}"
@@ -240,7 +240,7 @@ def _type_of_time(
     is_text, is_time = are_texts(kind), place.kind is SlotKind.TIME
     severity, remedy = Severity.ERROR, ""
     if kind in NUMBERS and rule.format is None and is_time:
-        text = "numbers: say how they are written, or make a time in the SELECT"
+        text = "numbers: write their format, or make a time in the SELECT"
         remedy = 'format: "%Y%m%d%H%M%S"'
     elif rule.format in EPOCHS and is_compared and kind in TEXTS:
         text = "numbers in a column of texts, which searches would compare as texts: CAST them"
@@ -249,11 +249,11 @@ def _type_of_time(
         severity = Severity.WARNING
     elif is_day and is_compared and place.field.search_column:
         text = (
-            "has a time of day, and is compared by a column of days: searches by the"
-            " hour and orders err. Let search: name one column of both"
+            "has a time of day, but searches compare a column of days: searches by the"
+            " hour and orders are wrong. Name one column of both under search"
         )
     elif is_day and not rule.at and len(place.field.columns) == 1:
-        text, remedy = "a column of days: say at what time of day", 'at: "00:00"'
+        text, remedy = "a column of days: add at: with the time of day", 'at: "00:00"'
         rule_of_row = "a date without a time"
         inspection.reported.add((place.field.columns[0], rule_of_row))
     elif kind in (ColumnKind.OTHER, ColumnKind.BOOLEAN, ColumnKind.UUID):
@@ -267,8 +267,8 @@ def _type_of_time(
             return
         remedy = format_of(values, kind, place.field)
         text = (
-            f"{unequal:,} of {len(values):,} texts are written otherwise than searches compare"
-            " them: the service refuses searches by the column"
+            f"{unequal:,} of {len(values):,} texts do not sort as the times that they mean: the"
+            " service refuses searches by the column"
         )
         if not remedy:
             text += (
@@ -463,7 +463,7 @@ def encoded_twice(inspection: SqlInspection) -> Findings:
         rows = rows_that(inspection.count(columns, condition), "have")
         text = (
             f"{rows} UTF-8 that was stored as Latin-1 (Ã¨ for è): served like that, and searches"
-            " do not find them. Mend the data, or read them so in the SELECT"
+            " do not find them. Correct the data, or read them like this in the SELECT"
         )
         kind, _, _ = inspection.database.dialect.driver.partition("+")
         latin = "LATIN1" if column.encoding == "iso8859-1" else "WIN1252"
@@ -557,7 +557,7 @@ def times_cut_to_days(inspection: SqlInspection) -> Findings:
             # Fewer may be those of a condition, as in CASE WHEN.
             if number and number >= len(rows) / 10:
                 text = (
-                    f"the SELECT keeps the day of {column} alone, which has a time of day in"
+                    f"the SELECT keeps only the day of {column}, which has a time of day in"
                     f" {number:,} of {len(rows):,} rows: select it as it is, without at:"
                 )
                 yield inspection.at(place, text, Severity.WARNING)
@@ -672,7 +672,7 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
     if early >= max(FEW, _EARLY * len(known)):
         text = (
             f"{early:,} of {len(known):,} stays start before the birth of their patient: is"
-            " one of both another day, or patient_id another key?"
+            " one of the two another date, or patient_id another key?"
         )
         yield inspection.at(inspection.place("start"), text, Severity.WARNING)
 

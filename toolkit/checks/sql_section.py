@@ -84,7 +84,9 @@ class SqlInspection(Inspection):
             # Of another section, which this one refers to.
             yield from map(Finding.of, error.problems)
         except UnequalTextsError:
-            self.skip(subject, "the service refuses searches by texts that err")
+            self.skip(
+                subject, "the service refuses searches by texts that sort wrongly"
+            )
         except SourceDataError as error:
             yield self.finding(f"{subject}: {error}", Severity.ERROR)
 

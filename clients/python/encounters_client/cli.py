@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     sync.set_defaults(run=_sync)
     sync.add_argument("file", type=Path, metavar="FILE", help="the copy")
     sync.add_argument(
-        "--full", action="store_true", help="compare all, also what was deleted"
+        "--full", action="store_true", help="compare everything, to find deletions"
     )
     sync.add_argument(
         "--type", choices=TYPES, action="append", help="only this type (repeatable)"

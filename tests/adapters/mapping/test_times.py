@@ -98,11 +98,11 @@ def test_other_forms() -> None:
         assert to_instant(value, rule(**options)).isoformat() == expected, value
 
 
-NO_TIME_OF_DAY = 'a date without a time of day: say at: "00:00"'
-BEYOND = "outside the years that can be written"
+NO_TIME_OF_DAY = 'a date without a time of day: add at: "00:00"'
+BEYOND = "outside the years 1 to 9999"
 FIRST_IN_EAST = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))
 UNREADABLE: tuple[tuple[object, dict[str, Any], str], ...] = (
-    (local("2024-03-31 02:30"), {}, "a local time that never happens (clock change)"),
+    (local("2024-03-31 02:30"), {}, "a local time that does not exist (clock change)"),
     (
         local("2024-10-27 02:30"),
         {"twice": Twice.REFUSE},
@@ -327,6 +327,6 @@ def test_a_time_of_day_is_one_in_every_database() -> None:
         assert presence(frozenset({text}))(value) is None
         assert presence(frozenset({"12:34:56"}))(value) is value
     for value in (timedelta(days=1), timedelta(seconds=-1)):
-        with pytest.raises(ValueError, match="make one in the SELECT"):
+        with pytest.raises(ValueError, match="make it one in the SELECT"):
             as_text(value)
         assert presence(frozenset({"00:00:00"}))(value) is value

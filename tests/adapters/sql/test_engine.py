@@ -274,7 +274,7 @@ def test_a_connection_ends_with_its_lifetime(url: str) -> None:
 def test_a_database_that_is_not_there_is_away_each_time() -> None:
     with closing(Database("sqlite:////nowhere/at/all", 30, 1, wait=0)) as database:
         for _ in range(2):
-            with pytest.raises(SourceUnavailableError, match="took no connection"):
+            with pytest.raises(SourceUnavailableError, match="refused the connection"):
                 run(database, "SELECT 1")
 
 
@@ -440,7 +440,7 @@ BAD_ADDRESSES = {
     "firebird://h/db": "no such kind of database: firebird",
     "postgresql://u:se@cr:et@h:x/db": "the address cannot be read",
     "postgresql://u:p@h:secret/db": "the address cannot be read",
-    "mysql://u:secret@h:0/db": "the address has a port that is none",
+    "mysql://u:secret@h:0/db": "the address has an invalid port",
     "postgresql://u:p@/db?host=h&port=secret": "the address has an option that",
 }
 
@@ -487,9 +487,9 @@ def test_bytes_that_the_driver_cannot_read_are_a_fault_of_the_source(
         unreadable(database, "SELECT 'Caf\xe9' UNION ALL SELECT 'cafe'")
 
 
-OPTION = "the address has an option that the driver does not take"
-VALUE = "the address has a value of {} that the driver does not take"
-AWAY = f"the database took no connection: {PORT}"
+OPTION = "the address has an option that the driver does not accept"
+VALUE = "the address has a value of {} that the driver does not accept"
+AWAY = f"the database refused the connection: {PORT}"
 NO_FILE = "a file that the address names cannot be read (No such file or directory)"
 SESSION = "target_session_attrs"
 SSL_MODE, OF_SESSION, IDLE = map(VALUE.format, ("sslmode", SESSION, "keepalives_idle"))

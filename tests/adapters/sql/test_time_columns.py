@@ -241,7 +241,7 @@ def test_only_the_row_of_such_a_time_is_a_fault(adapter: Adapter) -> None:
     read = {row.id for row in page.rows if not isinstance(row, RowFault)}
     assert read == set(BEGAN) - UNHELD
     told = [(fault.column, fault.rule) for fault in faults]
-    assert told == [("began", "outside the years that can be written")] * len(UNHELD)
+    assert told == [("began", "outside the years 1 to 9999")] * len(UNHELD)
     with pytest.raises(SourceDataError) as refused:
         adapter.read(STAY, "b")
     assert refused.value.fault is not None
