@@ -252,7 +252,7 @@ class Database:
             cause = getattr(error, "orig", None) or error
             if (option := self.dialect.invalid_option(cause)) is not None:
                 raise _invalid_option(option) from cause
-            raise self._away("the database refused the connection", cause) from cause
+            raise self._away("no connection to the database", cause) from cause
         except OSError as error:
             # A certificate may be renewed just now.
             raise SourceUnavailableError(

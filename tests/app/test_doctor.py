@@ -127,7 +127,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
             with published():
                 status = main(["doctor", "--seconds", seconds, "--json"])
             text = capsys.readouterr().out
-            if text.count("did not end") == 1:
+            if text.count("did not finish") == 1:
                 break
     assert status == 1
     found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
@@ -136,7 +136,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
     assert set(found) == documented - {"one for each", "introspection", "audit"}
     assert set(found["redis"][0]) == {"text", "severity", "remedy"}
     assert found["source"][-1]["severity"] == "error"
-    assert "did not end" in found["source"][-1]["text"]
+    assert "did not finish" in found["source"][-1]["text"]
     assert found["redis"][0]["severity"] == "error"
     assert found["identity"][0]["severity"] == "ok"
     assert "canary" not in text

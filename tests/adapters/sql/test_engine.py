@@ -274,7 +274,9 @@ def test_a_connection_ends_with_its_lifetime(url: str) -> None:
 def test_a_database_that_is_not_there_is_away_each_time() -> None:
     with closing(Database("sqlite:////nowhere/at/all", 30, 1, wait=0)) as database:
         for _ in range(2):
-            with pytest.raises(SourceUnavailableError, match="refused the connection"):
+            with pytest.raises(
+                SourceUnavailableError, match="no connection to the database"
+            ):
                 run(database, "SELECT 1")
 
 
@@ -489,7 +491,7 @@ def test_bytes_that_the_driver_cannot_read_are_a_fault_of_the_source(
 
 OPTION = "the address has an option that the driver does not accept"
 VALUE = "the address has a value of {} that the driver does not accept"
-AWAY = f"the database refused the connection: {PORT}"
+AWAY = f"no connection to the database: {PORT}"
 NO_FILE = "a file that the address names cannot be read (No such file or directory)"
 SESSION = "target_session_attrs"
 SSL_MODE, OF_SESSION, IDLE = map(VALUE.format, ("sslmode", SESSION, "keepalives_idle"))
