@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextvars import copy_context
+from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -142,8 +143,8 @@ class Explorer:
             raise NotFound
         return search
 
-    def search(self, kind: str, criteria: Pairs) -> tuple[Any, Pairs]:
-        """Search; return the Bundle and all parameters that were sent.
+    def search(self, kind: str, criteria: Pairs) -> Result:
+        """Search; the criteria of the result are all parameters that were sent.
 
         Patients and hospitals come with stays as far as the person may see them: the first
         search of the session finds out. Raises RefusedError.
@@ -166,32 +167,33 @@ class Explorer:
             if usual and known is None:
                 g.session.includes = [*includes]
                 self.sessions.save(g.session)
-            if kind == "Encounter":
-                self.remember_wards(Results(bundle))
-            return bundle, sent
+            result = Result(kind, sent, bundle)
+            self.remember_wards(result)
+            return result
         raise RefusedError(HTTPStatus.FORBIDDEN)
 
-    def collect(self, kind: str, criteria: Pairs, most: int) -> tuple[Any, Pairs]:
-        """Search and follow pages to `most` matches; return one Bundle and what was sent.
-
-        Raises RefusedError.
-        """
+    def collect(self, kind: str, criteria: Pairs, most: int) -> Result:
+        """Search and follow pages to `most` matches, as one Bundle. Raises RefusedError."""
         size = self.search_offer(kind).most_count
         plain = [pair for pair in criteria if pair[0] != "_count"]
         sized = [*plain, ("_count", str(min(most, int(size))))] if size else plain
-        bundle, sent = self.search(kind, sized)
-        page, entries = bundle, [*bundle.get("entry", [])]
+        result = self.search(kind, sized)
+        page = result.bundle
+        entries = [*page.get("entry", [])]
         while sum(entry["search"]["mode"] == "match" for entry in entries) < most:
             link = step_of(page, "next")
             if not link:
                 break
             page = self.call("Bundle", query=link)
             entries += page.get("entry", [])
-        return {**bundle, "link": bundle["link"][:1], "entry": entries}, sent
+        links = result.bundle["link"][:1]
+        whole = {**result.bundle, "link": links, "entry": entries}
+        return replace(result, bundle=whole)
 
-    def remember_wards(self, results: Results) -> None:
-        """Remember the wards of a result by name, for forms."""
-        names = {stay.unit: stay.ward for stay in results.stays if stay.unit}
+    def remember_wards(self, result: Result) -> None:
+        """Remember the wards of stays by name, for forms."""
+        stays = Results(result.bundle).stays if result.kind == "Encounter" else ()
+        names = {stay.unit: stay.ward for stay in stays if stay.unit}
         wards = g.session.wards
         if not names.keys() <= wards.keys():
             merged = {**names, **{code: name for code, name in wards.items() if name}}

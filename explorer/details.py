@@ -6,7 +6,6 @@ from hashlib import blake2b
 from http import HTTPStatus
 from typing import Any
 
-import orjson
 from flask import g, render_template, request, url_for
 from werkzeug.exceptions import NotFound
 
@@ -14,7 +13,7 @@ from explorer.core import blueprint, explorer, see
 from explorer.failures import RefusedError
 from explorer.language import gettext, mark
 from explorer.records import House, Person, Stay
-from explorer.results import REFERENCE, Results, columns_of, elements
+from explorer.results import REFERENCE, Results, columns_of
 from explorer.sessions import Result
 from explorer.timeline import Band, timelines, wall
 from explorer.words import CLASSES
@@ -42,8 +41,7 @@ def show(sealed: str) -> str:
         return _patient(sealed, reference)
     if kind == "Encounter":
         return _stay(reference)
-    house = House(explorer.call(reference))
-    return _page("house.html", reference, house.resource, house=house)
+    return _page("house.html", reference, house=House(explorer.call(reference)))
 
 
 @blueprint.post("/see/<sealed>/reveal")
@@ -62,7 +60,7 @@ def _unsealed(sealed: str) -> str:
     return str(reference)
 
 
-def _page(template: str, reference: str, resource: Any, **shown: Any) -> str:
+def _page(template: str, reference: str, **shown: Any) -> str:
     """Return a page of a resource, with the result that it was opened from."""
     origin = request.args.get("origin", "")
     result = explorer.sessions.stored(g.session, origin, Result) if origin else None
@@ -71,8 +69,6 @@ def _page(template: str, reference: str, resource: Any, **shown: Any) -> str:
         total = result.bundle.get("total")
         shown |= {"origin": origin, "origin_kind": result.kind, "total": total}
         shown |= _neighbours(reference, origin, result)
-    raw = orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
-    shown |= {"elements": list(elements(resource)), "raw": raw}
     return render_template(template, **shown)
 
 
@@ -97,59 +93,41 @@ def _neighbours(reference: str, origin: str, result: Result) -> dict[str, Any]:
 
 
 def _stay(reference: str) -> str:
-    stay = _read_stay(reference)
-    stays = _stays_around(stay)
+    stay = Stay(explorer.call(reference))
+    around = _around(stay)
+    if not explorer.search_offer("Encounter").includes:
+        around.included = {
+            other: resource
+            for other in (stay.subject, stay.site)
+            if (resource := _read(other))
+        }
+    around.name(stay)
+    stays = [other for other in around.stays if other.start and other.id != stay.id]
+    before = after = None
     drawn: list[Any] = []
     if stay.start:
+        stays = sorted([*stays, stay], key=lambda other: (other.start, other.id))
+        place = stays.index(stay)
+        before = stays[place - 1] if place else None
+        after = stays[place + 1] if place + 1 < len(stays) else None
         now = explorer.read_offer().now()
         end = stay.end or (stay.start if stay.status == "planned" else now)
         since, until = wall(stay.start) - _BEFORE, wall(max(stay.start, end)) + _AFTER
         bands = _bands(stays)
         drawn = timelines(bands, now, gutter=_GUTTER, since=since, until=until)
-    place = [other.id for other in stays].index(stay.id)
     return _page(
         "stay.html",
         reference,
-        stay.resource,
         kind="Encounter",
         stay=stay,
         frise=drawn,
-        before=stays[place - 1] if place else None,
-        after=stays[place + 1] if place + 1 < len(stays) else None,
+        before=before,
+        after=after,
     )
 
 
-def _read_stay(reference: str) -> Stay:
-    """Return a stay with patient and hospital, in one request where that is offered."""
-    id = reference.partition("/")[2]
-    offer = explorer.search_offer("Encounter")
-    if offer.includes and "_id" in offer.parameters:
-        bundle, _ = explorer.search("Encounter", [("_id", id)])
-        if stays := Results(bundle).stays:
-            return stays[0]
-    # A read tells a removed stay from one that never was.
-    stay = Stay(explorer.call(reference))
-    if patient := _read(stay.subject):
-        stay.patient = Person(patient)
-    if house := _read(stay.site):
-        stay.house = House(house)
-    return stay
-
-
-def _read(reference: str) -> Any:
-    """Return a resource, None where the person may not see it or there is none."""
-    if not reference:
-        return None
-    try:
-        return explorer.call(reference)
-    except RefusedError as error:
-        if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE}:
-            raise
-        return None
-
-
-def _stays_around(stay: Stay) -> Sequence[Stay]:
-    """Return the patient's stays about a stay's time, with itself, in order."""
+def _around(stay: Stay) -> Results:
+    """Return the patient's stays about a stay's time, with what comes with them."""
     offer = explorer.search_offer("Encounter")
     criteria = [("patient", stay.subject)]
     date = offer.parameters.get("date")
@@ -159,15 +137,21 @@ def _stays_around(stay: Stay) -> Sequence[Stay]:
     if offer.most_count:
         criteria.append(("_count", offer.most_count))
     try:
-        bundle = explorer.call("Encounter/_search", form=criteria)
+        return Results(explorer.search("Encounter", criteria).bundle)
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
-        return [stay]
-    dated = [other for other in Results(bundle).stays if other.start]
-    if stay.id not in {other.id for other in dated}:
-        return [stay]
-    return sorted(dated, key=lambda other: (other.start, other.id))
+        return Results({})
+
+
+def _read(reference: str) -> Any:
+    """Return a resource, None where the person may not see it or there is none."""
+    try:
+        return explorer.call(reference) if reference else None
+    except RefusedError as error:
+        if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE}:
+            raise
+        return None
 
 
 def _bands(stays: Sequence[Stay]) -> list[Band]:
@@ -209,7 +193,6 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     return _page(
         "patient.html",
         reference,
-        patient.resource,
         kind="Patient",
         patient=patient,
         house=results.house(patient.site),
@@ -235,12 +218,12 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
 def _collected(reference: str) -> Result:
     """Return a patient and all stays, as one Bundle."""
     patient = explorer.call(reference)
-    criteria = [("patient", reference)]
-    bundle: dict[str, Any] = {"entry": [], "link": []}
+    result = Result("Encounter", [], bundle={"entry": [], "link": []})
     try:
-        bundle, _ = explorer.collect("Encounter", criteria, MOST_STAYS)
+        result = explorer.collect("Encounter", [("patient", reference)], MOST_STAYS)
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
-    bundle["entry"].append({"resource": patient, "search": {"mode": "include"}})
-    return Result("Encounter", form=[], criteria=criteria, bundle=bundle)
+    entry = {"resource": patient, "search": {"mode": "include"}}
+    result.bundle["entry"].append(entry)
+    return result

@@ -118,26 +118,26 @@ def login() -> Response:
 def login_start() -> BaseResponse:
     """Send the browser to the identity provider; a form waits for it to come back."""
     explorer.count_login()
-    url, values = explorer.login.start() if explorer.login else ("/login", {})
+    url, login = explorer.login.start() if explorer.login else ("/login", {})
     response, waiting = go(url), None
     parked = request.form.get("parked", "")
     if content := explorer.sessions.unseal("", b"parked", parked[:MOST_WAITING]):
         since, path, form = content
         if since + LOGIN_SECONDS > time.time():
             waiting = (path, form)
-    explorer.sessions.begin(response, waiting=waiting, **values)
+    explorer.sessions.begin(response, waiting=waiting, login=login)
     return response
 
 
 @blueprint.get("/login/done")
 def login_done() -> BaseResponse:
     """Take the browser back from the identity provider."""
-    session = g.session
-    if explorer.login is None or session is None or not session.state:
+    if explorer.login is None or g.session is None or not g.session.login:
         raise NotFound
-    if request.args.get("state", "") != session.state:
+    login = g.session.login
+    if request.args.get("state", "") != login["state"]:
         raise LoginError(_("This login was not begun in this browser."))
-    return explorer.begin(**explorer.login.finish(request.args, session))
+    return explorer.begin(**explorer.login.finish(request.args, login))
 
 
 @blueprint.post("/login/token")

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from wsgiref.types import WSGIApplication
 
+import orjson
 from flask import Flask, Response, g, render_template
 from werkzeug.exceptions import HTTPException
 
@@ -31,6 +32,7 @@ from explorer.language import (
 )
 from explorer.language import ngettext as count_in_words
 from explorer.records import changed
+from explorer.results import as_curl, elements
 from explorer.words import (
     ADDRESSES,
     CODES,
@@ -86,9 +88,12 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
         codes=CODES,
         letters=SEX_LETTERS,
         last_change=changed,
+        elements=elements,
+        as_curl=as_curl,
         telecoms=TELECOMS,
         addresses=ADDRESSES,
     )
+    pages.jinja_env.filters["pretty"] = _pretty
     pages.jinja_env.tests |= {
         "iso": lambda text: _ISO.fullmatch(text) is not None,
         "french_phone": lambda text: _FRENCH_PHONE.fullmatch(text or "") is not None,
@@ -115,6 +120,11 @@ def _around() -> dict[str, Any]:
         shown["may_export"] = exports.may_export()
         shown["most_rows"] = explorer.settings.explorer_export_rows
     return shown
+
+
+def _pretty(resource: Any) -> str:
+    """Return a resource as indented JSON."""
+    return orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
 
 
 def _count(kind: str, total: int) -> str:

@@ -104,18 +104,13 @@ def _stored(id: str) -> Export:
 
 @blueprint.get("/exports/<id>")
 def progress(id: str) -> Response:
-    """Read on, and show how far a file is; without script the page reloads."""
-    file = _read_on(id)
-    response = Response(render_template("export.html", export=file))
-    if file.next != []:
+    """Read on, and show how far a file is; without script it is a page that reloads."""
+    file, has_script = _read_on(id), "HX-Request" in request.headers
+    page = render_template("note.html" if has_script else "export.html", export=file)
+    response = Response(page)
+    if file.next != [] and not has_script:
         response.headers["Refresh"] = "2"
     return response
-
-
-@blueprint.get("/exports/<id>/note")
-def note(id: str) -> str:
-    """Read on, and return the note that shows how far a file is."""
-    return render_template("note.html", export=_read_on(id))
 
 
 @blueprint.post("/exports/<id>/cancel")

@@ -110,19 +110,11 @@ class Fault:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A condition in words, and its field."""
-
-    field: Field
-    text: str
-
-
 class Conditions:
     """A form as it was sent, read; `wards` are the names of wards by their codes.
 
-    `criteria` are the parameters of its search, `patients` those of a search for patients
-    that comes before it.
+    `chips` are the conditions that it has, in words. `criteria` are the parameters of its
+    search, `patients` those of a search for patients that comes before it.
     """
 
     def __init__(
@@ -130,13 +122,13 @@ class Conditions:
     ) -> None:
         self.kind, self.form, self.wards = kind, form, wards
         self.faults: dict[str, Fault] = {}
-        self.chips: list[Chip] = []
+        self.chips: dict[Field, str] = {}
         self.patients: list[tuple[str, str]] = []
         self.criteria: list[tuple[str, str]] = []
         for condition in fields_of(offer, kind):
             words, values = self._read(condition)
             if values:
-                self.chips.append(Chip(condition, words))
+                self.chips[condition] = words
             name = condition.parameter
             extension = offer.searches[condition.of].parameters[name].extension
             before = f"{extension}|" if extension else ""
@@ -148,14 +140,14 @@ class Conditions:
         """Return the search in words that identify no patient."""
         preset = PRESETS.get(self.form.get("preset", ""))
         texts = [gettext(preset)] if preset else []
-        for chip in self.chips:
-            if chip.field.name in IDENTIFYING and chip.field.of != "Organization":
-                title = gettext(chip.field.title)
+        for condition, words in self.chips.items():
+            if condition.name in IDENTIFYING and condition.of != "Organization":
+                title = gettext(condition.title)
                 if not title.isupper():
                     title = title[:1].lower() + title[1:]
                 texts.append(gettext("by %(title)s", title=title))
-            elif not preset or chip.field.input == "ward":
-                texts.append(chip.text)
+            elif not preset or condition.input == "ward":
+                texts.append(words)
         text = ", ".join(texts) or gettext("without a condition")
         if preset:
             return text

@@ -28,7 +28,6 @@ from joserfc.jws import JWSRegistry
 from app.config import Settings
 from explorer.failures import AwayError, LoginError
 from explorer.language import mark as _
-from explorer.sessions import Session
 
 MOST_NAME = 80
 
@@ -52,7 +51,7 @@ class Login:
         self._redirect_uri = redirect_uri
 
     def start(self) -> tuple[str, dict[str, str]]:
-        """Begin a login: where the browser goes, and what its session stores of it.
+        """Begin a login: where the browser goes, and what its session stores as `login`.
 
         Raises AwayError.
         """
@@ -66,10 +65,12 @@ class Login:
             )
         return url, {"verifier": verifier, "nonce": nonce, "state": state}
 
-    def finish(self, query: Mapping[str, str], session: Session) -> dict[str, Any]:
+    def finish(
+        self, query: Mapping[str, str], login: Mapping[str, str]
+    ) -> dict[str, Any]:
         """Return the session of who logged in, from what the provider added to the address.
 
-        The caller has compared `state`. Raises LoginError, AwayError.
+        The caller has compared the state. Raises LoginError, AwayError.
         """
         if "code" not in query:
             raise LoginError(_("The identity provider did not log you in."))
@@ -78,11 +79,11 @@ class Login:
                 self._address(client, "token_endpoint"),
                 grant_type="authorization_code",
                 code=query["code"],
-                code_verifier=session.verifier,
+                code_verifier=login["verifier"],
             )
             address = self._settings.key_set_url or self._address(client, "jwks_uri")
             keys = KeySet.import_key_set(_read(client, address))
-        claims = self._claims(token, keys, session.nonce)
+        claims = self._claims(token, keys, login["nonce"])
         name = claims.get("name") or claims.get("preferred_username") or claims["sub"]
         return {
             "person": claims["sub"],

@@ -77,10 +77,14 @@ class Results:
         """The matches, which are stays, with their patients and hospitals."""
         stays = [Stay(resource) for resource in self.matches]
         for stay in stays:
-            patient = self.included.get(stay.subject)
-            stay.patient = Person(patient) if patient else None
-            stay.house = self.house(stay.site)
+            self.name(stay)
         return stays
+
+    def name(self, stay: Stay) -> None:
+        """Give a stay the patient and the hospital that came with it."""
+        patient = self.included.get(stay.subject)
+        stay.patient = Person(patient) if patient else None
+        stay.house = self.house(stay.site)
 
     def rows(self, kind: str) -> Sequence[Any]:
         """Return the matches of a type: stays, patients or hospitals."""

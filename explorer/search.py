@@ -12,29 +12,18 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-import orjson
 from flask import g, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
+from explorer import forms
 from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
 from explorer.failures import Failure, RefusedError
-from explorer.forms import (
-    PATIENTS_OF_A_SEARCH,
-    Chip,
-    Conditions,
-    Fault,
-    Form,
-    fields_of,
-    preset,
-    presets_of,
-    read_box,
-    without,
-)
+from explorer.forms import Conditions, Fault, Form
 from explorer.language import gettext
 from explorer.records import Stay
-from explorer.results import COLUMN_COOKIE, COLUMNS, Results, as_curl, columns_of
+from explorer.results import COLUMN_COOKIE, COLUMNS, Results, columns_of
 from explorer.sessions import Result
 from explorer.timeline import Band, Timeline, timelines
 from explorer.words import PRESETS, SORTED
@@ -75,8 +64,8 @@ def form_page(
         kind=first,
         form=form,
         faults=faults or {},
-        fields=fields_of(offer, first),
-        presets={name: PRESETS[name] for name in presets_of(offer)},
+        fields=forms.fields_of(offer, first),
+        presets={name: PRESETS[name] for name in forms.presets_of(offer)},
         wards=g.session.wards,
         recent=g.session.recent,
         fault=fault,
@@ -85,21 +74,21 @@ def form_page(
 
 @blueprint.get("/")
 def home() -> str:
-    """Show the search box, the searches without typing, and the recent ones."""
+    """Show the search box, the searches forms.without typing, and the recent ones."""
     return form_page("", MultiDict())
 
 
 @blueprint.post("/read")
 def read() -> str:
     """Return how the text of the search box would be read; nothing is searched."""
-    reading = read_box(explorer.read_offer(), request.form.get("q", ""))
+    reading = forms.read_box(explorer.read_offer(), request.form.get("q", ""))
     return render_template("reading.html", reading=reading)
 
 
 @blueprint.post("/find")
 def find() -> Shown:
     """Search what the box was filled in with, in every way that it can be read."""
-    reading = read_box(explorer.read_offer(), request.form.get("q", ""))
+    reading = forms.read_box(explorer.read_offer(), request.form.get("q", ""))
     if reading.fault:
         page = form_page("", request.form, fault=reading.fault)
         return page, HTTPStatus.UNPROCESSABLE_ENTITY
@@ -149,10 +138,10 @@ def search(kind: str) -> Shown:
 def run_preset(name: str) -> Shown:
     """Run a search that needs no typing."""
     offer = explorer.read_offer()
-    if name not in presets_of(offer):
+    if name not in forms.presets_of(offer):
         raise NotFound
     ward = request.form.get("ward", "")
-    return _run("Encounter", preset(name, offer.now().date(), ward))
+    return _run("Encounter", forms.preset(name, offer.now().date(), ward))
 
 
 @blueprint.get("/recent/<id>")
@@ -163,7 +152,7 @@ def recent(id: str) -> Shown:
             form: Form = MultiDict(entry["form"])
             if form.get("preset"):
                 today = explorer.read_offer().now().date()
-                form = preset(form["preset"], today, form.get("ward", ""))
+                form = forms.preset(form["preset"], today, form.get("ward", ""))
             return _run(entry["kind"], form)
     raise NotFound
 
@@ -198,7 +187,7 @@ def _faults(kind: str, error: RefusedError) -> dict[str, Fault]:
     if error.status == HTTPStatus.UNAUTHORIZED:
         raise error
     failure = Failure(error)
-    fields = fields_of(explorer.read_offer(), kind) if kind else []
+    fields = forms.fields_of(explorer.read_offer(), kind) if kind else []
     for condition in fields:
         if condition.parameter == error.parameter:
             title = gettext(condition.title)
@@ -219,7 +208,7 @@ def _search(
         kind, criteria = "Patient", [*conditions.patients]
     elif conditions.patients:
         if not patients:
-            sized = [*conditions.patients, ("_count", str(PATIENTS_OF_A_SEARCH))]
+            sized = [*conditions.patients, ("_count", str(forms.PATIENTS_OF_A_SEARCH))]
             bundle = explorer.call("Patient/_search", form=sized)
             if step_of(bundle, "next"):
                 raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -228,9 +217,9 @@ def _search(
         criteria.append(("patient", patients))
     if sort in explorer.search_offer(kind).sorts:
         criteria.append(("_sort", sort))
-    bundle, sent = explorer.search(kind, criteria)
+    result = explorer.search(kind, criteria)
     form = [*conditions.form.items(multi=True)]
-    return Result(kind, form=form, criteria=sent, bundle=bundle, read_as=read_as)
+    return replace(result, form=form, read_as=read_as)
 
 
 def _store(result: Result, *, of: Conditions | None = None) -> str:
@@ -266,27 +255,24 @@ def results(id: str) -> str:
 
 
 def _page(id: str, result: Result, **more: Any) -> str:
-    kind, bundle = result.kind, result.bundle
-    shown, search = Results(bundle), explorer.search_offer(kind)
-    at, count = clock(result.at), len(shown.matches)
+    kind, search = result.kind, explorer.search_offer(result.kind)
+    shown, at = Results(result.bundle), clock(result.at)
     return render_template(
-        "results.html" if count else "none.html",
+        "results.html" if shown.matches else "none.html",
         id=id,
         kind=kind,
         result=result,
         results=shown,
         rows=shown.rows(kind),
         chips=_read(kind, MultiDict(result.form)).chips,
-        first=result.first,
-        last=result.first + count - 1,
-        steps=[relation for relation in STEPS if step_of(bundle, relation)],
+        last=result.first + len(shown.matches) - 1,
+        steps=[relation for relation in STEPS if step_of(result.bundle, relation)],
         sort=dict(result.criteria).get("_sort", search.usual_sort),
         sorts={key: SORTED[key] for key in search.sorts if key in SORTED},
         columns=columns_of(kind),
         all_columns=COLUMNS[kind],
         frise=_drawn(shown, id, at) if more["tab"] == "timeline" else [],
-        body=orjson.dumps(bundle, option=orjson.OPT_INDENT_2).decode(),
-        curl=as_curl(f"{explorer.settings.base_url}/{kind}/_search", result.criteria),
+        base_url=explorer.settings.base_url,
         most_printed=MOST_PRINTED,
         now=at,
         **more,
@@ -319,9 +305,9 @@ def step(id: str, relation: str) -> BaseResponse:
     first = result.first + len(Results(result.bundle).matches)
     if relation == "previous":
         first = max(1, result.first - len(page.matches))
-    new = _store(replace(result, bundle=bundle, first=first, at=time.time()))
-    if result.kind == "Encounter":
-        explorer.remember_wards(page)
+    stepped = replace(result, bundle=bundle, first=first, at=time.time())
+    explorer.remember_wards(stepped)
+    new = _store(stepped)
     if "open" in request.args and page.matches:
         match = page.matches[0 if relation == "next" else -1]
         return go(see(f"{match['resourceType']}/{match['id']}", origin=new))
@@ -337,16 +323,16 @@ def sort(id: str) -> Shown:
 
 @blueprint.get("/results/<id>/without/<name>")
 def drop(id: str, name: str) -> Shown:
-    """Search again without one of the conditions; without any, show the form."""
+    """Search again forms.without one of the conditions; forms.without any, show the form."""
     result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
-    fields = [chip.field for chip in conditions.chips if chip.field.name == name]
+    fields = [condition for condition in conditions.chips if condition.name == name]
     if not fields:
         raise NotFound
     if len(conditions.chips) == 1 and result.kind != "Organization":
         return go(url_for(".search", kind=result.kind))
     sort = dict(result.criteria).get("_sort", "")
-    return _run(result.kind, without(conditions.form, fields[0]), sort)
+    return _run(result.kind, forms.without(conditions.form, fields[0]), sort)
 
 
 @blueprint.get("/results/<id>/change")
@@ -358,12 +344,12 @@ def change(id: str) -> str:
 
 @blueprint.post("/results/<id>/widen")
 def widen(id: str) -> str:
-    """Count what there is without each condition, to show which one excludes most."""
+    """Count what there is forms.without each condition, to show which one excludes most."""
     result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
-    counts: list[tuple[Chip, int | None]] = []
-    for chip in conditions.chips[:MOST_COUNTS]:
-        wider = _read(result.kind, without(conditions.form, chip.field))
+    counts: list[tuple[forms.Field, str, int | None]] = []
+    for condition, words in list(conditions.chips.items())[:MOST_COUNTS]:
+        wider = _read(result.kind, forms.without(conditions.form, condition))
         patients = ""
         if wider.patients == conditions.patients:
             patients = dict(result.criteria).get("patient", "")
@@ -371,8 +357,8 @@ def widen(id: str) -> str:
             bundle = _search(wider, patients=patients).bundle
         except RefusedError:
             continue
-        counts.append((chip, bundle.get("total")))
-    counts.sort(key=lambda pair: pair[1] or 0, reverse=True)
+        counts.append((condition, words, bundle.get("total")))
+    counts.sort(key=lambda count: count[2] or 0, reverse=True)
     return _page(id, result, tab="table", tabs=[], counts=counts)
 
 
@@ -380,9 +366,8 @@ def widen(id: str) -> str:
 def whole(id: str) -> BaseResponse:
     """Show a result on one page, to print it."""
     result = explorer.stored(id)
-    bundle, sent = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
-    new = Result(result.kind, form=result.form, criteria=sent, bundle=bundle)
-    return go(url_for(".results", id=_store(new)))
+    new = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
+    return go(url_for(".results", id=_store(replace(new, form=result.form))))
 
 
 @blueprint.post("/results/<id>/columns")

@@ -48,7 +48,7 @@ _PAIRS = ("form", "criteria", "next")
 
 @dataclass(slots=True)
 class Session:
-    """A browser that logs in (`state`, `nonce`, `verifier`) or has logged in (`token`).
+    """A browser that logs in (`login` is its state, nonce and verifier) or has a `token`.
 
     `person` is the subject of the login, "" where an access token was pasted: then the
     client of the token is who looks. `expires` is in seconds since 1970, `name` is shown.
@@ -65,9 +65,7 @@ class Session:
     person: str = ""
     name: str = ""
     reason: str = ""
-    state: str = ""
-    nonce: str = ""
-    verifier: str = ""
+    login: dict[str, str] = field(default_factory=dict)
     waiting: tuple[str, Pairs] | None = None
     recent: list[dict[str, Any]] = field(default_factory=list)
     wards: dict[str, str] = field(default_factory=dict)
@@ -94,9 +92,9 @@ class Result:
     """
 
     kind: str
-    form: Pairs
     criteria: Pairs
     bundle: Any
+    form: Pairs = ()
     first: int = 1
     at: float = field(default_factory=time.time)
     read_as: str = ""
