@@ -74,7 +74,7 @@ def form_page(
 
 @blueprint.get("/")
 def home() -> str:
-    """Show the search box, the searches forms.without typing, and the recent ones."""
+    """Show the search box, the searches without typing, and the recent ones."""
     return form_page("", MultiDict())
 
 
@@ -323,7 +323,7 @@ def sort(id: str) -> Shown:
 
 @blueprint.get("/results/<id>/without/<name>")
 def drop(id: str, name: str) -> Shown:
-    """Search again forms.without one of the conditions; forms.without any, show the form."""
+    """Search again without one of the conditions; without any, show the form."""
     result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
     fields = [condition for condition in conditions.chips if condition.name == name]
@@ -344,7 +344,7 @@ def change(id: str) -> str:
 
 @blueprint.post("/results/<id>/widen")
 def widen(id: str) -> str:
-    """Count what there is forms.without each condition, to show which one excludes most."""
+    """Count what there is without each condition, to show which one excludes most."""
     result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
     counts: list[tuple[forms.Field, str, int | None]] = []

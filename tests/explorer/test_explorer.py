@@ -24,14 +24,10 @@ from tests.serving import Served, explorer_of, serve
 from toolkit.contract.hospital import CANARIES, EDGES, UNIT_URL, Hospital
 
 
-def events(file: Path) -> list[dict[str, object]]:
-    """Return the audit events so far."""
+def events(service: Served) -> list[Any]:
+    """Return the audit events of a service so far."""
+    file = Path(service.app.extensions["encounters"].settings.audit)
     return [json.loads(line) for line in file.read_text().splitlines()]
-
-
-def audit_of(service: Served) -> Path:
-    """Return the audit file of a service."""
-    return Path(service.app.extensions["encounters"].settings.audit)
 
 
 STAYS = {"name": "Dupres", "status": ["planned", "in-progress", "finished"]}
@@ -43,7 +39,10 @@ NIGHT = {"name": "Latour", "admission_from": "27/10/2024", "admission_to": "2024
 
 def sealed(page: str, kind: str = "who") -> list[str]:
     """Return the addresses of the patients of a table, or of another class of links."""
-    return re.findall(rf'class="(?:c-)?{kind}"[^>]*?(?:><a)? href="(/see/[^"]+)"', page)
+    links = re.findall(
+        rf'class="(?:c-)?{kind}"[^>]*?(?:><a)? href="(/see/[^"]+)"', page
+    )
+    return [html.unescape(link) for link in links]
 
 
 def starts(page: str) -> list[str]:
@@ -78,55 +77,35 @@ def test_the_cookie_is_opaque_and_for_this_host_alone(visitor: Browser) -> None:
         assert part in cookie
     assert "." not in visitor.cookie(), "a token has dots"
     assert "Camille" in visitor.get("/").text
+    # One that was planted before the login is worth nothing afterwards.
+    visitor.begin_login()
+    planted = visitor.cookie()
+    visitor.log_in()
+    visitor.steal(planted)
+    assert not visitor.is_logged_in()
 
 
-def test_redis_holds_no_token_that_can_be_read(
-    camille: Browser, redis_server: RedisServer
-) -> None:
-    """Each use begins the idle time anew; the token's end is the last."""
-    camille.get("/")
-    with redis_server.client() as client:
-        keys = list(client.scan_iter("explorer:*"))
-        assert keys
-        for key in keys:
-            assert camille.cookie().encode() not in key
-            assert b"camille" not in client.dump(key)
-            assert 0 < client.ttl(key) <= 15 * 60
-
-
-def test_redis_holds_results_until_the_logout(
+def test_redis_holds_nothing_that_can_be_read_and_nothing_after_the_logout(
     visitor: Browser, redis_server: RedisServer
 ) -> None:
     with redis_server.client() as client:
         before = {*client.scan_iter("explorer:*")}
         visitor.log_in()
-        place = visitor.place("Patient", name="Serincanari")
+        cookie, place = visitor.cookie(), visitor.place("Patient", name="Serincanari")
         visitor.place("Patient", name="Martin")
         added = {*client.scan_iter("explorer:*")} - before
-        stored = [client.dump(key) for key in added]
-        assert len(stored) >= 5, (
-            "a session, two results, their list, what is remembered"
-        )
-        assert not any(canary.encode() in raw for raw in stored for canary in CANARIES)
-        assert all(0 < client.ttl(key) <= 15 * 60 for key in added)
-        cookie = visitor.cookie()
+        assert len(added) >= 4, "a session, two results and their list"
+        for key in added:
+            assert cookie.encode() not in key
+            stored = client.dump(key)
+            assert not any(w.encode() in stored for w in (*CANARIES, "camille"))
+            assert 0 < client.ttl(key) <= 15 * 60
         visitor.post("/logout")
         left = {*client.scan_iter("explorer:*")} - before
         assert all(b":logins:" in key for key in left)
     visitor.steal(cookie)
+    assert not visitor.is_logged_in()
     assert visitor.get(place).status_code == 401
-
-
-def test_a_result_that_is_no_longer_stored_is_not_there(
-    camille: Browser, redis_server: RedisServer
-) -> None:
-    place = camille.place(**STAYS)
-    path = place.partition("?")[0]
-    with redis_server.client() as client:
-        for key in client.scan_iter("explorer:*:results"):
-            client.delete(*client.smembers(key))
-    for address in (place, f"{path}/sort", f"{path}/change", f"{path}/next"):
-        assert camille.get(address).status_code == 404
 
 
 def test_a_login_that_another_browser_began_is_refused(
@@ -146,18 +125,9 @@ def test_a_login_that_another_browser_began_is_refused(
     assert not visitor.is_logged_in()
 
 
-def test_a_session_is_new_after_the_login(visitor: Browser) -> None:
-    """Session fixation: an id that was there before is worth nothing afterwards."""
-    visitor.begin_login()
-    planted = visitor.cookie()
-    visitor.log_in()
-    assert visitor.cookie() != planted
-    other = Browser(visitor.app, visitor.provider)
-    other.steal(planted)
-    assert not other.is_logged_in()
-
-
-def test_an_id_token_for_something_else_is_refused(visitor: Browser) -> None:
+def test_an_id_token_for_something_or_by_somebody_else_is_refused(
+    visitor: Browser,
+) -> None:
     for claims in (
         {"nonce": "of another login"},
         {"aud": "another client"},
@@ -167,14 +137,10 @@ def test_an_id_token_for_something_else_is_refused(visitor: Browser) -> None:
     ):
         assert visitor.log_in(**claims).status_code == 403, claims
         assert not visitor.is_logged_in()
-
-
-def test_an_id_token_that_somebody_else_signed_is_refused(visitor: Browser) -> None:
-    secret = OctKey.generate_key(256)
     for signer, header in (
         (provider.rsa("another"), {}),
         (provider.rsa("another"), {"kid": "rsa-1"}),
-        (secret, {"kid": "rsa-1", "alg": "HS256"}),
+        (OctKey.generate_key(256), {"kid": "rsa-1", "alg": "HS256"}),
     ):
         asked = visitor.begin_login()
         alg = header.get("alg", "RS256")
@@ -230,30 +196,17 @@ def test_a_provider_that_refuses_is_told(visitor: Browser) -> None:
         assert response.status_code == 403
 
 
-def test_the_login_leads_nowhere_else(visitor: Browser) -> None:
-    """Open redirect: no address from a request is followed."""
+def test_no_address_from_a_request_is_followed(visitor: Browser) -> None:
     asked = visitor.begin_login()
     visitor.answer("camille", "openid", nonce=asked["nonce"])
-    response = visitor.get(
-        f"/login/done?code=right&state={asked['state']}&next=https://evil.example"
-        "&redirect_uri=https://evil.example"
-    )
+    evil = "next=https://evil.example&redirect_uri=https://evil.example"
+    response = visitor.get(f"/login/done?code=right&state={asked['state']}&{evil}")
     assert response.headers["Location"] == "/"
-
-
-def test_the_language_leads_nowhere_else(visitor: Browser) -> None:
     for path in ("//evil.example/?lang=fr", "/%2Fevil.example/login?lang=fr"):
         assert not visitor.get(path).headers.get("Location", "").startswith("//")
     response = visitor.get("/login?lang=fr")
     assert response.headers["Location"] == "/login"
     assert '<html lang="fr">' in visitor.get("/login").text
-
-
-def test_who_logs_out_is_out(camille: Browser) -> None:
-    cookie = camille.cookie()
-    assert camille.post("/logout").status_code == 303
-    camille.steal(cookie)
-    assert not camille.is_logged_in()
 
 
 def test_logins_are_limited_by_address(visitor: Browser) -> None:
@@ -278,24 +231,29 @@ def test_every_page_has_the_headers(camille: Browser) -> None:
                 continue
             assert response.headers.getlist(name) == [value], path
     assert "unsafe" not in dict(HEADERS)["Content-Security-Policy"]
+    camille.url = "https://attacker.example"
+    assert camille.get("/login").status_code == 400, "another host"
 
 
-def test_another_host_is_not_served(visitor: Browser) -> None:
-    visitor.url = "https://attacker.example"
-    assert visitor.get("/login").status_code == 400
-
-
-def test_a_result_is_of_no_use_to_anybody_else(camille: Browser) -> None:
+def test_a_result_is_of_no_use_to_anybody_else_nor_for_ever(
+    camille: Browser, redis_server: RedisServer
+) -> None:
     mine = camille.place(**STAYS)
     other = Browser(camille.app, camille.provider)
     other.log_in("dominique")
     path = mine.partition("?")[0]
     camille.post(f"{path}/export", format="csv")
     (export,) = re.findall(r'action="(/exports/[^"]+)/cancel"', camille.get("/").text)
-    see = html.unescape(sealed(camille.get(mine).text)[0])
+    see = sealed(camille.get(mine).text)[0]
     for place in (mine, f"{path}/change", see, export, f"{export}/file"):
         assert other.get(place).status_code == 404
         assert camille.get(place).status_code == 200
+    with redis_server.client() as client:
+        for key in client.scan_iter("explorer:*:results"):
+            client.delete(*client.smembers(key))
+    for address in (mine, f"{path}/sort", f"{path}/change", f"{path}/next"):
+        assert camille.get(address).status_code == 404, "after a quarter of an hour"
+    mine = camille.place(**STAYS)
     # Nor with another login of the same person.
     camille.log_in()
     assert camille.get(mine).status_code == 404
@@ -358,7 +316,6 @@ def test_a_parameter_cannot_write_into_a_page(camille: Browser, kind: str) -> No
 
 
 def test_a_form_waits_for_the_login_and_is_shown_again(camille: Browser) -> None:
-    """Item by item: it is in no address, encrypted in the page, and never run by itself."""
     form = {"name": "Serincanari", "status": "finished"}
     csrf, before = camille.csrf(), camille.cookie()
     camille.post("/logout")
@@ -399,18 +356,8 @@ def test_the_form_has_what_is_offered(
     assert browser.post("/preset/today").status_code == (303 if is_full else 404)
     page = browser.search(**STAYS if is_full else {"patient": "1"})
     for kind in ("who", "visit"):
-        shown = browser.get(html.unescape(sealed(page, kind)[0])).text
+        shown = browser.get(sealed(page, kind)[0]).text
         assert "Martin Jean Paul" in shown
-
-
-def test_lists_say_who_it_is(camille: Browser) -> None:
-    """Name, birth date and hospital come with the stays, in one request."""
-    page = camille.search(**NIGHT)
-    assert page.count("Latour Éléonore") == page.count("born 29 Feb 2000") == 3
-    assert page.count("Hôpital de l") + page.count("Clinique Saint") >= 3
-    patient = camille.get(html.unescape(sealed(page)[0])).text
-    assert "<title>Latour Éléonore" in patient
-    assert "29 Feb 2000" in patient
 
 
 @pytest.mark.parametrize(
@@ -423,8 +370,12 @@ def test_names_are_for_who_may_see_them(
     visitor.log_in(scope=f"openid {scope}")
     page = visitor.search(admission_from="2024-10-27", admission_to="2024-10-27")
     assert ("Latour" in page) is has_names
-    stay = visitor.get(html.unescape(sealed(page, "visit")[0]))
+    stay = visitor.get(sealed(page, "visit")[0])
     assert (stay.status_code, "Latour" in stay.text) == (200, has_names)
+    visitor.log_in(scope="openid PATIENT_READ")
+    refused = visitor.post("/search/Encounter", status="finished")
+    assert refused.status_code == 403
+    assert TEXTS[403][1] in refused.text
 
 
 def test_pages_go_on_and_back(camille: Browser) -> None:
@@ -440,8 +391,10 @@ def test_pages_go_on_and_back(camille: Browser) -> None:
     assert camille.get(step.replace("next", "last")).status_code == 404
 
 
-def test_a_list_is_sorted_by_its_heads(camille: Browser) -> None:
+def test_a_list_says_who_it_is_and_is_sorted_by_its_heads(camille: Browser) -> None:
     page = camille.search(**NIGHT)
+    assert page.count("Latour Éléonore") == page.count("born 29 Feb 2000") == 3
+    assert page.count("Hôpital de l") + page.count("Clinique Saint") >= 3
     assert 'aria-sort="descending"' in page
     (address,) = re.findall(r'href="(/results/[^"]+key=date)"', page)
     turned = camille.follow(address)
@@ -450,7 +403,6 @@ def test_a_list_is_sorted_by_its_heads(camille: Browser) -> None:
 
 
 def test_a_stay_leads_to_its_neighbours_and_back(camille: Browser) -> None:
-    """Previous and next go through the list, over the edges of its pages."""
     page = camille.search(**STAYS)
     address, places = sealed(page, "visit")[0], []
     while address:
@@ -489,7 +441,7 @@ def test_a_fault_is_shown_at_its_field(
     """The value is still there, an example helps, and nothing was searched."""
     camille.get("/")
     camille.get(f"/?lang={language}")
-    before = len(events(audit_of(service)))
+    before = len(events(service))
     response = camille.post("/search/Encounter", **form)
     assert response.status_code == 422
     (field,) = re.findall(rf'<input id="{name}"[^>]+>', response.text)
@@ -497,7 +449,7 @@ def test_a_fault_is_shown_at_its_field(
     assert f'value="{[*form.values()][-1]}"' in field
     assert f'<a href="#{name}">' in response.text
     assert words in response.text
-    assert len(events(audit_of(service))) == before
+    assert len(events(service)) == before
     for technical in ("criterion", "ge2024", "http.", "search/"):
         assert technical not in re.sub(r"<[^>]+>", "", response.text)
 
@@ -527,13 +479,6 @@ def test_the_box_reads_what_people_write(
     assert words in page
 
 
-def test_a_number_is_tried_as_both(camille: Browser) -> None:
-    place = camille.post("/find", q="CANARI-0042").headers["Location"]
-    assert "Canarinette" in camille.get(place).text
-    place = camille.post("/find", q="CANARI-V-1").headers["Location"]
-    assert "1 stay" in camille.get(place).text
-
-
 def test_a_number_of_both_has_two_headings(explore: Callable[..., Browser]) -> None:
     stay = EDGES.stays[0]._replace(visit="0042")
     browser = explore(Hospital((stay,), EDGES.patients, EDGES.organizations))
@@ -546,14 +491,13 @@ def test_a_number_of_both_has_two_headings(explore: Callable[..., Browser]) -> N
 def test_no_result_says_which_condition_excludes_most(
     service: Served, camille: Browser
 ) -> None:
-    """At most three counts, on a click, each an event; then links that widen."""
     form = {**NIGHT, "status": "planned", "class": "EMER"}
     place = camille.place(**form)
     assert "No stays" in camille.get(place).text
-    before = len(events(audit_of(service)))
+    before = len(events(service))
     page = camille.post(f"{place.partition('?')[0]}/widen")
     assert page.text.count("Without “") >= 3
-    assert len(events(audit_of(service))) <= before + 3
+    assert len(events(service)) <= before + 3
 
 
 def test_conditions_are_taken_away_one_by_one(camille: Browser) -> None:
@@ -564,6 +508,12 @@ def test_conditions_are_taken_away_one_by_one(camille: Browser) -> None:
     assert [name for _, name in addresses] == ["name", "admission", "class"]
     wider = camille.follow(next(a for a, name in addresses if name == "admission"))
     assert len(starts(wider)) > len(starts(page)) == 3
+    (change,) = re.findall(r'href="(/results/[^"]+/change)"', page)
+    form = camille.get(change).text
+    assert re.search(r'name="name" value="Latour"', form)
+    assert re.search(r'value="IMP" checked', form)
+    assert re.search(r'name="admission.from" value="27/10/2024"', form)
+    assert re.search(r'name="admission.to" value="2024-10-27" [^>]*type="date"', form)
 
 
 def test_recent_searches_name_nobody(camille: Browser) -> None:
@@ -581,12 +531,13 @@ def test_recent_searches_name_nobody(camille: Browser) -> None:
 
 
 def test_a_ward_is_searched_by_its_code(camille: Browser) -> None:
-    """The service takes it behind the url of the extension, which nobody types."""
     unit = next(stay.unit for stay in EDGES.stays if stay.unit)
     place = camille.place(ward=unit)
     assert starts(camille.get(place).text)
-    request = camille.get(place.replace("=table", "=request")).text
-    assert f"{UNIT_URL}|{unit}" in html.unescape(request)
+    request = html.unescape(camille.get(place.replace("=table", "=request")).text)
+    assert f"{UNIT_URL}|{unit}" in request
+    assert "_include=Encounter:patient" in request
+    assert "eyJ" not in request, "an access token"
     assert not starts(camille.search(ward="https://other.example.org|x"))
 
 
@@ -600,25 +551,12 @@ def test_too_many_requests_are_told(explore: Callable[..., Browser]) -> None:
     assert all(TEXTS[429][1] in text for text in refused)
 
 
-def test_an_error_of_the_pages_has_the_request_id(camille: Browser) -> None:
-    response = camille.get("/see/none")
-    assert response.status_code == 404
-    assert f"request id {response.headers['X-Request-Id']}" in response.text
-
-
 def test_every_status_of_the_service_has_words() -> None:
     shown_to_people = {answer.status for answer in OUTCOMES.values()} - {406, 415}
     assert shown_to_people | {429, 500} <= set(TEXTS)
 
 
-def test_the_request_tab_has_the_search_and_no_token(camille: Browser) -> None:
-    page = camille.get(camille.place(**NIGHT, tab="request")).text
-    assert "_include=Encounter:patient" in html.unescape(page)
-    assert "eyJ" not in page, "an access token"
-
-
 def test_columns_are_chosen_and_kept(camille: Browser) -> None:
-    """The cookie holds the names of columns: no patient."""
     place = camille.place(**NIGHT)
     path = place.partition("?")[0]
     response = camille.post(f"{path}/columns", column=["start", "changed"])
@@ -634,29 +572,20 @@ def test_a_patient_page_has_every_stay_and_hides_numbers(
     service: Served, camille: Browser
 ) -> None:
     page = camille.search("Patient", name="Serincanari")
-    address = html.unescape(sealed(page)[0])
+    address = sealed(page)[0]
     patient = camille.get(address).text
     assert "<title>Serincanari Canarinette" in patient
     banner = patient.partition("</section>")[0]
     assert "CANARI-0042" not in banner
     assert "0042" in banner
-    before = len(events(audit_of(service)))
+    before = len(events(service))
     # Looking at another period or at the next part of the list is no new search.
     for view in ("period=3", "period=", "page=1"):
         assert camille.get(f"{address}&{view}").status_code == 200
-    assert len(events(audit_of(service))) == before
+    assert len(events(service)) == before
     whole = camille.post(address.replace("?", "/reveal?page=1&")).text
     assert "CANARI-0042" in whole.partition("</section>")[0]
-    assert len(events(audit_of(service))) == before + 1
-
-
-def test_a_search_can_be_changed(camille: Browser) -> None:
-    place = camille.place(**NIGHT, status="finished")
-    page = camille.get(f"{place.partition('?')[0]}/change").text
-    assert re.search(r'name="name" value="Latour"', page)
-    assert re.search(r'value="finished" checked', page)
-    assert re.search(r'name="admission.from" value="27/10/2024"', page)
-    assert re.search(r'name="admission.to" value="2024-10-27" [^>]*type="date"', page)
+    assert len(events(service)) == before + 1
 
 
 # ------------------------------------------------------------------------------- files
@@ -674,13 +603,12 @@ def exported(browser: Browser, format: str, place: str) -> Any:
 
 
 def test_a_whole_result_is_exported(service: Served, camille: Browser) -> None:
-    """Each page of a file is an event; its name has no patient."""
     place = camille.place(**STAYS)
-    before = len(events(audit_of(service)))
+    before = len(events(service))
     file = exported(camille, "ndjson", place)
     ids = [json.loads(line)["id"] for line in file.text.splitlines()]
     assert len(ids) == len(set(ids)) == 17
-    assert len(events(audit_of(service))) == before + 1, "100 rows a page"
+    assert len(events(service)) == before + 1, "100 rows a page"
     assert "Martin" not in file.headers["Content-Disposition"]
     bundle = json.loads(exported(camille, "json", place).text)
     assert [entry["resource"]["id"] for entry in bundle["entry"]] == ids
@@ -729,36 +657,28 @@ def test_an_operator_limits_exports(
         assert browser.post(f"{path}/export", format="csv").status_code == 404
 
 
-def test_a_list_is_printed_whole(camille: Browser) -> None:
-    path = camille.place(**STAYS).partition("?")[0]
-    page = camille.get(camille.post(f"{path}/all").headers["Location"]).text
-    assert len(starts(page)) + page.count('data-label="Admission"><span') == 17
-    assert "Printed on" in page
-
-
 # ------------------------------------------------------------------------------- audit
 
 
 def test_the_audit_trail_names_the_person(service: Served, camille: Browser) -> None:
-    camille.get(html.unescape(sealed(camille.search("Patient", name="Latour"))[0]))
-    last = events(audit_of(service))[-3:]
+    camille.get(sealed(camille.search("Patient", name="Latour"))[0])
+    last = events(service)[-3:]
     assert {e["agent"][0]["userId"]["value"] for e in last} == {f"{CLIENT_ID}/camille"}
     assert all("Patient/3" in json.dumps(event) for event in last)
 
 
 def test_looking_at_a_result_is_one_event(service: Served, camille: Browser) -> None:
-    """A search is one, its next page another; tabs, columns and the form again are none."""
     camille.get("/")
-    before = len(events(audit_of(service)))
+    before = len(events(service))
     form = {"status": STAYS["status"], "admission_from": "2000-01-01"}
     path = camille.place(**form).partition("?")[0]
     for tab in ("table", "timeline", "json", "request"):
         assert camille.get(f"{path}?tab={tab}").status_code == 200
     camille.post(f"{path}/columns", column="start")
     assert camille.get(f"{path}/change").status_code == 200
-    assert len(events(audit_of(service))) == before + 1
+    assert len(events(service)) == before + 1
     camille.follow(f"{path}/next")
-    assert len(events(audit_of(service))) == before + 2
+    assert len(events(service)) == before + 2
 
 
 def test_a_reason_is_asked_for_and_recorded(
@@ -771,19 +691,13 @@ def test_a_reason_is_asked_for_and_recorded(
     csrf = re.findall(r'name="csrf" value="(\w+)"', browser.get("/reason").text)[0]
     assert browser.post("/reason", csrf=csrf, reason="ward round").status_code == 303
     place = browser.place(**STAYS)
-    assert events(file)[-1]["purposeOfEvent"] == [{"text": "ward round"}]
+    last = json.loads(file.read_text().splitlines()[-1])
+    assert last["purposeOfEvent"] == [{"text": "ward round"}]
     # The next login has given none: every page asks again.
     browser.log_in()
     path = place.partition("?")[0]
     for page in (place, f"{path}/sort", f"{path}/change", f"{path}/next", "/exports/x"):
         assert browser.get(page).headers["Location"] == "/reason", page
-
-
-def test_a_scope_that_is_missing_is_refused_and_told(visitor: Browser) -> None:
-    visitor.log_in(scope="openid PATIENT_READ")
-    response = visitor.post("/search/Encounter", status="finished")
-    assert response.status_code == 403
-    assert TEXTS[403][1] in response.text
 
 
 def test_without_a_provider_a_token_is_pasted(
