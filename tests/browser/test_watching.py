@@ -73,17 +73,6 @@ def test_axe_tells_what_people_cannot_use(browser: Browser, origin: str) -> None
         assert "label" in told
 
 
-def test_contexts_are_what_they_are_called(open_page: OpenPage, origin: str) -> None:
-    for options, query, holds in (
-        (DARK, "(prefers-color-scheme: dark)", True),
-        ({}, "(prefers-color-scheme: dark)", False),
-        (NARROW, "(max-width: 390px)", True),
-    ):
-        page = open_page(origin, **options)
-        page.goto("/good")
-        assert page.evaluate("(query) => matchMedia(query).matches", query) is holds
-
-
 def test_tab_reaches_what_can_have_the_focus(open_page: OpenPage, origin: str) -> None:
     page = open_page(origin)
     page.goto("/good")

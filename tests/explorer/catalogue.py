@@ -3,7 +3,6 @@
 `python -m tests.explorer.catalogue` writes new ones into the catalogues, to be translated.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages import Catalog
@@ -13,6 +12,7 @@ from jinja2.ext import babel_extract
 
 import explorer
 from explorer.language import LANGUAGES, LOCALES
+from explorer.words import COUNTS
 
 PACKAGE = Path(explorer.__file__).parent
 _METHODS = [("**.py", "python"), ("templates/**.html", babel_extract)]
@@ -34,16 +34,9 @@ def extracted() -> Catalog:
         PACKAGE, method_map=_METHODS, keywords=_KEYWORDS, comment_tags=()
     ):
         catalog.add(message, context=context)
-    for one, several in plurals():
-        catalog.add((one, several))
+    for pair in COUNTS.values():
+        catalog.add(pair)
     return catalog
-
-
-def plurals() -> Iterator[tuple[str, str]]:
-    """Yield the pairs of the tables of words."""
-    from explorer.words import COUNTS
-
-    yield from COUNTS.values()
 
 
 def file_of(language: str) -> Path:

@@ -48,11 +48,9 @@ class Browser:
         self.http = Client(self.app, TestResponse)
 
     def get(self, path: str, **headers: str) -> TestResponse:
-        """GET a page."""
         return self._open(path, "GET", headers={"Accept-Language": "en", **headers})
 
     def post(self, path: str, csrf: str | None = None, **form: Any) -> TestResponse:
-        """POST a form of a page, with the token of this session."""
         token = self.csrf() if csrf is None else csrf
         data = {"csrf": token, **{k.replace("_", "."): v for k, v in form.items()}}
         return self._open(path, "POST", data=data)
@@ -69,12 +67,10 @@ class Browser:
         )
 
     def csrf(self) -> str:
-        """Return what the forms of this session carry."""
         match = re.search(r'name="csrf" value="(\w+)"', self.get("/").text)
         return match[1] if match else ""
 
     def cookie(self) -> str:
-        """Return the id of the session."""
         cookie = self.http.get_cookie("__Host-explorer", urlsplit(URL).hostname or "")
         return cookie.value if cookie else ""
 
@@ -92,7 +88,6 @@ class Browser:
         scope: str = "openid PATIENT_GAM_SEARCH",
         **claims: Any,
     ) -> TestResponse:
-        """Log in, the provider accepting whoever it is."""
         asked = self.begin_login()
         self.answer(name, scope, **{"nonce": asked["nonce"], **claims})
         return self.get(f"/login/done?code=right&state={asked['state']}")
@@ -117,21 +112,17 @@ class Browser:
         return f"{response.headers['Location']}?tab={tab}"
 
     def search(self, kind: str = "Encounter", **form: Any) -> str:
-        """Search and return the page that it leads to."""
         return self.get(self.place(kind, **form)).text
 
     def follow(self, address: str) -> str:
-        """Return the page that a step of a result leads to."""
         response = self.get(html.unescape(address))
         assert response.status_code == 303, response.text
         return self.get(response.headers["Location"]).text
 
     def steal(self, cookie: str) -> None:
-        """Use the session of somebody."""
         self.http.set_cookie("__Host-explorer", cookie, domain=urlsplit(URL).hostname)
 
     def is_logged_in(self) -> bool:
-        """Whether a page is shown instead of the login."""
         return self.get("/").status_code == 200
 
 

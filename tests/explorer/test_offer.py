@@ -1,7 +1,6 @@
 """What the explorer reads in the CapabilityStatement is what the service offers."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -40,20 +39,3 @@ def test_the_statement_says_what_forms_need(
             values = meant.parameters[name].values
             assert parameter.most == (values if values < MAX_VALUES else None)
             assert parameter.extension == (UNIT_URL if row and row.extension else "")
-
-
-def test_a_statement_without_limits_has_forms_all_the_same() -> None:
-    search: Any = {"code": "search-type"}
-    listed = [{"name": "date", "type": "date"}, {"name": "colour", "type": "token"}]
-    encounter = {"type": "Encounter", "interaction": [search], "searchParam": listed}
-    other = {"type": "Observation", "interaction": [search]}
-    offer = Offer(
-        {
-            "implementation": {"description": "A hospital"},
-            "rest": [{"resource": [encounter, other]}],
-        }
-    )
-    (read,) = offer.searches.values()
-    assert list(read.parameters) == ["date", "colour"]
-    assert read.parameters["date"].most is None
-    assert (read.sorts, read.most_count, read.includes) == ([], "", ())
