@@ -24,7 +24,9 @@ def test_targets_and_packages_that_are_named_are_there() -> None:
     for page in (README, *door(CHANGE)):
         named = re.findall(r"`make ([a-z-]+)", page.read_text("utf-8"))
         assert {*typed, *named} <= TARGETS, page
-    mapped = section((CHANGE / "code.md").read_text("utf-8"), "Code map")
+    mapped = section(
+        (CHANGE / "code.md").read_text("utf-8"), "Architecture and import rules"
+    )
     for folder in ("app", "adapters"):
         for package in {file.parent for file in (ROOT / folder).glob("*/*.py")}:
             shown = f"`{folder}/{package.name}/" in mapped

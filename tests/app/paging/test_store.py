@@ -308,7 +308,7 @@ def test_the_formats_are_those_of_the_documentation() -> None:
     """Decision 11."""
     assert WRITTEN in READ
     assert f"format-{WRITTEN}" in {file.stem for file in SAMPLES}
-    releases = table(section(operators(), "Upgrading"), "Release")
+    releases = table(section(operators(), "Upgrade without downtime"), "Release")
     formats = [(int(row[2]), {int(n) for n in row[3].split(",")}) for row in releases]
     assert formats[-1] == (WRITTEN, READ)
     for (before, could), (after, can) in pairwise(formats):
