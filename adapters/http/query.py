@@ -154,30 +154,52 @@ class _Filter(NamedTuple):
 
     def pairs(self, criteria: Sequence[Criterion]) -> Pairs | None:
         """Return what to send for all criteria of this parameter."""
-        first = criteria[0]
-        if isinstance(first, DateCriterion):
-            dates = [c for c in criteria if isinstance(c, DateCriterion)]
-            return _date_pairs(self.call, self._time_rule(), dates, self._field)
-        is_identifier = self._row.system_slot is not None
-        excluded = self._excluded(first) if isinstance(first, TokenCriterion) else None
-        is_text = isinstance(first, StringCriterion)
-        if len(criteria) > 1 and (is_text or is_identifier or excluded is not None):
-            raise _refusal(self.call, Limit.ONCE)
-        if isinstance(first, StringCriterion):
-            template = _match_templates(self.call)[first.match]
-            if template is None:
-                raise _refusal(self.call, Limit.PREFIX)
-            texts = [text for text in first.values if fold(text)]
-            if first.match is StringMatch.EXACT:
-                texts = [text for text in texts if text not in self._absent]
-            return self._sent(template, texts)
-        if is_identifier and isinstance(first, TokenCriterion):
-            return self._identifiers(first)
-        if excluded is not None and self.call.excluding:
-            return self._sent(self.call.excluding, excluded) if excluded else ()
+        match criteria[0]:
+            case DateCriterion():
+                dates = [c for c in criteria if isinstance(c, DateCriterion)]
+                return _date_pairs(self.call, self._time_rule(), dates, self._field)
+            case StringCriterion() as texts:
+                self._require_one(criteria)
+                return self._texts(texts)
+            case TokenCriterion() as numbers if self._row.system_slot is not None:
+                self._require_one(criteria)
+                return self._identifiers(numbers)
+            case TokenCriterion() as tokens if self._means_otherwise(tokens):
+                self._require_one(criteria)
+                return self._all_but(tokens)
         assert self.call.query is not None, "the schema requires it"
         codes = [self._codes(criterion) for criterion in criteria]
         return self._sent(self.call.query, self._in_all(codes))
+
+    def _require_one(self, criteria: Sequence[Criterion]) -> None:
+        if len(criteria) > 1:
+            raise _refusal(self.call, Limit.ONCE)
+
+    def _texts(self, criterion: StringCriterion) -> Pairs | None:
+        template = _match_templates(self.call)[criterion.match]
+        if template is None:
+            raise _refusal(self.call, Limit.PREFIX)
+        texts = [text for text in criterion.values if fold(text)]
+        if criterion.match is StringMatch.EXACT:
+            texts = [text for text in texts if text not in self._absent]
+        return self._sent(template, texts)
+
+    def _means_otherwise(self, criterion: TokenCriterion) -> bool:
+        """Whether a value means every code without an entry, and the source can exclude codes."""
+        codes = self._field.codes
+        if self.call.excluding is None or codes is None or not codes.otherwise:
+            return False
+        return any(token.code == codes.otherwise for token in criterion.values)
+
+    def _all_but(self, criterion: TokenCriterion) -> Pairs | None:
+        """Return what excludes the codes that stand for other values."""
+        codes, excluding = self._field.codes, self.call.excluding
+        assert codes is not None, "what it means is checked before"
+        assert excluding is not None, "what it means is checked before"
+        wanted, absent = {token.code for token in criterion.values}, self._absent
+        others = [code for code, target in codes.table.items() if target not in wanted]
+        others = [code for code in others if code not in absent]
+        return self._sent(excluding, others) if others else ()
 
     def _sent(self, template: Template, values: Sequence[str]) -> Pairs | None:
         distinct = dict.fromkeys(values)
@@ -197,46 +219,25 @@ class _Filter(NamedTuple):
         trusted = is_code and self._field.codes is not None
         return template.several(values, self.rule, call.separator, trusted=trusted)
 
-    def _excluded(self, criterion: TokenCriterion) -> list[str] | None:
-        """Return the codes to exclude where a value means every code without an entry.
-
-        None where no value does, or where the source cannot exclude codes.
-        """
-        if not self.call.excluding:
-            return None
-        codes, wanted = self._field.codes, {token.code for token in criterion.values}
-        if codes is None or not codes.otherwise or codes.otherwise not in wanted:
-            return None
-        absent = self._absent
-        others = [code for code, target in codes.table.items() if target not in wanted]
-        return [code for code in others if code not in absent]
-
     def _codes(self, criterion: Criterion) -> list[str]:
         """Return the source's own codes or ids for the values of a criterion."""
-        codes: Iterable[str] = ()
+        values: Sequence[str] = ()
         if isinstance(criterion, ReferenceCriterion):
-            codes = criterion.values
+            values = criterion.values
         elif isinstance(criterion, TokenCriterion):
-            codes = [token.code for token in criterion.values if token.code]
+            values = [token.code for token in criterion.values if token.code]
+        field, codes = self._field, self._field.codes
         if self._row.is_id or isinstance(criterion, ReferenceCriterion):
-            codes = self._field.source_ids(
-                code for code in codes if len(code) <= LONGEST_ID
-            )
-        return [
-            source_code for code in codes for source_code in self._source_codes(code)
-        ]
-
-    def _source_codes(self, code: str) -> Sequence[str]:
-        field = self._field
-        if code in UNSERVED and field.slot == "status":
-            return ()
-        if field.codes is None:
-            return [code] if code not in self._absent else []
-        if field.codes.otherwise == code:
-            # It means every code without an entry: the source has no word for that.
-            raise _refusal(self.call, Limit.CODE)
-        absent, sources = self._absent, field.codes.sources(code)
-        return [source for source in sources if source not in absent]
+            values = field.source_ids(id for id in values if len(id) <= LONGEST_ID)
+        if field.slot == "status":
+            values = [code for code in values if code not in UNSERVED]
+        if codes is not None:
+            if codes.otherwise in values:
+                # It means every code without an entry: the source has no word for that.
+                raise _refusal(self.call, Limit.CODE)
+            values = [source for code in values for source in codes.sources(code)]
+        absent = self._absent
+        return [value for value in values if value not in absent]
 
     def _in_all(self, codes: Sequence[Sequence[str]]) -> Sequence[str]:
         """Return the codes that all criteria have in common."""
