@@ -40,23 +40,6 @@ def test_each_patient_is_served_once(
     assert len(odd.search(ask(of=PATIENT, count=EVERY)).rows) == 200
 
 
-def test_names_without_accents_and_exact_ones(health: Adapter) -> None:
-    for plain, written in (
-        ("lefevre", "Lefèvre"),
-        ("nguyen", "Nguyễn"),
-        ("soeur", "Sœur"),
-        ("roy", "Roÿ"),
-        ("l hopital", "L’Hôpital"),
-        ("dubois", "Lacroix-Dubois"),
-        ("O'BRIEN", "O’Brien"),
-    ):
-        found = by_family(health, written)
-        assert found, written
-        assert found <= by_family(health, plain)
-    assert by_family(health, "Lefèvre", match=StringMatch.EXACT)
-    assert not by_family(health, "Lefevre", match=StringMatch.EXACT)
-
-
 def test_names_are_those_of_the_screens(
     sample: Sample, people: People, health: Adapter, odd: Adapter
 ) -> None:

@@ -17,7 +17,6 @@ from adapters.contract import (
     SortKey,
 )
 from tests.gnuhealth.conftest import NewSample
-from tests.gnuhealth.odd import FAULTS, SERVED
 from tests.gnuhealth.samples import (
     EVERY,
     MAPPING,
@@ -118,29 +117,9 @@ def test_free_slots_and_cancelled_rows_are_no_stays(
             health.read(STAY, f"{prefix}{least}")
 
 
-def test_what_changes_in_the_tables_is_served_at_once(new_sample: NewSample) -> None:
+def test_a_transfer_and_another_version_of_the_program(new_sample: NewSample) -> None:
     own = new_sample()
     adapter = own.open()
-    # An appointment becomes part of a stay.
-    number = own.number(
-        f"SELECT MIN(id) {APPOINTMENT} WHERE state = 'confirmed' AND patient IS NOT NULL"
-        f" AND id NOT IN (SELECT appointment {EVALUATION} WHERE appointment IS NOT NULL)"
-    )
-    assert adapter.read(STAY, f"app-{number}")
-    own.run(
-        "UPDATE gnuhealth_appointment SET inpatient_registration_code = 501"
-        f" WHERE id = {number};"
-    )
-    with pytest.raises(GoneError):
-        adapter.read(STAY, f"app-{number}")
-    assert f"app-{number}" not in stays_of(adapter, ask(count=EVERY))
-    # A row is deleted.
-    before = adapter.count(ask())
-    assert adapter.read(STAY, "inp-500")
-    own.run(f"DELETE {REGISTRATION} WHERE id = 500;")
-    with pytest.raises(NotFoundError):
-        adapter.read(STAY, "inp-500")
-    assert adapter.count(ask()) == before - 1
     # A transfer moves the whole stay to its new unit; the stamp keeps its microseconds.
     bed = own.number(
         "SELECT MIN(b.id) FROM gnuhealth_hospital_bed b"
@@ -180,14 +159,6 @@ def test_several_states_are_one_status(
     done = sample.texts(f"SELECT id {REGISTRATION} WHERE state = 'done'")
     assert len(done) == 13
     assert {f"inp-{id}" for id in done} <= found["finished"]
-
-
-def test_unknown_state_is_a_fault_and_is_counted(odd: Adapter, health: Adapter) -> None:
-    found = ids_of(odd.search(ask(count=EVERY)))
-    assert [row for row in found if row.startswith("!")] == FAULTS
-    assert set(found) >= SERVED
-    more = len(SERVED) + len(FAULTS)
-    assert odd.count(ask()) == len(found) == health.count(ask()) + more
 
 
 def test_only_who_has_left_has_an_end(
@@ -336,21 +307,6 @@ def test_times_are_utc_and_days_those_of_the_company(
     assert stays["inp-3"].start == datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
     assert "inp-3" in ids_of(health.search(ask(dates("2026-01-01"))))
     assert "inp-3" not in ids_of(health.search(ask(dates("2025"), count=EVERY)))
-
-
-def test_prefixes_compare_starts(health: Adapter, odd: Adapter, stays: Stays) -> None:
-    day = datetime(2026, 1, 1, tzinfo=UTC)
-    before = {id for id, each in stays.items() if each.start and each.start < day}
-    for prefix, ids in (("lt", before), ("ge", stays.keys() - before)):
-        found = health.search(ask(dates(f"{prefix}2026-01-01T00:00:00Z"), count=EVERY))
-        assert set(ids_of(found)) == ids
-    # An appointment without a date comes last and matches no date.
-    for descending in (True, False):
-        page = odd.search(ask(sort=Sort(SortKey.DATE, descending), count=EVERY))
-        assert ids_of(page)[-1] == "app-9001"
-    others = ids_of(odd.search(ask(dates("ne2025-01-01"), patient("2"))))
-    assert others
-    assert "app-9001" not in others
 
 
 def test_who_was_received_began_then(sample: Sample, stays: Stays) -> None:

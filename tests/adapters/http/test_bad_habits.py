@@ -13,7 +13,6 @@ from werkzeug import Request, Response
 from adapters.contract import (
     Page,
     SourceDataError,
-    SourceUnavailableError,
 )
 from adapters.http.adapter import HttpAdapter
 from tests.adapters.http_cases import ROWS, URL, api_and_adapter, opened_at
@@ -292,15 +291,3 @@ def test_links_to_other_hosts_are_followed_if_the_file_names_them(
             with pytest.raises(SourceDataError, match="another server"):
                 adapter.search(query)
         adapter.close()
-
-
-def test_an_error_with_status_200_is_none_without_its_key(
-    tmp_path: Path, source: responses.RequestsMock
-) -> None:
-    body = {"nombre": 0, "resultats": [], "message": "base indisponible"}
-    source.get(f"{URL}/sejours", json=body)
-    rule = ", error: {path: message, unavailable: [base indisponible]}"
-    assert opened_at(URL, tmp_path).search(ask()).rows == ()
-    adapter = opened_at(URL, tmp_path, source=rule)
-    with pytest.raises(SourceUnavailableError):
-        adapter.search(ask())

@@ -24,7 +24,7 @@ from adapters.http import client
 from adapters.http.client import Call, Client, Deadline
 from tests.adapters.http_cases import URL, socket_server
 from tests.hospital_http import answer, serving
-from tests.live import HOST, free_ports
+from tests.live import HOST
 
 LIST = f"{URL}/list"
 LONG = 60.0
@@ -181,11 +181,6 @@ def test_broken_connections(
         send(url, seconds=seconds)
     assert type(caught.value) is error
     assert HOST not in str(caught.value)
-
-
-def test_nobody_listens() -> None:
-    with pytest.raises(SourceUnavailableError):
-        send(f"http://{HOST}:{free_ports()}")
 
 
 class _KeepAlive(BaseHTTPRequestHandler):

@@ -133,27 +133,6 @@ def test_totals_links_and_tokens_come_from_headers(
     assert (len(last.rows), last.more) == (2, False)
 
 
-def test_a_header_that_is_no_total_is_noticed(
-    tmp_path: Path, source: responses.RequestsMock
-) -> None:
-    adapter = opened_at(URL, tmp_path, total="total: {header: X-Total-Count}")
-    for header in ("", "many", "-1"):
-        headers = {"X-Total-Count": header}
-        source.upsert("GET", LIST, json={"resultats": []}, headers=headers)
-        with pytest.raises(SourceDataError, match="total"):
-            adapter.search(ask())
-
-
-def test_a_total_that_is_no_number_of_rows_is_noticed(
-    tmp_path: Path, source: responses.RequestsMock
-) -> None:
-    adapter = opened_at(URL, tmp_path)
-    for total in (-1, 2**31, 1.5, True, "", [], "1e3"):
-        source.upsert("GET", LIST, json={"resultats": [{}], "nombre": total})
-        with pytest.raises(SourceDataError, match="total"):
-            adapter.search(ask())
-
-
 @pytest.mark.parametrize("total", TOTALS)
 def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> None:
     with api_and_adapter(tmp_path, total=total) as (api, adapter):

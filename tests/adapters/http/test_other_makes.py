@@ -17,7 +17,6 @@ from adapters.contract import (
     Page,
     ReferenceCriterion,
     Sort,
-    SortKey,
     Token,
     TokenCriterion,
 )
@@ -227,13 +226,3 @@ def test_a_value_is_sent_in_its_place_or_not_at_all(
                         assert mark not in value
             if value == ("V1" if re.fullmatch(form, "V1") else "-1"):
                 assert len(source.calls) == 1
-
-
-def test_signs_of_the_separator_match_nothing(
-    tmp_path: Path, source: responses.RequestsMock
-) -> None:
-    adapter = opened_at(URL, tmp_path)
-    assert adapter.search(ask(token("_id", "1,2"))).rows == ()
-    assert adapter.count(ask(patient("1,2"))) == 0
-    assert not source.calls
-    assert SortKey.ID not in adapter.capabilities[STAY].sorts

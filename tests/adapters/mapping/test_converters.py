@@ -128,16 +128,6 @@ def test_a_column_of_one_type_is_its_cells() -> None:
                 assert outcome(converter.column, pair) == singly, pair
 
 
-@given(st.sampled_from(converters()), st.lists(st.lists(CELLS, max_size=6), max_size=4))
-def test_any_column_is_its_cells(
-    converter: Converter, columns: list[list[Any]]
-) -> None:
-    # One converter has several columns: it may remember cells of earlier ones.
-    for cells in columns:
-        singly = outcome(partial(map, converter.one), cells)
-        assert outcome(converter.column, cells) == singly
-
-
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
 def test_a_column_of_pairs_is_its_pairs(pairs: list[tuple[Any, Any]]) -> None:
     for rule in RULES:

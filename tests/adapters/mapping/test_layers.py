@@ -110,13 +110,6 @@ def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:
     ]
 
 
-def test_a_base_that_is_a_link_to_itself_is_not_there(tmp_path: Path) -> None:
-    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
-    (tmp_path / "own.yaml").write_text("mapping: 1\nextend: loop.yaml\n", "utf-8")
-    with pytest.raises(MappingError, match="there is no file"):
-        load_mapping(tmp_path / "own.yaml", ENVIRON)
-
-
 def test_the_example_of_the_guide(tmp_path: Path) -> None:
     guide = (Path(__file__).parents[3] / "docs" / "bring" / "layers.md").read_text(
         encoding="utf-8"

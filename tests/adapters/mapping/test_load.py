@@ -52,12 +52,6 @@ def test_the_fingerprint_changes_with_what_a_walk_depends_on(
     assert fingerprint('in: [VALI, "0"]', "in: [VALI]") != whole.fingerprint
 
 
-def test_problems_never_hold_the_url(tmp_path: Path) -> None:
-    text = changed(MINIMAL, "{env: PAS_URL}", "postgresql://reader:hunter2@pas/pas")
-    (found,) = problems(text, tmp_path)
-    assert "hunter2" not in found
-
-
 def test_faults_of_shape_come_before_those_of_meaning(tmp_path: Path) -> None:
     no_table = changed(MINIMAL, "codes: status", "codes: statut")
     text = changed(no_table, "Europe/Paris", "Europe/Pari", "sort:", "sorts:")
