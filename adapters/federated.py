@@ -317,7 +317,9 @@ def _query_of_source(
         return starting(Bound(cursor.moment, included=ahead))
     among_unkeyed = cursor.group is Group.UNKEYED and not keyless
     if among_unkeyed and ahead != backwards:
+        # Between its rows that have the key and those without.
         return starting(Bound())
+    # All of its rows that can be on the page are ahead, or none is.
     all_are_ahead = ahead if cursor.moment is None else not backwards
     return replace(source_query, from_end=backwards) if all_are_ahead else None
 

@@ -10,7 +10,7 @@ import math
 import re
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Lock
 from types import MappingProxyType
@@ -41,10 +41,10 @@ from adapters.mapping.model import (
     SourceConfig,
 )
 from adapters.mapping.paths import Header, Path, ValuePlace, at, unreadable
+from adapters.mapping.template import Pairs
 from adapters.mapping.values import text_or_none
 
 Headers: TypeAlias = Mapping[str, str]
-Pairs: TypeAlias = Sequence[tuple[str, str]]
 
 MAX_BYTES = 16 * 1024 * 1024
 """The size limit of an answer: far above a page of a hundred rows."""

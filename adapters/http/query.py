@@ -8,7 +8,7 @@ hold matches nothing.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from math import ceil
 from types import MappingProxyType
 from typing import NamedTuple
@@ -398,9 +398,6 @@ def _date_pairs(
         high = min(filter(None, (high, end)), default=None)
     if low is not None and high is not None and low >= high:
         return None
-    if low is None and high is not None and Prefix.GT in call.bounds:
-        # A FHIR server treats a period without a start as one that began before all days.
-        low = _EARLIEST.replace(tzinfo=call.zone or (rule.zone if rule else UTC))
     unit = _UNITS[call.step].length
     pairs: Pairs = ()
     for prefix, template in call.bounds.items():
@@ -417,21 +414,22 @@ def _date_pairs(
 def _bounds_of_real_times(
     call: SearchCall, rule: TimeRule | None, field: FieldMapping
 ) -> tuple[datetime | None, datetime | None]:
-    """Return the bounds without which an API would find absent times (decision 45).
+    """Return the bounds without which an API would find rows that have no time (decision 45).
 
     An absent time between real ones cannot be left out so; its rows are faults.
     """
     assert field.time is not None, "the loader gives every time a rule"
     zone = call.zone or field.time.zone
-    low: datetime | None = None
-    high: datetime | None = None
-    earliest = _EARLIEST if rule else _FIRST_BIRTH
+    earliest = (_EARLIEST if rule else _FIRST_BIRTH).replace(tzinfo=zone)
     latest = datetime.now(zone).date() + _PLANNED
+    # A FHIR server treats a period without a start as one that began before all days.
+    low = earliest if Prefix.GT in call.bounds else None
+    high: datetime | None = None
     for text in field.absent:
         with suppress(ValueError):
             day = read_day(text, field.time)
             if day < earliest.date():
-                low = earliest.replace(tzinfo=zone)
+                low = earliest
             elif day > latest:
                 midnight = datetime.combine(day, time(), field.time.zone)
                 day = midnight.astimezone(zone).date()
