@@ -5,10 +5,12 @@ do, so that a value that leaves its place means something else to them.
 """
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
@@ -18,8 +20,8 @@ from tests.hospital_http import answer
 from tests.plain_api import Json, plain_rows
 from toolkit.contract.hospital import KINDS, NO_END, STATES, VISIT_SYSTEMS, StayRow
 
-Test = Callable[[Json], bool]
 PARIS = ZoneInfo("Europe/Paris")
+COLUMNS = ("id", "ipp", "state", "kind", "start", "end", "visit", "unit", "hospital")
 
 
 class BadRequestError(Exception):
@@ -45,6 +47,13 @@ def flat_rows(stays: Sequence[StayRow]) -> list[Json]:
     ]
 
 
+class Where(NamedTuple):
+    """A condition of SQL, with its values."""
+
+    sql: str = "TRUE"
+    values: tuple[Any, ...] = ()
+
+
 @dataclass
 class OtherMake:
     """One table behind an API; requests are kept."""
@@ -59,7 +68,7 @@ class OtherMake:
         self.delay()
         try:
             response = self.page(request)
-        except BadRequestError as error:
+        except (BadRequestError, sqlite3.Error) as error:
             response = answer({"code": str(error), "message": "bad"}, 400)
         return response(environ, start)
 
@@ -67,27 +76,34 @@ class OtherMake:
         """Return the answer to a request."""
         raise NotImplementedError
 
+    def found(self, conditions: Sequence[Where], order: Sequence[str]) -> list[Json]:
+        """Return the rows that meet all conditions."""
+        columns = ", ".join(f'"{name}"' for name in (*COLUMNS, "instant"))
+        cells = [
+            (*(row[name] for name in COLUMNS), _in_utc(row["start"]))
+            for row in self.rows
+        ]
+        wanted = " AND ".join(f"({c.sql})" for c in (Where(), *conditions))
+        values = [value for c in conditions for value in c.values]
+        with closing(sqlite3.connect(":memory:")) as table:
+            table.execute(f"CREATE TABLE stays ({columns})")
+            marks = ", ".join("?" for _ in cells[0])
+            table.executemany(f"INSERT INTO stays VALUES ({marks})", cells)
+            select = f"SELECT id FROM stays WHERE {wanted} ORDER BY "
+            ids = table.execute(select + ", ".join([*order, "rowid"]), values)
+            by_id = {row["id"]: row for row in self.rows}
+            return [by_id[id] for (id,) in ids]
 
-def _sorted(rows: Sequence[Json], keys: Sequence[tuple[str, bool, bool]]) -> list[Json]:
-    """Return rows by (column, descending, nulls first), the first key the most important."""
-    result = list(rows)
-    for column, descending, nulls_first in reversed(keys):
-        held = [row for row in result if row[column] is not None]
-        held.sort(key=lambda row, name=column: row[name], reverse=descending)  # type: ignore[misc]
-        nulls = [row for row in result if row[column] is None]
-        result = nulls + held if nulls_first else held + nulls
-    return result
+
+def _column(name: str) -> str:
+    if name not in COLUMNS:
+        raise BadRequestError("42703")
+    return f'"{name}"'
 
 
-def _typed(column: str, text: str) -> Any:
-    """Return a text as the column's type; raises BadRequestError as PostgreSQL refuses it."""
-    if column != "id":
-        return text
-    if not re.fullmatch(r"\s*[-+]?\d+\s*", text):
-        raise BadRequestError("22P02")
-    if abs(int(text)) >= 2**63:
-        raise BadRequestError("22003")
-    return int(text)
+def _ordered(column: str, *, descending: bool, nulls_first: bool) -> str:
+    direction, place = "DESC" * descending, "FIRST" if nulls_first else "LAST"
+    return f"{_column(column)} {direction} NULLS {place}"
 
 
 # --------------------------------------------------------------------------- PostgREST
@@ -98,19 +114,19 @@ class PostgREST(OtherMake):
 
     def page(self, request: Request) -> Response:
         """Return the rows of a table."""
-        rows, args = self.rows, request.args
+        args, conditions = request.args, []
         for name, text in args.items(multi=True):
-            if name in ("or", "and"):
-                rows = list(filter(_Logic(f"{name}{text}").test(), rows))
+            if name == "or":
+                conditions.append(_any_of(text))
             elif name not in ("select", "order", "limit", "offset"):
-                rows = list(filter(_condition(name, text), rows))
-        keys = []
+                conditions.append(_condition(name, text))
+        order = []
         for key in filter(None, args.get("order", "").split(",")):
             column, *words = key.split(".")
             descending = "desc" in words
             first = "nullsfirst" in words or (descending and "nullslast" not in words)
-            keys.append((_column(column), descending, first))
-        rows = _sorted(rows, keys)
+            order.append(_ordered(column, descending=descending, nulls_first=first))
+        rows = self.found(conditions, order)
         start, size = int(args.get("offset", 0)), int(args.get("limit", 1000))
         shown = rows[start : start + size]
         exact = "count=exact" in request.headers.get("Prefer", "")
@@ -122,40 +138,46 @@ class PostgREST(OtherMake):
         return answer(shown, 206 if len(shown) < len(rows) else 200, **headers)
 
 
-_COLUMNS = ("id", "ipp", "state", "kind", "start", "end", "visit", "unit", "hospital")
+_COMPARE = {"eq": "=", "neq": "<>", "gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
-def _column(name: str) -> str:
-    if name not in _COLUMNS:
-        raise BadRequestError("42703")
-    return name
-
-
-def _condition(column: str, text: str) -> Test:
-    """Return the test of `operator.value`, as behind `column=`."""
+def _condition(column: str, text: str) -> Where:
+    """Return the condition of `operator.value`, as behind `column=`."""
     name, (word, _, value) = _column(column), text.partition(".")
     if word == "not":
         inner = _condition(column, value)
-        return lambda row: row[name] is not None and not inner(row)
-    if word == "is" and value == "null":
-        return lambda row: row[name] is None
-    if word == "in":
-        if not (value.startswith("(") and value.endswith(")")):
-            raise BadRequestError("PGRST100")
-        values = {_typed(name, item) for item in _items(value[1:-1])}
-        return lambda row: row[name] is not None and row[name] in values
-    compare: Mapping[str, Callable[[Any, Any], bool]] = {
-        "eq": lambda a, b: a == b,
-        "neq": lambda a, b: a != b,
-        "gte": lambda a, b: a >= b,
-        "gt": lambda a, b: a > b,
-        "lte": lambda a, b: a <= b,
-        "lt": lambda a, b: a < b,
-    }
-    if word not in compare:
+        return Where(f"NOT ({inner.sql})", inner.values)
+    if text == "is.null":
+        return Where(f"{name} IS NULL")
+    if word == "in" and value.startswith("(") and value.endswith(")"):
+        values = tuple(_typed(column, item) for item in _items(value[1:-1]))
+        return Where(f"{name} IN ({', '.join('?' for _ in values)})", values)
+    if word not in _COMPARE:
         raise BadRequestError("PGRST100")
-    typed = _typed(name, value)
-    return lambda row: row[name] is not None and compare[word](row[name], typed)
+    return Where(f"{name} {_COMPARE[word]} ?", (_typed(column, value),))
+
+
+_TERM = r"(\w+)\.((?:not\.)?(?:in\.\([^()]*\)|[^,()]*))"
+
+
+def _any_of(text: str) -> Where:
+    """Return the condition of `or=(a.is.null,b.not.in.(1,2))`."""
+    if not re.fullmatch(rf"\({_TERM}(,{_TERM})*\)", text):
+        raise BadRequestError("PGRST100")
+    terms = [_condition(*term) for term in re.findall(_TERM, text[1:-1])]
+    values = tuple(value for term in terms for value in term.values)
+    return Where(" OR ".join(term.sql for term in terms), values)
+
+
+def _typed(column: str, text: str) -> Any:
+    """Return a text as the column's type; raises BadRequestError as PostgreSQL refuses it."""
+    if column != "id":
+        return text
+    if not re.fullmatch(r"\s*[-+]?\d+\s*", text):
+        raise BadRequestError("22P02")
+    if abs(int(text)) >= 2**63:
+        raise BadRequestError("22003")
+    return int(text)
 
 
 def _items(text: str) -> Iterator[str]:
@@ -176,49 +198,7 @@ def _items(text: str) -> Iterator[str]:
         rest = rest[1:]
 
 
-class _Logic:
-    """A parser of `or(a.eq.1,not.and(…))`."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def test(self) -> Test:
-        result = self._term()
-        if self.text:
-            raise BadRequestError("PGRST100")
-        return result
-
-    def _term(self) -> Test:
-        if opened := re.match(r"(not\.)?(or|and)\(", self.text):
-            self.text = self.text[opened.end() :]
-            terms = [self._term()]
-            while self.text.startswith(","):
-                self.text = self.text[1:]
-                terms.append(self._term())
-            self._skip(")")
-            join = any if opened[2] == "or" else all
-            return lambda row: join(t(row) for t in terms) is not bool(opened[1])
-        pattern = (
-            r'(\w+)\.((?:not\.)?(?:in\.\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)|[^,()]*))'
-        )
-        found = re.match(pattern, self.text)
-        if not found:
-            raise BadRequestError("PGRST100")
-        self.text = self.text[found.end() :]
-        return _condition(found[1], found[2])
-
-    def _skip(self, sign: str) -> None:
-        if not self.text.startswith(sign):
-            raise BadRequestError("PGRST100")
-        self.text = self.text[1:]
-
-
 # ------------------------------------------------------------------------------- OData
-
-_TOKEN = re.compile(
-    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[-+]\d\d:\d\d))"
-    r"|(?P<number>-?\d+)|(?P<word>\w+)|(?P<sign>[(),]))"
-)
 
 
 class OData(OtherMake):
@@ -237,15 +217,14 @@ class OData(OtherMake):
         args = request.args
         if any(len(args.getlist(name)) > 1 for name in args):
             raise BadRequestError("option twice")
-        rows = self.rows
-        if text := args.get("$filter"):
-            rows = [row for row in rows if _Filter(text).value(row) is True]
-        keys = []
+        order = []
         for key in filter(None, args.get("$orderby", "").split(",")):
             column, *words = key.split()
             # A null is the smallest value.
-            keys.append((_column(column), "desc" in words, "desc" not in words))
-        rows = _sorted(rows, keys)
+            down = "desc" in words
+            order.append(_ordered(column, descending=down, nulls_first=not down))
+        text = args.get("$filter")
+        rows = self.found([_filter(text)] if text else [], order)
         start = int(args.get("$skip", args.get("$skiptoken", 0)))
         size = min(int(args.get("$top", 1000)), self.most)
         body: Json = {"value": rows[start : start + size]}
@@ -258,104 +237,50 @@ class OData(OtherMake):
         return answer(body)
 
 
-class _Filter:
-    """A parser and evaluator of `$filter`: or, and, not, comparisons, in, brackets."""
+def _in_utc(text: str | None) -> str | None:
+    """Return a time, local where it has no offset, as a text that sorts as the instant."""
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=PARIS)
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
-    def __init__(self, text: str) -> None:
-        self.tokens: list[tuple[str, str]] = []
-        end = 0
-        while text[end:].strip():
-            token = _TOKEN.match(text, end)
-            if token is None:
-                raise BadRequestError("syntax")
-            self.tokens.append((str(token.lastgroup), token[token.lastgroup or 0]))
-            end = token.end()
 
-    def value(self, row: Json) -> Any:
-        self.row, self.at = row, 0
-        result = self._any()
-        if self.at < len(self.tokens):
+_TOKEN = re.compile(
+    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[-+]\d\d:\d\d))"
+    r"|(?P<number>-?\d+)|(?P<word>\w+)|(?P<sign>[(),]))"
+)
+_WORDS: Mapping[str, str] = {
+    **{"eq": "IS", "ne": "IS NOT", "ge": ">=", "gt": ">", "lt": "<", "le": "<="},
+    **{"and": "AND", "or": "OR", "not": "NOT", "in": "IN", "null": "NULL"},
+}
+
+
+def _filter(text: str) -> Where:
+    """Return the condition of `$filter`, whose grammar is that of SQL in other words."""
+    parts, values, end = [], list[Any](), 0
+    while text[end:].strip():
+        token = _TOKEN.match(text, end)
+        if token is None:
             raise BadRequestError("syntax")
-        return result
-
-    def _next(self, *words: str) -> bool:
-        if self.at < len(self.tokens) and self.tokens[self.at][1] in words:
-            self.at += 1
-            return True
-        return False
-
-    def _expect(self, word: str) -> None:
-        if not self._next(word):
-            raise BadRequestError("syntax")
-
-    def _any(self) -> bool:
-        result = self._all()
-        while self._next("or"):
-            other = self._all()
-            result = result or other
-        return result
-
-    def _all(self) -> bool:
-        result = self._not()
-        while self._next("and"):
-            other = self._not()
-            result = result and other
-        return result
-
-    def _not(self) -> bool:
-        if self._next("not"):
-            return not self._not()
-        if self._next("("):
-            result = self._any()
-            self._expect(")")
-            return result
-        left = self._operand()
-        if self._next("in"):
-            self._expect("(")
-            values = [self._operand()]
-            while self._next(","):
-                values.append(self._operand())
-            self._expect(")")
-            return left is not None and left in values
-        if self.at >= len(self.tokens):
-            raise BadRequestError("syntax")
-        word = self.tokens[self.at][1]
-        self.at += 1
-        right = self._operand()
-        if word in ("eq", "ne"):
-            return (left == right) is (word == "eq")
-        compare: Mapping[str, Callable[[Any, Any], bool]] = {
-            "ge": lambda a, b: a >= b,
-            "gt": lambda a, b: a > b,
-            "lt": lambda a, b: a < b,
-            "le": lambda a, b: a <= b,
-        }
-        if word not in compare or type(left) is not type(right) is not type(None):
-            if None in (left, right) and word in compare:
-                return False
-            raise BadRequestError("types")
-        return compare[word](left, right)
-
-    def _operand(self) -> Any:
-        if self.at >= len(self.tokens):
-            raise BadRequestError("syntax")
-        kind, text = self.tokens[self.at]
-        self.at += 1
+        kind, written, end = token.lastgroup, token[token.lastgroup or 0], token.end()
         match kind:
             case "text":
-                return text[1:-1].replace("''", "'")
+                values.append(written[1:-1].replace("''", "'"))
             case "number":
-                return int(text)
+                values.append(int(written))
             case "time":
-                return datetime.fromisoformat(text)
-            case "word" if text == "null":
-                return None
+                values.append(_in_utc(written))
             case "word":
-                held = self.row[_column(text)]
-                if text in ("start", "end") and held:
-                    return datetime.fromisoformat(held).replace(tzinfo=PARIS)
-                return held
-        raise BadRequestError("syntax")
+                column = '"instant"' if written == "start" else ""
+                parts.append(_WORDS.get(written) or column or _column(written))
+                continue
+            case "sign":
+                parts.append(written)
+                continue
+        parts.append("?")
+    return Where(" ".join(parts), tuple(values))
 
 
 # ---------------------------------------------------------------------- mapping files
