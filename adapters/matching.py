@@ -5,11 +5,10 @@ is named here. Adapters of databases say the same in SQL, and the contract suite
 Rows without the sort key follow those with it, in both directions (decision 12).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.contract import (
@@ -62,159 +61,75 @@ class Matcher:
     def matches(self, record: Record, criterion: Criterion) -> bool:
         """Whether the record meets one of the values of the criterion."""
         row = SEARCH_PARAMETERS[resource_type_of(record)][criterion.parameter]
-        return COMPARISONS[row.type].matches(self, record, row, criterion)
+        match criterion:
+            case TokenCriterion():  # whole and in their system (decision 6)
+                held = tuple(tokens_of(record, row))
+                return any(
+                    _is_token(token, wanted)
+                    for wanted in criterion.values
+                    for token in held
+                )
+            case DateCriterion():  # decision 5
+                return any(
+                    self._is_in(record, row, value) for value in criterion.values
+                )
+            case ReferenceCriterion():  # decision 7
+                return any(id in criterion.values for id in values_of(record, row))
+            case StringCriterion():  # decision 9
+                return _matches_texts(tuple(values_of(record, row)), criterion)
+
+    def _is_in(self, record: Record, row: SearchParameter, value: DateValue) -> bool:
+        """Whether a time of the record is within an interval."""
+        low, high = utc(value.low), utc(value.high)
+        is_period = self.date_reading is DateReading.PERIOD and row.slots == ("start",)
+        if is_period and isinstance(record, EncounterRecord):
+            start = utc(record.start) if record.start else _EARLIEST
+            end = utc(record.end) if record.end else _LATEST
+            return compares(value.prefix, start, end, low, high)
+        for moment in values_of(record, row):
+            if isinstance(moment, datetime):
+                moment = utc(moment)
+                is_in = compares(value.prefix, moment, moment, low, high)
+            else:
+                first, last = days_of(moment)
+                days = _days(value, self.time_zone)
+                is_in = compares(value.prefix, first, last, *days)
+            if is_in:
+                return True
+        return False
 
 
 def criterion_of(parameter: str, record: Record) -> Criterion | None:
     """Return a criterion that the record meets, None when it lacks what is compared."""
     row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
-    return None if row is None else COMPARISONS[row.type].met_by(record, row)
-
-
-C = TypeVar("C", bound=Criterion)
-
-
-class Comparison(ABC, Generic[C]):
-    """How one type of search parameter is compared with a record."""
-
-    @abstractmethod
-    def matches(
-        self, matcher: Matcher, record: Record, row: SearchParameter, criterion: C
-    ) -> bool:
-        """Whether the record meets one of the values."""
-
-    @abstractmethod
-    def met_by(self, record: Record, row: SearchParameter) -> C | None:
-        """Return a criterion that the record meets, None where it has no value."""
-
-
-class TokenComparison(Comparison[TokenCriterion]):
-    """Codes and identifiers, whole and in their system (decision 6)."""
-
-    def matches(
-        self,
-        matcher: Matcher,  # noqa: ARG002
-        record: Record,
-        row: SearchParameter,
-        criterion: TokenCriterion,
-    ) -> bool:
-        """Whether a code of the record is one of the tokens."""
-        held = tuple(tokens_of(record, row))
-        return any(_is_token(t, wanted) for wanted in criterion.values for t in held)
-
-    def met_by(self, record: Record, row: SearchParameter) -> TokenCriterion | None:
-        """Return the first code with its system."""
+    if row is None:
+        return None
+    if row.type is ParameterType.TOKEN:
         token = next(tokens_of(record, row), None)
         if token is None:
             return None
-        return TokenCriterion(row.name, (Token(token.system or None, token.code),))
+        return TokenCriterion(parameter, (Token(token.system or None, token.code),))
+    value = next(values_of(record, row), None)
+    if value is None:
+        return None
+    match row.type:
+        case ParameterType.REFERENCE:
+            return ReferenceCriterion(parameter, (value,))
+        case ParameterType.STRING:
+            text = value[0] if isinstance(value, tuple) else value
+            return StringCriterion(parameter, (text,))
+    return DateCriterion(parameter, (_day_of(value),))
 
 
-class DateComparison(Comparison[DateCriterion]):
-    """Instants and days against intervals (decision 5)."""
-
-    def matches(
-        self,
-        matcher: Matcher,
-        record: Record,
-        row: SearchParameter,
-        criterion: DateCriterion,
-    ) -> bool:
-        """Whether a time of the record is within one of the intervals."""
-        return any(
-            self._is_in(matcher, record, row, value) for value in criterion.values
-        )
-
-    def met_by(self, record: Record, row: SearchParameter) -> DateCriterion | None:
-        """Return the day of the first time."""
-        moment = next(values_of(record, row), None)
-        if moment is None:
-            return None
-        if isinstance(moment, str):
-            low, high = (_midnight(day) for day in days_of(moment))
-            value = DateValue(Prefix.EQ, low, high + timedelta(days=1))
-            return DateCriterion(row.name, (value,))
-        zone = moment.tzinfo if isinstance(moment, datetime) else UTC
-        low = datetime(moment.year, moment.month, moment.day, tzinfo=zone)
-        day = DateValue(Prefix.EQ, low, low + timedelta(days=1))
-        return DateCriterion(row.name, (day,))
-
-    def _is_in(
-        self, matcher: Matcher, record: Record, row: SearchParameter, value: DateValue
-    ) -> bool:
-        low, high = utc(value.low), utc(value.high)
-        is_period = matcher.date_reading is DateReading.PERIOD and row.slots == (
-            "start",
-        )
-        if is_period and isinstance(record, EncounterRecord):
-            start = utc(record.start) if record.start else _EARLIEST
-            end = utc(record.end) if record.end else _LATEST
-            return compares(value.prefix, start, end, low, high)
-        return any(
-            compares(value.prefix, utc(moment), utc(moment), low, high)
-            if isinstance(moment, datetime)
-            else compares(
-                value.prefix, *days_of(moment), *_days(value, matcher.time_zone)
-            )
-            for moment in values_of(record, row)
-        )
-
-
-class StringComparison(Comparison[StringCriterion]):
-    """Texts, by the start of a word or as the criterion says (decision 9)."""
-
-    def matches(
-        self,
-        matcher: Matcher,  # noqa: ARG002
-        record: Record,
-        row: SearchParameter,
-        criterion: StringCriterion,
-    ) -> bool:
-        """Whether a text of the record matches one of the texts."""
-        parts = tuple(values_of(record, row))
-        if criterion.match is StringMatch.STARTS_WITH:
-            whole = fold(" ".join(map(_joined, parts)))
-            return any(starts_words(whole, fold(text)) for text in criterion.values)
-        return any(
-            _matches_text(part, text, criterion.match)
-            for text in criterion.values
-            for part in parts
-        )
-
-    def met_by(self, record: Record, row: SearchParameter) -> StringCriterion | None:
-        """Return the first text."""
-        text = next(values_of(record, row), None)
-        if isinstance(text, tuple):
-            text = text[0]
-        return StringCriterion(row.name, (text,)) if text else None
-
-
-class ReferenceComparison(Comparison[ReferenceCriterion]):
-    """Ids of other resources (decision 7)."""
-
-    def matches(
-        self,
-        matcher: Matcher,  # noqa: ARG002
-        record: Record,
-        row: SearchParameter,
-        criterion: ReferenceCriterion,
-    ) -> bool:
-        """Whether the record refers to one of the ids."""
-        return any(id in criterion.values for id in values_of(record, row))
-
-    def met_by(self, record: Record, row: SearchParameter) -> ReferenceCriterion | None:
-        """Return the id."""
-        id = next(values_of(record, row), None)
-        return ReferenceCriterion(row.name, (id,)) if id else None
-
-
-COMPARISONS: Mapping[ParameterType, Comparison[Any]] = {
-    ParameterType.TOKEN: TokenComparison(),
-    ParameterType.DATE: DateComparison(),
-    ParameterType.STRING: StringComparison(),
-    ParameterType.REFERENCE: ReferenceComparison(),
-}
-"""The comparison of each type."""
+def _day_of(moment: date | str) -> DateValue:
+    """Return the day of a time, of a half-known birth date all of its days."""
+    if isinstance(moment, str):
+        first, last = days_of(moment)
+        end = _midnight(last) + timedelta(days=1)
+        return DateValue(Prefix.EQ, _midnight(first), end)
+    zone = moment.tzinfo if isinstance(moment, datetime) else UTC
+    low = datetime(moment.year, moment.month, moment.day, tzinfo=zone)
+    return DateValue(Prefix.EQ, low, low + timedelta(days=1))
 
 
 def _midnight(day: date) -> datetime:
@@ -265,6 +180,20 @@ def tokens_of(record: Record, row: SearchParameter) -> Iterator[Token]:
 def _is_token(token: Token, wanted: Token) -> bool:
     """Whether a token of a record is the one that a search names (decision 6)."""
     return wanted.system in (None, token.system) and wanted.code in (None, token.code)
+
+
+def _matches_texts(
+    parts: tuple[str | tuple[str, ...], ...], criterion: StringCriterion
+) -> bool:
+    """Whether a text of a record matches one of the texts of a search."""
+    if criterion.match is StringMatch.STARTS_WITH:
+        whole = fold(" ".join(map(_joined, parts)))
+        return any(starts_words(whole, fold(text)) for text in criterion.values)
+    return any(
+        _matches_text(part, text, criterion.match)
+        for text in criterion.values
+        for part in parts
+    )
 
 
 def _matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) -> bool:
