@@ -351,13 +351,6 @@ def test_a_key_for_one_algorithm_serves_no_other_and_costs_no_fetch(make, key_se
     assert calls(key_set) == 1
 
 
-def test_a_refusal_is_not_remembered(auth, clock):
-    token = sign(nbf=int(clock.now) + 100)
-    refused(auth, bearer(token))
-    clock.now += 100
-    assert answered(auth, token) == 200
-
-
 def test_a_key_that_is_withdrawn_takes_its_tokens_along(auth, key_set, monotonic):
     token = sign(rsa())
     auth.authenticate(bearer(token))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 import sqlalchemy as sa
-from flask import Flask, abort, redirect, request
+from flask import Flask, abort, request
 from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.test import TestResponse
 
@@ -330,27 +330,6 @@ def test_what_the_framework_refuses_is_not_quoted(app: Flask) -> None:
         refused(answer, status, code)
         assert "Canari" not in answer.text
     assert client.delete("/x").headers["Allow"] == "OPTIONS, POST"
-
-
-def test_a_redirect_is_no_error(app: Flask) -> None:
-    app.add_url_rule("/x", view_func=lambda: abort(redirect("/y")))
-    assert app.test_client().get("/x").headers["Location"] == "/y"
-
-
-def test_a_failure_after_the_view_is_500_too(
-    app: Flask, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Decision 20."""
-    app.add_url_rule("/x", view_func=lambda: "fine")
-
-    @app.after_request
-    def fail(response: Any) -> Any:
-        raise RuntimeError(SECRET)
-
-    app.config["PROPAGATE_EXCEPTIONS"] = False
-    app.after_request_funcs[None].reverse()
-    refused(app.test_client().get("/x"), 500, "exception")
-    assert "Canari" not in json.dumps(logged(caplog))
 
 
 def test_a_limit_of_the_source_names_the_parameter(answer_to: Raising) -> None:

@@ -1,41 +1,17 @@
-"""Decision 8 and every search parameter, compared with a model of the hospital."""
+"""Decision 8: the order of matches; searches without a total."""
 
 from collections.abc import Mapping
 from datetime import datetime
-from urllib.parse import urlencode
 
 import pytest
 
-from adapters.contract import (
-    Criterion,
-    ResourceType,
-    Sort,
-    SortKey,
-    StringMatch,
-)
-from adapters.memory import MemoryAdapter
-from tests.app.answers import body, pages, refused
+from tests.app.answers import pages, refused
 from tests.app.conftest import MakeService
 from tests.hospital_sql import covering_changes, mapping_text
-from tests.serving import BASE_URL, Served, ids, issues
-from toolkit.contract.harness import (
-    ORGANIZATION,
-    PATIENT,
-    STAY,
-    ask,
-    dates,
-    ids_of,
-    patient,
-    text,
-    token,
-)
+from tests.serving import Served, ids
 from toolkit.contract.hospital import (
     EDGES,
-    FINESS_SYSTEM,
-    IPP_SYSTEM,
     TIES,
-    UNIT_URL,
-    VISIT_SYSTEMS,
 )
 
 
@@ -101,119 +77,18 @@ def test_the_newest_stay_comes_first_by_default(served: Served) -> None:
         assert default == _ids_in_order(served, kind, {**some, "_sort": sort}) != []
 
 
-Question = tuple[str, str, Criterion]
-"""A parameter, its value over HTTP, and the criterion for the model."""
-
-STATUS = "http://hl7.org/fhir/encounter-status"
-UNIT = "service-provider._extension"
-
-
-H1 = VISIT_SYSTEMS["H1"]
-
-
-EXACT, CONTAINS = StringMatch.EXACT, StringMatch.CONTAINS
-
-QUESTIONS: Mapping[ResourceType, tuple[Question, ...]] = {
-    STAY: (
-        ("patient", f"1,{BASE_URL}/Patient/4,Patient/7", patient("1", "4", "7")),
-        ("date", "ne2024-03", dates("ne2024-03")),
-        ("date", "gt2024-03-14T09:00", dates("gt2024-03-14T09:00")),
-        ("date", "2024-02,2024-05-02,gt2024", dates("2024-02", "2024-05-02", "gt2024")),
-        (
-            *("identifier", f"{H1}|000123,V1,|123"),
-            token("identifier", f"{H1}|000123", "V1", "|123"),
-        ),
-        ("status", f"{STATUS}|planned", token("status", "planned")),
-        ("class", "UNK,AMB", token("class", "UNK", "AMB")),
-        (UNIT, f"{UNIT_URL}|_,{UNIT_URL}|É", token(UNIT, "_", "É")),
-        ("_id", "1,2,26,37,70,74", token("_id", "1", "2", "26", "37", "70", "74")),
-    ),
-    PATIENT: (
-        ("name", "martin", text("name", "martin")),
-        ("name:contains", "TOUR", text("name", "TOUR", match=CONTAINS)),
-        ("family:exact", "Martin", text("family", "Martin", match=EXACT)),
-        ("given", "paul", text("given", "paul")),
-        ("birthdate", "ne1970-01-01", dates("ne1970-01-01", parameter="birthdate")),
-        ("gender", "male,unknown", token("gender", "male", "unknown")),
-        (
-            *("identifier", f"{IPP_SYSTEM}|8,0042"),
-            token("identifier", f"{IPP_SYSTEM}|8", "0042"),
-        ),
-    ),
-    ORGANIZATION: (
-        ("name", "hopital", text("name", "hopital")),
-        ("name:contains", "an", text("name", "an", match=CONTAINS)),
-        ("identifier", f"{FINESS_SYSTEM}|", token("identifier", f"{FINESS_SYSTEM}|")),
-        ("_id", "H1,h2,042", token("_id", "H1", "h2", "042")),
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def model() -> MemoryAdapter:
-    """Return the hospital as it should be searched."""
-    return EDGES.model()
-
-
-def _expected(
-    model: MemoryAdapter,
-    kind: ResourceType,
-    questions: tuple[Question, ...],
-    sort: str | None,
-) -> tuple[int, list[str], int]:
-    """Return the total, the ids in order, and how many rows cannot be shown."""
-    order = (
-        Sort(SortKey(sort.removeprefix("-")), sort.startswith("-")) if sort else None
-    )
-    query = ask(*(criterion for *_, criterion in questions), of=kind, sort=order)
-    found = ids_of(model.search(query))
-    shown = [id for id in found if not id.startswith("!")]
-    return model.count(query), shown, len(found) - len(shown)
-
-
-def _returned(
-    served: Served, kind: ResourceType, params: list[tuple[str, str]]
-) -> tuple[int, list[str], int]:
-    every = list(pages(served, served.search(kind, [*params, ("_count", "40")])))
-    shown = [id for page in every for id in ids(page)]
-    return every[0]["total"], shown, sum(len(issues(page)) for page in every)
-
-
-@pytest.mark.parametrize("kind", QUESTIONS)
-def test_parameters_find_what_the_model_finds(
-    served: Served, model: MemoryAdapter, kind: ResourceType
-) -> None:
-    """Alone, by GET and POST, in every order, and together with the next parameter."""
-    questions = QUESTIONS[kind]
-    sorts = ("date" if kind is STAY else "_id", "_lastUpdated")
-    for question, other in zip(questions, (*questions[1:], questions[0]), strict=True):
-        total, shown, _ = alone = _expected(model, kind, (question,), None)
-        assert 0 < total < model.count(ask(of=kind))
-        params = [question[:2]]
-        assert _returned(served, kind, params) == alone
-        got = body(served.get(f"{kind}?{urlencode([*params, ('_count', '100')])}"))
-        assert (ids(got), got["total"]) == (shown, total)
-        for sort in (*sorts, *(f"-{key}" for key in sorts)):
-            expected = _expected(model, kind, (question,), sort)
-            assert _returned(served, kind, [*params, ("_sort", sort)]) == expected
-        both = (question, other)
-        expected = _expected(model, kind, both, None)
-        assert _returned(served, kind, [each[:2] for each in both]) == expected
-
-
-def test_all_at_once(served: Served, model: MemoryAdapter) -> None:
-    asked = (
-        ("patient", "1", patient("1")),
-        ("date", "ge2024-03-14", dates("ge2024-03-14")),
-        ("date", "lt2024-03-15", dates("lt2024-03-15")),
-        ("status", "finished", token("status", "finished")),
-        ("class", "IMP", token("class", "IMP")),
-        ("identifier", "V1,v1", token("identifier", "V1", "v1")),
-        ("_id", "1,2,3", token("_id", "1", "2", "3")),
-    )
-    params = [(name, value) for name, value, _ in asked]
-    assert _returned(served, STAY, params) == _expected(model, STAY, asked, None)
-    assert ids(served.search(STAY, params)) == ["1", "2"]
+def test_all_parameters_at_once(served: Served) -> None:
+    """Each of them is in test_capability.py."""
+    params = [
+        ("patient", "1"),
+        ("date", "ge2024-03-14"),
+        ("date", "lt2024-03-15"),
+        ("status", "finished"),
+        ("class", "IMP"),
+        ("identifier", "V1,v1"),
+        ("_id", "1,2,3"),
+    ]
+    assert ids(served.search("Encounter", params)) == ["1", "2"]
 
 
 def test_a_window_of_last_changes_is_paged_in_their_order(
