@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from app.cli import cli, main
-from app.config import SETTINGS
 from demo.cli import DEFAULT_DIRECTORY, STAYS
 from demo.hospital import LEAST_STAYS
 from demo.state import DEFAULT_ROOT, DemoDirectory
@@ -51,24 +50,6 @@ def refused(**environ: str) -> list[str]:
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
     return [line for line in done.stderr.splitlines() if not line.startswith("{")]
-
-
-@pytest.mark.system
-def test_serve_names_every_setting_that_is_missing() -> None:
-    required = {setting.name for setting in SETTINGS if setting.required}
-    named = {line.split()[0] for line in refused()}
-    assert named == required
-
-
-@pytest.mark.system
-def test_serve_names_every_fault_of_the_mapping_and_its_line(tmp_path: Path) -> None:
-    mapping = tmp_path / "faulty.yaml"
-    text = MAPPING.read_text().replace("\npatient:", "\npatien:")
-    mapping.write_text(text.replace("time_zone:", "time_zon:"))
-    lines = refused(**provider.environ(mapping, BASE_URL=LOOPBACK), PAS_URL="sqlite://")
-    assert all(line.startswith(f"{mapping}:") for line in lines)
-    assert any("'patien'" in line for line in lines)
-    assert any("time_zon" in line for line in lines)
 
 
 @pytest.mark.system
@@ -118,22 +99,6 @@ def test_serve_refuses_an_account_that_may_write(
         **provider.environ(mapping, BASE_URL=LOOPBACK), PAS_URL=postgresql_url
     )
     assert "source.may_write" in line
-
-
-@pytest.mark.system
-def test_serve_refuses_a_database_without_a_column_of_the_mapping(
-    tmp_path: Path,
-) -> None:
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    Tables(url, EDGES).close()
-    mapping = tmp_path / "hospital.yaml"
-    text = mapping_text(EDGES).replace("{from: visit}", "{from: visite}")
-    mapping.write_text(text, "utf-8")
-    (message,) = refused(**provider.environ(mapping, BASE_URL=LOOPBACK), PAS_URL=url)
-    line = next(n for n, line in enumerate(text.splitlines(), 1) if "visite" in line)
-    column = text.splitlines()[line - 1].index("visite") + 1
-    assert message.startswith(f"{mapping}:{line}:{column}: Encounter.identifier.value")
-    assert "did you mean 'visit'?" in message
 
 
 @pytest.mark.system
