@@ -114,10 +114,6 @@ manifests: .venv/run.stamp ## Render deploy/kubernetes from deploy/chart, with t
 	@.ci/helm
 	@$(BIN)/python deploy/kubernetes/generate.py
 
-.PHONY: monitoring
-monitoring: .venv/run.stamp ## Generate alert rules and the dashboard from the metrics of the service
-	@$(BIN)/python deploy/monitoring/generate.py
-
 .PHONY: vendor
 vendor: ## Bundle scripts and styles of others for the pages, from tools/vendor, where npm is
 	@npm ci --prefix tools/vendor --no-audit --no-fund

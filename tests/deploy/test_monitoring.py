@@ -2,7 +2,6 @@
 
 import json
 import re
-import runpy
 import shutil
 import subprocess
 from typing import Any
@@ -19,8 +18,6 @@ from tests.live import ROOT
 FOLDER = ROOT / "deploy" / "monitoring"
 PROMTOOL = shutil.which("promtool")
 SCRAPED = {"job", "instance"}
-
-GENERATE = runpy.run_path(str(FOLDER / "generate.py"))
 
 ALERTS: list[dict[str, Any]] = yaml.safe_load(
     (FOLDER / "alerts.yaml").read_text("utf-8")
@@ -73,22 +70,10 @@ def test_what_is_scraped_has_the_name_that_alerts_look_for() -> None:
         assert asked == {job["job_name"] for job in told["scrape_configs"]}
 
 
-def test_alerts_and_dashboard_are_generated_from_the_metrics() -> None:
-    for file, text in GENERATE["files"]().items():
-        assert file.read_text("utf-8") == text, "run: make monitoring"
-    names = {family.name for each in REGISTERED for family in each.describe()}
-    assert {family.name for family in GENERATE["METRICS"].values()} == names
-
-
 def test_every_metric_of_ours_is_on_the_dashboard() -> None:
     panels = " ".join(shown()[len(ALERTS) :])
     for metric in REGISTERED:
         assert re.search(rf"\b{metric._name}(?:_|\b)", panels), metric._name
-    # One without a panel of its own gets one by its kind.
-    for kind in ("counter", "gauge", "histogram"):
-        name = next(n for n, m in GENERATE["METRICS"].items() if m.type == kind)
-        (expr,) = GENERATE["by_kind"](name).exprs
-        assert set(re.findall(r"\bencounters_\w+", expr)) & set(samples())
 
 
 def test_every_alert_says_what_to_do_and_is_tried() -> None:
