@@ -15,6 +15,7 @@ from tests.databases import (  # noqa: F401 - pytest finds fixtures by name here
     postgresql_server,
     postgresql_url,
 )
+from tests.demo.running import demo  # noqa: F401
 from tests.mariadb_server import mariadb_server, mysql_server, server  # noqa: F401
 from tests.pgbouncer import pgbouncer  # noqa: F401
 from tests.redis_server import redis_server  # noqa: F401

@@ -18,7 +18,7 @@ from tests.browser.watching import (
     accessibility_findings,
     visiting,
 )
-from tests.docs.running import Demo, running_demo
+from tests.demo.running import Demo
 
 OpenPage = Callable[..., Page]
 Serve = Callable[[Flask], str]
@@ -56,13 +56,6 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
         yield open_one
     assert [each for of_page in findings for each in of_page] == []
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """Run the demo for the session."""
-    with running_demo(tmp_path_factory.mktemp("demo")) as running:
-        yield running
 
 
 @pytest.fixture

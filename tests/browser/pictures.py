@@ -17,8 +17,8 @@ from werkzeug.serving import make_server
 
 from tests.browser.visits import IPP, PATIENT, log_in
 from tests.browser.watching import ARGUMENTS, CHROMIUM, DARK, NARROW, visiting
+from tests.demo.running import Demo, started
 from tests.docs.pages import DOCS
-from tests.docs.running import Demo, running_demo
 from tests.live import HOST, ROOT
 from toolkit.workbench import Workbench, create_workbench
 
@@ -30,7 +30,7 @@ def main() -> None:
     """Take them all."""
     with (
         tempfile.TemporaryDirectory() as directory,
-        running_demo(Path(directory)) as demo,
+        started(Path(directory) / "demo", Path(directory) / "log", stays="") as demo,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(

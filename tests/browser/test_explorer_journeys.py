@@ -37,7 +37,7 @@ from tests.browser.watching import (
     tab_to,
     visiting,
 )
-from tests.docs.running import Demo
+from tests.demo.running import Demo
 from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 

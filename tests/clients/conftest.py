@@ -8,15 +8,8 @@ from demo.issuer import issue_token
 from demo.state import DemoDirectory
 from tests.clients.cases import STAYS
 from tests.clients.service import Service, running_service
-from tests.docs.running import Demo, running_demo
+from tests.demo.running import Demo
 from tests.redis_server import RedisServer
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """Run the demo for the session."""
-    with running_demo(tmp_path_factory.mktemp("demo")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

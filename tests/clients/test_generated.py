@@ -12,7 +12,7 @@ import requests
 
 from tests.clients import programs
 from tests.clients.running import install_npm, install_pip, java, maven, output
-from tests.docs.running import Demo
+from tests.demo.running import Demo
 from tests.live import ROOT
 
 pytestmark = pytest.mark.extended

@@ -1,20 +1,22 @@
-"""A demo that really runs, for tests."""
+"""The demo as processes, on ports and in a place of its own."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 import requests
 
-from tests.live import ROOT, free_ports, listens, wait_until
+from demo.issuer import AUDIENCE, DEFAULT_CLIENT
+from tests.live import HOST, ROOT, free_ports, listens, wait_until
 from tests.validity.client import check_response
 
 UP = "Ctrl-C stops all of it."
@@ -26,15 +28,34 @@ PORTS = 4
 
 @dataclass
 class Demo:
-    """A started demo: its process, its ports and what it said."""
+    """A started demo: its process, its first port, its directory and what it said."""
 
     process: "subprocess.Popen[bytes]"
     port: int
+    directory: Path
     log: Path
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/fhir/v3"
+        return f"http://{HOST}:{self.port}/fhir/v3"
+
+    @property
+    def issuer(self) -> str:
+        return f"http://{HOST}:{self.port + 1}"
+
+    @property
+    def explorer(self) -> str:
+        return f"http://{HOST}:{self.port + 3}"
+
+    def client(self) -> Mapping[str, str]:
+        """Return the settings of clients."""
+        return {
+            "BASE": self.base_url,
+            "TOKEN_URL": f"{self.issuer}/oauth/token",
+            "AUDIENCE": AUDIENCE,
+            "CLIENT_ID": DEFAULT_CLIENT,
+            "CLIENT_SECRET": (self.directory / "client.secret").read_text(),
+        }
 
     def said(self) -> str:
         return self.log.read_text()
@@ -74,9 +95,18 @@ class Demo:
 def command(
     directory: Path, port: int, stays: str = STAYS, group: str = ""
 ) -> list[str]:
-    arguments = ["--directory", str(directory), "--port", str(port), "--stays", stays]
+    arguments = ["--directory", str(directory), "--port", str(port)]
+    arguments += ["--stays", stays] if stays else []
     arguments += ["--group", group] if group else []
     return [sys.executable, "-m", "app.cli", "demo", *arguments]
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """Run the demo for the session, as a reader of the docs starts it."""
+    folder = tmp_path_factory.mktemp("demo")
+    with started(folder / "demo", folder / "log", stays="") as running_demo:
+        yield running_demo
 
 
 @contextmanager
@@ -90,15 +120,17 @@ def started(
 ) -> Iterator[Demo]:
     """Start a demo, wait until it is up, and see that it ends with the block."""
     port = port or free_ports(PORTS)
-    with running(command(directory, port, stays, group), ROOT, port, log) as demo:
+    with running(command(directory, port, stays, group), directory, port, log) as demo:
         if up:
             demo.wait_until_up()
         yield demo
 
 
 @contextmanager
-def running(arguments: list[str], folder: Path, port: int, log: Path) -> Iterator[Demo]:
-    """Run a command that starts a demo, as the leader of its own group."""
+def running(
+    arguments: list[str], directory: Path, port: int, log: Path, folder: Path = ROOT
+) -> Iterator[Demo]:
+    """Run a command in a folder that starts a demo, as the leader of its own group."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -109,7 +141,7 @@ def running(arguments: list[str], folder: Path, port: int, log: Path) -> Iterato
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    demo = Demo(process, port, log)
+    demo = Demo(process, port, directory, log)
     try:
         yield demo
     finally:
@@ -170,4 +202,4 @@ def get(url: str, token: str) -> requests.Response:
 def make(folder: Path, port: int, log: Path, *arguments: str) -> Any:
     """Return a running `make run` in a folder, as `running` does."""
     command = ["make", "-f", str(ROOT / "Makefile"), "run", f"PORT={port}", *arguments]
-    return running(command, folder, port, log)
+    return running(command, folder / ".demo", port, log, folder)

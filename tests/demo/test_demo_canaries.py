@@ -46,7 +46,6 @@ class Journey:
     """A client of a running demo that remembers every error it was told."""
 
     demo: Demo
-    directory: Path
     token: str
     collector: Collector
     errors: list[str] = field(default_factory=list)
@@ -125,7 +124,7 @@ class Journey:
 
     def hospital(self, *statements: str) -> list[tuple[Any, ...]]:
         """Change or ask the hospital behind the service; return what the last one finds."""
-        path = self.directory / f"hospital-{STAYS}.sqlite"
+        path = self.demo.directory / f"hospital-{STAYS}.sqlite"
         with closing(sqlite3.connect(path, timeout=60)) as database:
             for statement in statements:
                 found = database.execute(statement).fetchall()
@@ -203,7 +202,7 @@ def come_with_bad_tokens(journey: Journey) -> None:
     ):
         refused = journey.fhir(f"Patient/{CANARY_PATIENT}", Authorization=header)
         assert refused.status_code == 401
-    small = offline_token(journey.directory, "--scope", "ORGANIZATION_READ")
+    small = offline_token(journey.demo.directory, "--scope", "ORGANIZATION_READ")
     bearer = f"Bearer {small}"
     refused = journey.fhir(f"Patient?name={CANARY_FAMILY}", Authorization=bearer)
     assert refused.status_code == 403
@@ -244,7 +243,7 @@ def meet_outages(journey: Journey) -> None:
             journey.fhir(f"Encounter?patient={CANARY_PATIENT}&_count=2").status_code
             == 503
         )
-    file = journey.directory / f"hospital-{STAYS}.sqlite"
+    file = journey.demo.directory / f"hospital-{STAYS}.sqlite"
     file.rename(f"{file}-away")
     file.write_text(CANARY_FAMILY * 99)
     statuses = {journey.fhir(path).status_code for path in searches for _ in range(10)}
@@ -279,7 +278,7 @@ def travelled(tmp_path_factory: pytest.TempPathFactory) -> Journey:
         demo = stack.enter_context(started(directory, folder / "said.log", port))
         # A process of its own: it may begin to listen after the service answers.
         wait_until(lambda: listens(port + OPERATIONS), demo.log)
-        journey = Journey(demo, directory, offline_token(directory), collector)
+        journey = Journey(demo, offline_token(directory), collector)
         journey.hospital(
             f"UPDATE sejour SET num_venue = '{VISIT}' WHERE sejour_id = (SELECT "
             f"sejour_id FROM sejour WHERE patient_id = {CANARY_PATIENT} "
@@ -297,7 +296,7 @@ def leaks(text: str, journey: Journey) -> list[str]:
     _, body, signature = journey.token.split(".")
     kept = [
         file.read_text().strip()
-        for file in journey.directory.iterdir()
+        for file in journey.demo.directory.iterdir()
         if SECRETS.fullmatch(file.name)
     ]
     assert len(kept) >= 4
@@ -308,7 +307,7 @@ def leaks(text: str, journey: Journey) -> list[str]:
 def written(journey: Journey) -> Mapping[str, str]:
     """Return everything that the demo wrote beside its hospital and its secrets."""
     files = [journey.demo.log]
-    for folder, _, names in os.walk(journey.directory):
+    for folder, _, names in os.walk(journey.demo.directory):
         files += [
             Path(folder, name)
             for name in names

@@ -10,14 +10,21 @@ All shell blocks of the pages are one script, so that a variable stays what it w
 import json
 import os
 import re
+import shlex
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.demo.running import Demo
 from tests.docs.pages import blocks
-from tests.docs.running import Demo
-from tests.live import ROOT
+from tests.live import HOST, ROOT
+
+OUTPUTS = (
+    *("stays.csv", "stays.ndjson", "stays.sqlite", "hospitals.ndjson", "copy.sqlite"),
+)
+"""Files that the commands of a page write."""
 
 _CLAIM = re.compile(r"# (?P<says>\d{3}( [a-z-]+)?(, total \d+)?)$")
 
@@ -66,11 +73,32 @@ def run_pages(pages: Iterable[Path], demo: Demo, directory: Path) -> list[Answer
     ]
 
 
+def here(demo: Demo, text: str) -> str:
+    """Return commands of a page as they are for this demo."""
+    python = shlex.quote(sys.executable)
+    directory = shlex.quote(str(demo.directory))
+    for written, meant in (
+        # The interpreter first: its own path may hold what is written here.
+        (".venv/bin/python", python),
+        ("\nencounters-client ", f"\n{python} -m encounters_client "),
+        (
+            ".venv/bin/encounters token",
+            f"{python} -m app.cli token --directory {directory}",
+        ),
+        (".demo/", f"{directory}/"),
+        ("127.0.0.1:8000", f"{HOST}:{demo.port}"),
+        ("127.0.0.1:8001", f"{HOST}:{demo.port + 1}"),
+        *((name, f"{directory}/{name}") for name in OUTPUTS),
+    ):
+        text = text.replace(written, meant)
+    return text
+
+
 def _run(
     script: str, demo: Demo, directory: Path
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        ["bash", "-c", demo.here(script)],
+        ["bash", "-c", here(demo, script)],
         cwd=ROOT,
         env={
             **os.environ,

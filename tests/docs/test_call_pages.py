@@ -12,9 +12,9 @@ import responses
 from app.config import DEFAULT_SCOPES
 from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
 from tests.app import provider
-from tests.docs.commands import Answered, run_pages
+from tests.demo.running import Demo
+from tests.docs.commands import OUTPUTS, Answered, run_pages
 from tests.docs.pages import CALL, DECISIONS, blocks, door, section, table, words
-from tests.docs.running import OUTPUTS, Demo
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve

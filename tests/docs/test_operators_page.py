@@ -26,9 +26,8 @@ from app import observability
 from app.audit import TURN_SECONDS
 from app.config import PREFIX, SETTINGS, Need
 from app.redis_client import REDIS_SECONDS
-from tests.demo.running import get, offline_token
+from tests.demo.running import Demo, get, offline_token
 from tests.docs.pages import blocks, operators, section, table, words, written
-from tests.docs.running import Demo
 from tests.docs.update import PARTS
 from tests.live import ROOT
 from tests.mariadb_server import MariaServer

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
+from tests.demo.running import Demo
 from tests.docs.commands import run_pages
 from tests.docs.pages import CHANGE, README, blocks, door, section
-from tests.docs.running import Demo
 from tests.live import ROOT
 
 PAGE = README.read_text("utf-8")

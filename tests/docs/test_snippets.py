@@ -10,8 +10,8 @@ from encounters_client import Encounters
 
 from tests.clients.cases import COMPLETE
 from tests.clients.running import COMMAND, javascript_program, output, run
+from tests.demo.running import Demo
 from tests.docs.pages import CALL, blocks
-from tests.docs.running import Demo
 
 pytestmark = pytest.mark.system
 
