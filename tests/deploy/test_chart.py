@@ -15,13 +15,12 @@ import requests
 import yaml
 from requests.adapters import HTTPAdapter
 
-from app.config import PREFIX, Settings
-from tests.app.changing import SEAL_KEYS
+from app.config import PREFIX
 from tests.certificates import certify
 from tests.deploy.peak import most_bytes
 from tests.deploy.proxies import NGINX, Proxy, echoing
 from tests.deploy.test_compose import env_file
-from tests.deploy.test_kubernetes import MAPPING, check_explorer, check_schema
+from tests.deploy.test_kubernetes import MAPPING, check_schema
 from tests.live import HOST as HERE
 from tests.live import ROOT, free_ports, listens, wait_until
 
@@ -70,11 +69,6 @@ def one(kind: str, *arguments: str, name: str = "pas") -> Any:
     return found
 
 
-def test_helm_finds_nothing_to_mend() -> None:
-    done = helm("lint", "--strict", "--values", str(CHART / "example.yaml"))
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_kubernetes_takes_what_it_renders() -> None:
     objects = list(rendered("--set", "image.pullSecrets[0].name=registry"))
     check_schema(objects)
@@ -91,31 +85,6 @@ def test_the_plain_manifests_are_rendered_from_it() -> None:
     (proxies,) = EXAMPLE["trustedProxies"]
     settings = {**EXAMPLE["settings"], f"{PREFIX}TRUSTED_PROXIES": proxies}
     assert env_file(ROOT / "deploy" / "kubernetes" / "settings.env") == settings
-
-
-EXPLORER = ("--set", "explorer.host=explorer.example.org")
-
-
-def test_the_explorer_is_rendered_where_it_has_a_host() -> None:
-    objects = list(rendered(*EXPLORER))
-    check_schema(objects)
-    (settings,) = [e for e in objects if e["metadata"]["name"] == "pas-settings"]
-    check_explorer(objects, settings["data"], "pas")
-
-
-@pytest.mark.parametrize("more", [(), EXPLORER], ids=len)
-def test_the_settings_start(tmp_path: Path, more: tuple[str, ...]) -> None:
-    settings = one("ConfigMap", *more, name="pas-settings")["data"]
-    mapping = one("ConfigMap", name="pas-mapping")["data"]["hospital.yaml"]
-    assert mapping == MAPPING.read_text("utf-8")
-    settings |= {
-        "ENCOUNTERS_REDIS_URL": "redis://127.0.0.1/0",
-        "ENCOUNTERS_SEAL_KEYS": SEAL_KEYS[0],
-        "ENCOUNTERS_AUDIT": str(tmp_path / "audit.jsonl"),
-        "ENCOUNTERS_AUDIT_KEY": "k" * 44,
-        "ENCOUNTERS_MAPPING": __file__,
-    }
-    assert Settings.from_environ(settings).base_url.endswith("/fhir/v3")
 
 
 PROXY: dict[str, Any] = {"enabled": True, "image": {"digest": f"sha256:{'0' * 64}"}}

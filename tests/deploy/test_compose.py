@@ -30,11 +30,6 @@ INSTANCES = ("encounters-1", "encounters-2")
 OPERATORS_OWN = {"hospital", "tls", "secrets"}
 """What the guide has its reader put there."""
 
-NO_COMPOSE = bool(
-    subprocess.run(
-        ["sh", "-c", "docker compose version"], capture_output=True
-    ).returncode
-)
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 
 
@@ -212,28 +207,6 @@ def test_where_one_digest_is_missing_nothing_is_written(
     assert (folder / ".env").read_text() == (COMPOSE / ".env").read_text()
 
 
-@pytest.mark.system
-@pytest.mark.skipif(NO_COMPOSE, reason="docker compose is not installed here")
-def test_docker_compose_reads_it(secrets: Path) -> None:
-    text = "PAS_URL_FILE=/run/secrets/hospital/pas_url\n"
-    (secrets / "hospital.env").write_text(text)
-
-    def config(**environ: str) -> "subprocess.CompletedProcess[str]":
-        command = ["docker", "compose", "config"]
-        given = {"env": os.environ | environ, "cwd": secrets.parent}
-        return subprocess.run(command, capture_output=True, text=True, **given)
-
-    assert config(REDIS_DIGEST="").returncode != 0, "without a digest it must not start"
-    services = yaml.safe_load(config().stdout)["services"]
-    assert set(services) == set(composed()["services"])
-    pins = env_file(COMPOSE / ".env")
-    assert services["redis"]["image"] == f"{REDIS}@{pins['REDIS_DIGEST']}"
-    both = config(COMPOSE_FILE=f"compose.yaml{os.pathsep}explorer.yaml")
-    services = yaml.safe_load(both.stdout)["services"]
-    assert len(services["proxy"]["ports"]) == 2
-    assert f"{PREFIX}EXPLORER_BIND" in services["encounters-1"]["environment"]
-
-
 @pytest.fixture
 def secrets(tmp_path: Path) -> Path:
     """Return the folder of secrets that the script writes, in a copy of deploy/compose."""
@@ -256,16 +229,13 @@ def test_the_script_writes_every_secret_that_compose_names(secrets: Path) -> Non
         if os.geteuid() == 0:
             owner = {"redis_accounts": 999, "grafana_password": 472}.get(name, 10001)
             assert (secrets / name).stat().st_uid == owner
-    # Run again, it changes none.
-    subprocess.run([str(secrets.parent / "secrets.sh")], check=True)
-    assert {name: (secrets / name).read_text() for name in named} == texts
-
-
-def test_grafana_has_no_default_password(secrets: Path) -> None:
     grafana = composed()["services"]["grafana"]
     place = grafana["environment"]["GF_SECURITY_ADMIN_PASSWORD__FILE"]
     assert place == f"/run/secrets/{grafana['secrets'][0]}"
-    assert len((secrets / "grafana_password").read_text()) == 64
+    assert len(texts["grafana_password"]) == 64
+    # Run again, it changes none.
+    subprocess.run([str(secrets.parent / "secrets.sh")], check=True)
+    assert {name: (secrets / name).read_text() for name in named} == texts
 
 
 def start(tmp_path: Path, secrets: Path, more: dict[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ import pytest
 from tests.app import provider
 from tests.certificates import certify
 from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx, nginx_conf
+from tests.drill.slow import slow_clients
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.server.running import Running, edges, running
@@ -29,7 +30,6 @@ pytestmark = [
 
 CANARY = "QUENTIN-4711"
 STAY = f"/fhir/v3/Encounter/{EDGES.stays[0].id}"
-SLOW_CLIENTS = 200
 
 
 # ---- a real service behind it, which serves the explorer too
@@ -239,31 +239,12 @@ def test_the_base_url_is_answered_in_json(proxy: Proxy) -> None:
 
 
 def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) -> None:
-    with ExitStack() as stack:
-        slow = [stack.enter_context(stalled(proxy, n)) for n in range(SLOW_CLIENTS)]
+    bearer = provider.bearer(provider.sign())
+    with slow_clients(proxy, STAY, bearer):
         for _ in range(3):
-            for client in slow:
-                # They drip: nothing but blanks, a byte at a time. On a busy machine the
-                # first of them have had their ten seconds.
-                with suppress(OSError):
-                    client.send(b" ")
-            token = {"Authorization": provider.bearer(provider.sign())}
-            assert proxy.ask(STAY, token).status == 200
+            assert proxy.ask(STAY, {"Authorization": bearer}).status == 200
             assert service.operations("/live").status == 200
             assert service.get(f"Encounter/{EDGES.stays[0].id}").status == 200
-
-
-@contextmanager
-def stalled(proxy: Proxy, number: int) -> Iterator[ssl.SSLSocket]:
-    """Connect from another address of the loopback network, and send half a request."""
-    # Of somebody who is let in: the service would wait for the rest.
-    head = SEARCH + FORM + b"Content-Length: 90\r\n" + way()
-    halves = (b"POST /fhir/v3/Enc", SEARCH + b"X-Y: " + C, head, head + b"_id=" + C)
-    place = (f"127.0.1.{number % 4 + 1}", 0)
-    plain = socket.create_connection((HOST, proxy.port), 60, place)
-    with proxy.trust().wrap_socket(plain, server_hostname=HOST) as client:
-        client.sendall(halves[number % len(halves)])
-        yield client
 
 
 def test_a_unix_socket_is_trusted_and_tells_the_address(
