@@ -7,7 +7,6 @@
 |---|---|
 | faults | instances, Redis, mappings and keys fail or change, while 200 clients walk |
 | stops | SIGTERM, rolling restart, reload, upgrade, rollback: no response is lost |
-| rotations | every key and secret is replaced: no response is lost |
 | outages | Redis and the database are restarted and go away: how long until all is well? |
 | slow | 200 slow clients of five kinds: how long do probes take? |
 | hostile | hostile requests: no 5xx, and no canary where operators look |
@@ -25,14 +24,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.deploy.proxies import NGINX
-from tests.drill import faults, hostile, outages, rotations, slow, stops
+from tests.drill import faults, hostile, outages, slow, stops
 
 Part = Callable[[Path, argparse.Namespace], Iterator[str]]
 
 PARTS: Mapping[str, Part] = {
     "faults": faults.drill,
     "stops": stops.drill,
-    "rotations": rotations.drill,
     "outages": outages.drill,
     "slow": slow.drill,
     "hostile": hostile.drill,

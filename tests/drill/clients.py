@@ -29,6 +29,15 @@ TOKEN_REQUESTS = 15
 """After so many a token counts as ended, and a new one is fetched."""
 
 
+WALKS: Sequence[Mapping[str, str]] = (
+    {"_sort": "date", "_count": "4"},
+    {"_sort": "-date", "_count": "5"},
+    {"_sort": "-_lastUpdated", "_count": "5"},
+    {"patient": "5", "_count": "2"},
+    {"status": "finished", "_sort": "date", "_count": "3"},
+)
+
+
 @dataclass(frozen=True)
 class Search:
     """What a walk asks for, and the stays that it must find."""
@@ -44,6 +53,17 @@ class Work:
     reads: Sequence[str]
     pages: Sequence[Search]
     walks: Sequence[Search]
+
+
+def work_of(client: "Client") -> Work:
+    """Return searches with what a client is returned while nothing is broken."""
+    patients = ({"patient": str(id), "_count": "50"} for id in range(1, 10))
+    walks, pages = (
+        [Search(params, frozenset(client.walk(params))) for params in searches]
+        for searches in (WALKS, patients)
+    )
+    client.close()
+    return Work(sorted(walks[0].expected), pages, walks)
 
 
 class GivesUpError(Exception):
@@ -68,7 +88,6 @@ class Client:
     ) -> None:
         self._name = f"client-{number}"
         self._tries = tries
-        self.done = 0
         self._connection = http.client.HTTPSConnection(
             "127.0.0.1", port, timeout=PATIENCE, context=trusted
         )
@@ -76,11 +95,6 @@ class Client:
         self._ledger = ledger
         self._random = random.Random(number)
         self._token, self._left = sign(self._name), TOKEN_REQUESTS
-
-    def take_tokens(self, sign: Callable[[str], str]) -> None:
-        """Take tokens of another kind from now on."""
-        self._sign = sign
-        self._renew()
 
     def walk_until(
         self, ending: Event, searches: Sequence[Search], pause: float
@@ -96,7 +110,7 @@ class Client:
                 self._ledger.gave_up(str(error))
             else:
                 self._ledger.arrived(found, search.expected)
-        self._connection.close()
+        self.close()
 
     def work_until(self, ending: Event, work: Work) -> None:
         """Do one thing after the other, without a pause."""
@@ -108,7 +122,10 @@ class Client:
                 self._ledger.gave_up(str(error) or "410")
             else:
                 self._ledger.arrived(found, expected)
-            self.done += 1
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
         self._connection.close()
 
     def probe(self, work: Work) -> None:
@@ -132,18 +149,24 @@ class Client:
                 search = self._random.choice(work.pages)
             case _:
                 search = self._random.choice(work.walks)
-        return self._walked(Event(), search, 0), search.expected
+        return self.walk(search.params), search.expected
+
+    def walk(self, params: Mapping[str, str]) -> list[str]:
+        """Return the ids of all pages, without a pause. Raises GivesUpError, GoneError."""
+        return self._walked(Event(), params, 0)
 
     def _walk(self, ending: Event, search: Search, pause: float) -> list[str]:
         for _ in range(SEARCHES):
             try:
-                return self._walked(ending, search, pause)
+                return self._walked(ending, search.params, pause)
             except GoneError:
                 continue
         raise GivesUpError(f"a walk was begun {SEARCHES} times")
 
-    def _walked(self, ending: Event, search: Search, pause: float) -> list[str]:
-        form = urlencode(search.params)
+    def _walked(
+        self, ending: Event, params: Mapping[str, str], pause: float
+    ) -> list[str]:
+        form = urlencode(params)
         bundle = self._asked("POST", "/fhir/v3/Encounter/_search", form)
         found = ids(bundle)
         while link := _next(bundle):

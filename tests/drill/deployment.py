@@ -1,41 +1,36 @@
 """What deploy/compose is, in real processes here: two instances behind nginx, and the rest.
 
-PostgreSQL, a Redis of the caller's, a provider that publishes keys and introspects tokens, and
-nginx with the configuration that is shipped. Each instance is a process group of its own, to be
-killed as a machine that fails. Every secret is in a file.
+PostgreSQL, a Redis of the caller's, a provider that publishes keys, and nginx with the
+configuration that is shipped. Each instance is a process group of its own, to be killed as a
+machine that fails.
 """
 
-import http.client
-import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
-import sqlalchemy as sa
-from cryptography.fernet import Fernet
 from joserfc.jwk import Key
 from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
 from tests.databases import postgresql
 from tests.deploy.proxies import nginx
-from tests.drill.clients import TRIES, Client
+from tests.drill.clients import TRIES, Client, Work, work_of
 from tests.drill.ledger import Ledger
 from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables, mapping_text
-from tests.live import HOST, ROOT, free_ports, listens
-from tests.redis_server import RedisServer
+from tests.live import HOST, ROOT, free_ports
+from tests.redis_server import RedisServer, started_redis
 from tests.sentinels import until
-from tests.server.running import SERVE
-from toolkit.contract.hospital import Hospital
+from tests.server.running import SERVE, Answered, fetch
+from toolkit.contract.hospital import EDGES
 
 KEY_SET_SECONDS = 10
 
@@ -64,31 +59,22 @@ class Instance:
                 stderr=log,
                 start_new_session=True,
             )
-        until(lambda: self.status("/fhir/v3/metadata", self.port)[0] == 200)
+        until(lambda: self.metadata() is not None)
 
-    def status(self, path: str, port: int) -> tuple[int, bytes]:
-        """Ask it directly; the status is 0 where nobody answers."""
-        connection = http.client.HTTPConnection(HOST, port, timeout=30)
-        try:
-            connection.request("GET", path, headers={"X-Forwarded-Proto": "https"})
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        except (OSError, http.client.HTTPException):
-            return 0, b""
-        finally:
-            connection.close()
+    def operations(self, path: str) -> Answered:
+        """Ask on the operations port."""
+        return fetch(f"http://{HOST}:{self.port + 1}{path}", {}, 30)
+
+    def metadata(self) -> Any:
+        """Return the CapabilityStatement, None where nobody answers."""
+        url = f"http://{HOST}:{self.port}/fhir/v3/metadata"
+        found = fetch(url, {"X-Forwarded-Proto": "https"}, 30)
+        return found.json if found.status == 200 else None
 
     def serves(self, name: str) -> bool:
         """Whether the mapping of this name is served."""
-        status, body = self.status("/fhir/v3/metadata", self.port)
-        return (
-            status == 200 and json.loads(body)["implementation"]["description"] == name
-        )
-
-    def version(self) -> str:
-        """Return the release that answers."""
-        _, body = self.status("/fhir/v3/metadata", self.port)
-        return str(json.loads(body)["software"]["version"])
+        found = self.metadata()
+        return bool(found and found["implementation"]["description"] == name)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the first process."""
@@ -125,30 +111,20 @@ class Instance:
 
 
 class Keys:
-    """A provider: it signs with one key, and publishes some in a file that is served."""
+    """A provider: it signs with one key, and publishes some."""
 
-    def __init__(self, stack: ExitStack, directory: Path) -> None:
-        directory.mkdir()
-        self._file = directory / "keys.json"
-        self._signer = provider.rsa("first")
-        self.publish(self._signer)
-        port = free_ports()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "http.server", "--bind", HOST, str(port)],
-            cwd=directory,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        stack.callback(process.wait, 60)
-        stack.callback(process.terminate)
-        until(lambda: listens(port))
-        self.url = f"http://{HOST}:{port}/{self._file.name}"
+    def __init__(self, stack: ExitStack) -> None:
+        self._signer: Key = provider.rsa("first")
+        self._published = [self._signer]
+        self.url = stack.enter_context(serving(self._application))
+
+    @Request.application
+    def _application(self, _request: Request) -> Response:
+        return answer(provider.key_set(*self._published))
 
     def publish(self, *keys: Key) -> None:
         """From now on these are the keys."""
-        new = self._file.with_suffix(".new")
-        new.write_text(json.dumps(provider.key_set(*keys)))
-        new.rename(self._file)
+        self._published = [*keys]
 
     def sign_with(self, key: Key) -> None:
         """From now on tokens are signed with another key."""
@@ -159,72 +135,6 @@ class Keys:
         return provider.sign(self._signer, client_id=client)
 
 
-class Introspection:
-    """What the provider says of opaque tokens, to who has one of its client secrets."""
-
-    def __init__(self, stack: ExitStack, secret: str) -> None:
-        self.secrets = {secret}
-        self.refused = 0
-        self._clients: dict[str, str] = {}
-        self.url = stack.enter_context(serving(self._application)) + "/introspect"
-
-    def token(self, client: str) -> str:
-        """Return a new token of a client."""
-        token = secrets.token_urlsafe()
-        self._clients[token] = client
-        return token
-
-    @Request.application
-    def _application(self, request: Request) -> Response:
-        credentials = request.authorization
-        if credentials is None or credentials.password not in self.secrets:
-            self.refused += 1
-            return Response(status=401)
-        client = self._clients.get(request.form["token"])
-        claims = provider.claims(client_id=client)
-        return answer({"active": client is not None, **claims})
-
-
-class Database:
-    """PostgreSQL with the tables of a hospital, and accounts that read them by a password."""
-
-    def __init__(self, stack: ExitStack, hospital: Hospital) -> None:
-        self.server = stack.enter_context(postgresql())
-        self.url = self.server.get_uri(driver="psycopg")
-        Tables(self.url, hospital).close()
-        # Everybody else is let in without one.
-        rules = self.server.pgdata / "pg_hba.conf"
-        rules.write_text(f"local all +readers scram-sha-256\n{rules.read_text()}")
-        self.execute("CREATE ROLE readers")
-        self.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO readers")
-        self.execute("SELECT pg_reload_conf()")
-
-    def execute(self, statement: str) -> list[tuple[object, ...]]:
-        """Run a statement as the administrator; return its rows."""
-        with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
-            cursor = connection.execute(statement.encode())
-            return cursor.fetchall() if cursor.description else []
-
-    def waiting(self) -> int:
-        """Return how many statements wait for a lock."""
-        waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        return len(self.execute(waits))
-
-    def sessions(self, account: str) -> int:
-        """Return how many connections an account has."""
-        found = "SELECT 1 FROM pg_stat_activity WHERE usename = '{account}'"
-        return len(self.execute(found.format(account=account)))
-
-    def account(self, name: str, password: str) -> str:
-        """Make an account, or set its password; return the address that has both."""
-        exists = self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{name}'")
-        verb = "ALTER" if exists else "CREATE"
-        self.execute(f"{verb} ROLE {name} LOGIN PASSWORD '{password}'")
-        self.execute(f"GRANT readers TO {name}")
-        url = sa.make_url(self.url).set(username=name, password=password)
-        return url.render_as_string(hide_password=False)
-
-
 class Deployment:
     """All of it, running; leaving the stack ends it. `changes` are of the proxy's file."""
 
@@ -232,44 +142,31 @@ class Deployment:
         self,
         stack: ExitStack,
         directory: Path,
-        hospital: Hospital,
         redis_url: str,
         *changes: tuple[str, str],
     ) -> None:
         self.directory = directory
-        self.keys = Keys(stack, directory / "provider")
-        self.introspection = Introspection(stack, "first-secret")
+        self.keys = Keys(stack)
+        self.database = stack.enter_context(postgresql())
+        url = self.database.get_uri(driver="psycopg")
+        Tables(url, EDGES).close()
         self.mapping = directory / "hospital.yaml"
-        text = mapping_text(hospital).replace("connections: 2", "connections: 8")
+        text = mapping_text(EDGES, url).replace("connections: 2", "connections: 8")
         self.mapping.write_text(text, "utf-8")
-        self.database = Database(stack, hospital)
         self.port = free_ports()
-        self.secrets = directory / "secrets"
-        self.secrets.mkdir()
-        self.write_secret("SEAL_KEYS", seal_key())
-        self.write_secret("AUDIT_KEY", audit_key())
-        self.write_secret("REDIS_URL", redis_url)
-        self.write_secret("INTROSPECTION_CLIENT_SECRET", "first-secret")
-        self.write_secret("PAS_URL", self.database.account("first", "first"))
-        files = {f"{each.name}_FILE": str(each) for each in self.secrets.iterdir()}
         self.audit = directory / "audit.jsonl"
-        environ = os.environ | {
-            "PAS_URL_FILE": files.pop("PAS_URL_FILE"),
-            **provider.environ(
-                self.mapping,
-                BASE_URL=f"https://{HOST}:{self.port}/fhir/v3",
-                KEY_SET_URL=self.keys.url,
-                KEY_SET_SECONDS=str(KEY_SET_SECONDS),
-                INTROSPECTION_URL=self.introspection.url,
-                INTROSPECTION_CLIENT_ID="drill",
-                SEAL_KEYS=None,
-                TRUSTED_PROXIES=HOST,
-                AUDIT=str(self.audit),
-                ADDRESS_REQUESTS_PER_MINUTE="off",
-                CLIENT_REQUESTS_PER_MINUTE="off",
-                **{**files, "REDIS_URL": None},
-            ),
-        }
+        environ = os.environ | provider.environ(
+            self.mapping,
+            BASE_URL=f"https://{HOST}:{self.port}/fhir/v3",
+            KEY_SET_URL=self.keys.url,
+            KEY_SET_SECONDS=str(KEY_SET_SECONDS),
+            REDIS_URL=redis_url,
+            TRUSTED_PROXIES=HOST,
+            AUDIT=str(self.audit),
+            AUDIT_KEY="k" * 44,
+            ADDRESS_REQUESTS_PER_MINUTE="off",
+            CLIENT_REQUESTS_PER_MINUTE="off",
+        )
         self.instances = [
             Instance(number, environ, directory / f"encounters-{number}.log")
             for number in (1, 2)
@@ -287,6 +184,11 @@ class Deployment:
         self.proxy = stack.enter_context(changed)
         self.trusted = self.proxy.trust()
 
+    def work(self) -> Work:
+        """Return what clients do, with what is returned while nothing is broken."""
+        (client,) = self.clients(1, Ledger())
+        return work_of(client)
+
     def clients(self, count: int, ledger: Ledger, tries: int = TRIES) -> list[Client]:
         """Return clients with tokens of the provider's key."""
         return [
@@ -294,13 +196,11 @@ class Deployment:
             for number in range(count)
         ]
 
-    def write_secret(self, name: str, text: str) -> None:
-        """Set what the file of a secret holds."""
-        (self.secrets / name).write_text(text)
-
-    def read_secret(self, name: str) -> str:
-        """Return what the file of a secret holds."""
-        return (self.secrets / name).read_text()
+    def waiting(self) -> int:
+        """Return how many statements wait for a lock in the database."""
+        with psycopg.connect(self.database.get_uri(), autocommit=True) as connection:
+            waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            return len(connection.execute(waits).fetchall())
 
     def reload(
         self, name: str, change: Callable[[str], str] = lambda text: text
@@ -319,21 +219,9 @@ class Deployment:
 
 @contextmanager
 def deployed(
-    directory: Path, hospital: Hospital, *changes: tuple[str, str]
+    directory: Path, *changes: tuple[str, str]
 ) -> Iterator[tuple[Deployment, RedisServer]]:
     """Run a deployment with a Redis of its own."""
     with ExitStack() as stack:
-        redis = RedisServer()
-        stack.callback(redis.remove)
-        redis.start()
-        yield Deployment(stack, directory, hospital, redis.url, *changes), redis
-
-
-def seal_key() -> str:
-    """Return a new key that encrypts pages."""
-    return Fernet.generate_key().decode()
-
-
-def audit_key() -> str:
-    """Return a new key of audit events."""
-    return b64encode(secrets.token_bytes(32)).decode()
+        redis = stack.enter_context(started_redis())
+        yield Deployment(stack, directory, redis.url, *changes), redis

@@ -10,7 +10,6 @@ from pathlib import Path
 from tests.app import provider
 from tests.drill.clients import running
 from tests.drill.deployment import KEY_SET_SECONDS, Deployment
-from tests.drill.hospital import made_up, searches
 from tests.drill.ledger import LOST, Ledger
 from tests.sentinels import Watched
 
@@ -22,14 +21,14 @@ REFUSED = frozenset({401})
 
 def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Break it; yield what went against a promise of docs/run/faults.md."""
-    hospital, ledger = made_up(), Ledger()
-    asked = searches(hospital)
+    ledger = Ledger()
     with ExitStack() as stack:
         redis = Watched(stack, directory)
-        deployment = Deployment(stack, directory, hospital, redis.url)
+        deployment = Deployment(stack, directory, redis.url)
+        searches = deployment.work().walks
         ledger.begin("nothing")
         walks = [
-            partial(each.walk_until, searches=asked, pause=options.pause)
+            partial(each.walk_until, searches=searches, pause=options.pause)
             for each in deployment.clients(options.clients, ledger)
         ]
         with running(walks):

@@ -16,7 +16,6 @@ import psycopg
 
 from tests.drill.clients import Client, GivesUpError, GoneError, Work, running
 from tests.drill.deployment import Deployment, deployed
-from tests.drill.hospital import made_up, searches, work
 from tests.drill.ledger import Ledger
 from tests.redis_server import RedisServer
 from tests.sentinels import until
@@ -33,14 +32,14 @@ _HEADINGS = ("Event", "Away for", "Recovered after", "Aim", "Probes", "Failed")
 
 def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Measure; yield each fault of the walks that go on meanwhile."""
-    hospital, ledger, probed = made_up(), Ledger(), Probed()
-    asked, mixture = searches(hospital), work(hospital)
-    with deployed(directory, hospital) as (deployment, redis):
+    ledger, probed = Ledger(), Probed()
+    with deployed(directory) as (deployment, redis):
+        work = deployment.work()
         walkers = deployment.clients(options.workers, ledger)
         probers = deployment.clients(PROBES, probed.ledger, tries=1)
-        walk = {"searches": asked, "pause": options.pause / 10}
+        walk = {"searches": work.walks, "pause": options.pause / 10}
         runs = [partial(each.walk_until, **walk) for each in walkers]
-        runs += [partial(probed.probe_until, each, mixture) for each in probers]
+        runs += [partial(probed.probe_until, each, work) for each in probers]
         ledger.begin("nothing")
         probed.ledger.begin("probes")
         outages = Outages(deployment, redis, probed, options.seconds)
@@ -67,12 +66,12 @@ class Probed:
     failed: list[float] = field(default_factory=list)
     sent: int = 0
 
-    def probe_until(self, client: Client, mixture: Work, ending: Event) -> None:
+    def probe_until(self, client: Client, work: Work, ending: Event) -> None:
         """Ask for a stay and for a search of two pages, again and again."""
         while not ending.wait(EVERY):
             self.sent += 1
             try:
-                client.probe(mixture)
+                client.probe(work)
             except (GivesUpError, GoneError):
                 self.failed.append(time.monotonic())
 
@@ -83,7 +82,7 @@ class Outages:
     def __init__(
         self, deployment: Deployment, redis: RedisServer, probed: Probed, seconds: float
     ) -> None:
-        self._server, self._redis = deployment.database.server, redis
+        self._server, self._redis = deployment.database, redis
         self._probed, self._seconds = probed, seconds
         ways = {
             "Redis": (redis.stop, redis.start),

@@ -5,27 +5,23 @@ Times are reported, and judged by who reads them: a busy machine is slower.
 
 import argparse
 import http.client
-import json
-import signal
 import socket
 import ssl
 import statistics
-import subprocess
-import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Event
 from urllib.request import urlopen
 
 from tests.app import provider
 from tests.deploy.proxies import Proxy
+from tests.drill.clients import running
 from tests.drill.deployment import Deployment, Instance, deployed
-from tests.drill.hospital import made_up, work
 from tests.live import HOST
 from tests.sentinels import until
 
@@ -51,30 +47,20 @@ _HEADINGS = ("Probe", "Clients", "Sent", "Median", "99 %", "Slowest", "Over 0.1 
 
 def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Time probes without slow clients and with them; yield each that failed."""
-    hospital = made_up()
-    with deployed(directory, hospital, FAR) as (deployment, _):
+    with deployed(directory, FAR) as (deployment, _):
         bearer = provider.bearer(deployment.keys.token("probe"))
-        stay = f"/fhir/v3/Encounter/{work(hospital).reads[0]}"
+        stay = f"/fhir/v3/Encounter/{deployment.work().reads[0]}"
         probes = _probes(deployment, stay, bearer)
         for _ in range(SETTLED):
             until(lambda: all(probe() == 200 for probe in probes.values()))
         print("| " + " | ".join(_HEADINGS) + " |\n" + "|---" * len(_HEADINGS) + "|")
         yield from _timed(probes, "none", options.seconds)
-        slow = subprocess.Popen(
-            [sys.executable, "-m", "tests.drill.slow", str(directory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert slow.stdin is not None
-        assert slow.stdout is not None
-        slow.stdin.write(json.dumps([deployment.port, stay, bearer]) + "\n")
-        slow.stdin.flush()
-        # It says when all are connected, and at its end how often they were.
-        assert slow.stdout.readline()
-        yield from _timed(probes, f"{CLIENTS} slow ones", 3 * options.seconds)
-        slow.send_signal(signal.SIGTERM)
-        print(f"\nConnections that slow clients had: {slow.communicate(timeout=60)[0]}")
+        with slow_clients(deployment.proxy, stay, bearer) as slow:
+            yield from _timed(probes, f"{CLIENTS} slow ones", 3 * options.seconds)
+        connected = Counter[str]()
+        for each in slow:
+            connected[each.kind] += each.connected
+        print(f"\nConnections that slow clients had: {dict(connected)}")
 
 
 def _probes(deployment: Deployment, stay: str, bearer: str) -> dict[str, Probe]:
@@ -96,7 +82,7 @@ def _fetched(url: str) -> int:
 
 
 def _status(instance: Instance, path: str) -> int:
-    return instance.status(path, instance.port + 1)[0]
+    return instance.operations(path).status
 
 
 def _read(deployment: Deployment, path: str, bearer: str) -> int:
@@ -141,8 +127,6 @@ def _times(probe: Probe, seconds: float) -> tuple[list[float], int]:
     return times, failed
 
 
-# ---- the slow clients, in a process of their own
-
 KINDS = ("headers", "half a request", "silence", "body", "reading")
 
 
@@ -186,34 +170,32 @@ class Slow:
             elif self.kind in ("headers", "body"):
                 self._connection.send(b"a")
             elif not self._connection.recv(RECEIVED if self.kind == "reading" else 1):
-                self._close()
+                self.close()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             pass
         except OSError:
-            self._close()
+            self.close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
 
 
-def _slow_clients(directory: Path) -> None:
-    port, stay, bearer = json.loads(sys.stdin.readline())
-    clients = [Slow(n, Proxy(port, directory), stay, bearer) for n in range(CLIENTS)]
-    ending = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ending.set())
+@contextmanager
+def slow_clients(proxy: Proxy, stay: str, bearer: str) -> Iterator[Sequence[Slow]]:
+    """Hold on to the proxy with slow clients, from when all are connected."""
+    clients = [Slow(number, proxy, stay, bearer) for number in range(CLIENTS)]
     for client in clients:
         client.connect()
-    print("all are connected", flush=True)
-    while not ending.wait(DRIP_SECONDS):
-        for client in clients:
-            client.go_on()
-    connected = Counter[str]()
+
+    def go_on(ending: Event) -> None:
+        while not ending.wait(DRIP_SECONDS):
+            for client in clients:
+                client.go_on()
+
+    with running([go_on]):
+        yield clients
     for client in clients:
-        connected[client.kind] += client.connected
-    print(json.dumps(connected))
-
-
-if __name__ == "__main__":
-    _slow_clients(Path(sys.argv[1]))
+        client.close()

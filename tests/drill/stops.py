@@ -19,7 +19,6 @@ import psycopg
 from tests.app import provider
 from tests.drill.clients import running
 from tests.drill.deployment import Deployment, deployed
-from tests.drill.hospital import ORGANIZATION, made_up, work
 from tests.drill.ledger import Ledger
 from tests.live import ROOT
 from tests.sentinels import until
@@ -36,17 +35,17 @@ Or for so long: well below the 5 seconds that a statement may take.
 
 def drill(directory: Path, options: argparse.Namespace) -> Iterator[str]:
     """Stop them again and again, until enough requests were sent; yield each fault."""
-    hospital, ledger = made_up(), Ledger()
-    mixture = work(hospital)
+    ledger = Ledger()
     with ExitStack() as stack:
         # Also where it is interrupted.
         stack.callback(lambda: print(ledger.table(), flush=True))
         other = _installed(directory / "other", options.release)
-        deployment, _ = stack.enter_context(deployed(directory, hospital))
+        deployment, _ = stack.enter_context(deployed(directory))
+        work = deployment.work()
         stops = Stops(deployment, ledger, other)
         ledger.begin("nothing", busy_share=0)
         clients = deployment.clients(options.workers, ledger, tries=1)
-        with running([partial(each.work_until, work=mixture) for each in clients]):
+        with running([partial(each.work_until, work=work) for each in clients]):
             stops.meanwhile()
             while ledger.requests < options.requests:
                 for name, stop in stops.kinds.items():
@@ -87,13 +86,17 @@ class Stops:
         database, (_, second) = self._deployment.database, self._deployment.instances
         with (
             ThreadPoolExecutor(SLOW_READS + 1) as threads,
-            psycopg.connect(database.server.get_uri()) as connection,
+            psycopg.connect(database.get_uri()) as connection,
         ):
             connection.execute("LOCK TABLE organizations IN ACCESS EXCLUSIVE MODE")
             ends = time.monotonic() + SLOW_SECONDS
             reads = [threads.submit(self._slow_read) for _ in range(SLOW_READS)]
             # On a busy machine some of them arrive later than others may wait.
-            until(lambda: database.waiting() == SLOW_READS or time.monotonic() > ends)
+            until(
+                lambda: (
+                    self._deployment.waiting() == SLOW_READS or time.monotonic() > ends
+                )
+            )
             enough = self._ledger.requests + SLOW_MEANWHILE
             stopped = threads.submit(second.drain)
             until(lambda: self._ledger.requests >= enough or time.monotonic() > ends)
@@ -106,7 +109,7 @@ class Stops:
 
     def _slow_read(self) -> int:
         token = {"Authorization": provider.bearer(self._deployment.keys.token("slow"))}
-        path = f"/fhir/v3/Organization/{ORGANIZATION}"
+        path = "/fhir/v3/Organization/H1"
         return self._deployment.proxy.ask(path, token).status
 
     def _restart(self) -> None:
@@ -120,10 +123,10 @@ class Stops:
         self.meanwhile()
 
     def _release(self, release: Path) -> None:
-        before = self._deployment.instances[1].version()
+        before = self._deployment.instances[1].metadata()["software"]
         for instance in self._deployment.instances:
             instance.restart(release)
-            assert instance.version() != before
+            assert instance.metadata()["software"] != before
             self.meanwhile()
 
 
