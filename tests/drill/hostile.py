@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.parameters import SEARCH_PARAMETERS
 from tests.app import provider
@@ -82,9 +83,9 @@ def made_up_searches() -> list[tuple[str, str]]:
     for kind in map(str, SEARCH_PARAMETERS):
 
         @tried(500)
-        @given(pairs(kind))
-        def keep(form: list[tuple[str, str]], kind: str = kind) -> None:
-            searches.append((kind, urlencode(form, errors="replace")))
+        @given(st.tuples(st.just(kind), pairs(kind)))
+        def keep(search: tuple[str, list[tuple[str, str]]]) -> None:
+            searches.append((search[0], urlencode(search[1], errors="replace")))
 
         keep()
     return searches
