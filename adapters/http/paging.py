@@ -63,15 +63,16 @@ _MOST_MARKS = 200
 class Trail:
     """What the pages of a search session have shown so far.
 
-    `seen` is the number of their rows, `total` the last total of an answer, `least` the
-    smallest. `marks` are digests of links and of the outer rows of pages: a page that
-    begins with such a row has come before, or overlaps. Of more than 200 the first and the
-    last are kept.
+    `seen` is the number of their rows; `total`, `least` and `most` are the last, the
+    smallest and the largest total of an answer. `marks` are digests of links and of the
+    outer rows of pages: a page that begins with such a row has come before, or overlaps.
+    Of more than 200 the first and the last are kept.
     """
 
     seen: int = 0
     total: int | None = None
     least: int | None = None
+    most: int | None = None
     marks: tuple[str, ...] = ()
 
     @classmethod
@@ -79,12 +80,12 @@ class Trail:
         """Return the trail that a cursor has."""
         if not isinstance(position, Position) or not isinstance(position.id, str):
             return cls()
-        seen, total, least, marks = json.loads(position.id)
-        return cls(seen, total, least=least, marks=tuple(marks))
+        seen, total, least, most, marks = json.loads(position.id)
+        return cls(seen=seen, total=total, least=least, most=most, marks=tuple(marks))
 
     def text(self) -> str:
         """Return the trail as a cursor has it."""
-        parts = [self.seen, self.total, self.least, self.marks]
+        parts = [self.seen, self.total, self.least, self.most, self.marks]
         return json.dumps(parts, separators=(",", ":"))
 
     def after(self, answer: ListAnswer, id_of: Callable[[JsonRow], str]) -> "Trail":
@@ -102,8 +103,12 @@ class Trail:
         trail = replace(self, seen=self.seen + len(answer.rows), marks=visited)
         if answer.total is None:
             return trail
-        least = answer.total if self.least is None else min(self.least, answer.total)
-        return replace(trail, total=answer.total, least=least)
+        return replace(
+            trail,
+            total=answer.total,
+            least=min(answer.total, answer.total if self.least is None else self.least),
+            most=max(answer.total, self.most or 0),
+        )
 
 
 def _mark(text: str) -> str:
@@ -219,6 +224,9 @@ def linked_page(
         if answer.next and trail.least is None:
             raise unreadable("an empty page has a next page")
         return Window((), total=answer.total, incomplete=is_short)
+    slack = 2 * query.count if answer.total is None else 0
+    if trail.most is not None and trail.seen > trail.most + slack:
+        raise unreadable("the list is longer than its total")
     first = Position(Group.KEYED, None, id=None)
     last = Position(Group.KEYED, answer.next, trail.text())
     more = bool(answer.next)

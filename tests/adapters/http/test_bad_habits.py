@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +103,18 @@ def test_a_list_that_turns_in_a_circle_is_502(
 
 
 @pytest.mark.parametrize("paging", [NEXT, TOKEN])
-def test_an_empty_page_that_leads_on_is_the_end_if_the_total_is_reached(
-    tmp_path: Path, paging: str
-) -> None:
+def test_a_list_without_an_end_ends_by_its_total(tmp_path: Path, paging: str) -> None:
+    numbers = count(1000)
+
+    def new_rows(rows: list[Any]) -> list[Any]:
+        return [{**ROWS[0], "id": next(numbers)} for _ in range(SIZE)]
+
+    endless: dict[str, Any] = {"links": lambda *_: True, "rows": new_rows}
+    with habit(tmp_path, paging, **endless) as (api, adapter):
+        with pytest.raises(SourceDataError, match="longer than its total"):
+            pages_of(adapter)
+        assert api.requests <= ALL / SIZE + 2
+    # An empty page that leads on is the end where the total is reached.
     with habit(tmp_path, paging, links=lambda *_: True) as (api, adapter):
         page = adapter.search(ask(count=SIZE))
         while page.more:
