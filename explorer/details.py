@@ -26,6 +26,7 @@ MANY = 60
 """A timeline of more stays begins with the last twelve months."""
 
 PERIODS = {"": mark("All"), "12": mark("12 months"), "3": mark("3 months")}
+_DAYS = {"12": 365, "3": 91}
 
 _GUTTER = 136
 _AROUND = timedelta(days=366)
@@ -157,9 +158,9 @@ def _read(reference: str) -> Any:
 def _bands(stays: Sequence[Stay]) -> list[Band]:
     """Return a band for each type of stay, in the order of the words."""
     return [
-        Band(gettext(words), of_type)
-        for kind, words in CLASSES.items()
-        if (of_type := [stay for stay in stays if stay.kind == kind])
+        Band(gettext(words), of_class)
+        for code, words in CLASSES.items()
+        if (of_class := [stay for stay in stays if stay.class_code == code])
     ]
 
 
@@ -185,8 +186,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     patient, stays = Person(results.included[reference]), results.stays
     now = explorer.read_offer().now()
     period = chosen or ("12" if chosen is None and len(stays) > MANY else "")
-    months = {"": None, "12": 365, "3": 91}[period]
-    since = wall(now) - timedelta(days=months) if months else None
+    since = wall(now) - timedelta(_DAYS[period]) if period else None
     drawn = timelines(_bands(stays), now, gutter=_GUTTER, since=since)
     if not drawn and chosen is None:
         period, drawn = "", timelines(_bands(stays), now, gutter=_GUTTER)
@@ -198,12 +198,10 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         house=results.house(patient.site),
         sealed=sealed,
         here_now=[s for s in stays if s.status == "in-progress" and s.took(now)],
-        stays=stays[(listed - 1) * PAGE : listed * PAGE],
-        whole=len(stays),
+        stays=stays,
         all_stays=results.total,
         most_stays=MOST_STAYS,
         messages=results.messages,
-        undated=sum(stay.start is None for stay in stays),
         listed=listed,
         page_size=PAGE,
         places={stay.id: 1 + index // PAGE for index, stay in enumerate(stays)},

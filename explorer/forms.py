@@ -106,7 +106,7 @@ class Fault:
     """What is wrong with an input; `name` is its text where it may be somebody's name."""
 
     title: str
-    text: str
+    text: str = ""
     name: str = ""
 
 

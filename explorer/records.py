@@ -90,7 +90,7 @@ class House:
 class Stay:
     """A stay, with the patient and the hospital that came with it; None: they did not.
 
-    `kind` is its code of type, UNK for one that nobody knows; `unit` the code of the ward and
+    `class_code` is its type, UNK for one that nobody knows; `unit` the code of the ward and
     `ward` its name. `subject` and `site` are references.
     """
 
@@ -108,8 +108,8 @@ class Stay:
         self.subject = _reference(resource.get("subject"))
         self.status: str = resource["status"]
         self.status_words = gettext(STATUSES.get(self.status, self.status))
-        self.kind = code if code in CLASSES else "UNK"
-        self.kind_words = gettext(CLASSES[self.kind])
+        self.class_code = code if code in CLASSES else "UNK"
+        self.class_words = gettext(CLASSES[self.class_code])
         self.start = _time(period.get("start"))
         self.end = _time(period.get("end"))
         self.unit = "".join(units[:1])

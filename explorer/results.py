@@ -134,7 +134,7 @@ _FIRST: Mapping[str, Sequence[Column]] = {
 COLUMNS: Mapping[str, Sequence[Column]] = {
     "Encounter": (
         Column("status", _("Status"), lambda stay, _: stay.status_words),
-        Column("class", _("Type"), lambda stay, _: stay.kind_words),
+        Column("class", _("Type"), lambda stay, _: stay.class_words),
         Column("start", _("Admission"), lambda stay, _: _when(stay.start), "date"),
         Column("end", _("Discharge"), lambda stay, _: _when(stay.end)),
         Column("duration", _("Length"), lambda stay, now: stay.took(now)),

@@ -7,6 +7,7 @@ the stored result; sorting, a next page and another condition are searches.
 
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
@@ -40,6 +41,8 @@ MOST_COUNTS = 3
 NOBODY = "-"
 """An id that no patient has: a search for the stays of nobody finds none."""
 
+NO_FAULTS: Mapping[str, Fault] = {}
+
 _GUTTER = 176
 
 Shown = BaseResponse | str | tuple[str, int]
@@ -48,13 +51,7 @@ Shown = BaseResponse | str | tuple[str, int]
 # ------------------------------------------------------------------------------- forms
 
 
-def form_page(
-    kind: str,
-    form: Form,
-    faults: dict[str, Fault] | None = None,
-    *,
-    fault: str = "",
-) -> str:
+def form_page(kind: str, form: Form, faults: Mapping[str, Fault] = NO_FAULTS) -> str:
     """Return the page of a form, "" for the home page, filled in, with its faults."""
     offer = explorer.read_offer()
     first = kind or next(iter(offer.searches))
@@ -63,12 +60,11 @@ def form_page(
         "search.html" if kind else "home.html",
         kind=first,
         form=form,
-        faults=faults or {},
+        faults=faults,
         fields=forms.fields_of(offer, first),
         presets={name: PRESETS[name] for name in forms.presets_of(offer)},
         wards=g.session.wards,
         recent=g.session.recent,
-        fault=fault,
     )
 
 
@@ -90,7 +86,7 @@ def find() -> Shown:
     """Search what the box was filled in with, in every way that it can be read."""
     reading = forms.read_box(explorer.read_offer(), request.form.get("q", ""))
     if reading.fault:
-        page = form_page("", request.form, fault=reading.fault)
+        page = form_page("", request.form, {"": Fault(reading.fault)})
         return page, HTTPStatus.UNPROCESSABLE_ENTITY
     answers: list[tuple[Conditions, Result]] = []
     for kind, form in reading.forms:
@@ -101,9 +97,7 @@ def find() -> Shown:
             # Who may not search patients still finds a visit.
             if error.status == HTTPStatus.FORBIDDEN and answers:
                 continue
-            (fault,) = _faults("", error).values()
-            page = form_page("", request.form, fault=f"{fault.title} {fault.text}")
-            return page, error.status
+            return form_page("", request.form, _faults("", error)), error.status
     filled = [pair for pair in answers if pair[1].bundle.get("entry")]
     ids = [_store(result, of=search) for search, result in filled or answers[-1:]]
     if len(ids) > 1:
