@@ -133,8 +133,8 @@ def _around(stay: Stay) -> Results:
     criteria = [("patient", stay.subject)]
     date = offer.parameters.get("date")
     if stay.start and date and date.most != 1:
-        around = (("ge", stay.start - _AROUND), ("le", stay.start + _AROUND))
-        criteria += [("date", f"{p}{at.date().isoformat()}") for p, at in around]
+        criteria.append(("date", f"ge{(stay.start - _AROUND).date()}"))
+        criteria.append(("date", f"le{(stay.start + _AROUND).date()}"))
     if offer.most_count:
         criteria.append(("_count", offer.most_count))
     try:

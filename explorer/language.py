@@ -7,6 +7,7 @@ hospital's own zone.
 
 import re
 from calendar import monthrange
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
 from gettext import NullTranslations
@@ -128,39 +129,29 @@ def read_day(text: str) -> date:
 
     Raises DateError.
     """
-    text = " ".join(text.split())
-    example = day(date(2024, 12, 31))
-    if not DATE_IN_TEXT.fullmatch(text):
-        message = gettext(
-            "“%(text)s” is no date. Write it like %(example)s.",
-            text=text,
-            example=example,
+    text, example = " ".join(text.split()), date(2024, 12, 31)
+    words = gettext("“%(text)s” is no date. Write it like %(example)s.")
+    if DATE_IN_TEXT.fullmatch(text):
+        parts = re.split(r"[^\w]+", text.lower())
+        if len(parts[0]) == len("2024"):
+            parts.reverse()
+        month = int(parts[1]) if parts[1].isdecimal() else _months().get(parts[1], 0)
+        number_of_day, year = int(parts[0]), int(parts[2])
+        with suppress(ValueError):
+            return date(year, month, number_of_day)
+        words = gettext(
+            "%(text)s does not exist: the day comes first, then the month. Write it "
+            "like %(example)s."
         )
-        raise DateError(message)
-    parts = re.split(r"[^\w]+", text.lower())
-    if len(parts[0]) == len("2024"):
-        parts.reverse()
-    month = int(parts[1]) if parts[1].isdecimal() else _months().get(parts[1], 0)
-    number_of_day, year = int(parts[0]), int(parts[2])
-    try:
-        return date(year, month, number_of_day)
-    except ValueError as error:
         if 1 <= month <= 12 and year >= 1900 and number_of_day <= 31:
-            last = date(year, month, monthrange(year, month)[1])
-            message = gettext(
-                "%(name)s has %(days)s days. Write for example %(example)s.",
-                name=named(last, "LLLL").capitalize(),
-                days=last.day,
-                example=day(last),
+            # The month is shorter.
+            example = date(year, month, monthrange(year, month)[1])
+            words = gettext(
+                "%(name)s has %(days)s days. Write for example %(example)s."
             )
-        else:
-            message = gettext(
-                "%(text)s does not exist: the day comes first, then the month. Write "
-                "it like %(example)s.",
-                text=text,
-                example=example,
-            )
-        raise DateError(message) from error
+    name = named(example, "LLLL").capitalize()
+    shown = {"name": name, "days": example.day, "example": day(example)}
+    raise DateError(words % {"text": text, **shown})
 
 
 @cache

@@ -41,9 +41,9 @@ class Person:
         by_use = {name.get("use"): name for name in resource.get("name", ())}
         official, usual = by_use.get("official", {}), by_use.get("usual", {})
         family = usual.get("family") or official.get("family", "")
-        given = [*usual.get("given", ()), *official.get("given", ())][:1]
-        written = [name.get("text", "") for name in by_use.values()][:1]
-        name = " ".join(filter(None, (family, *given))) or "".join(written)
+        given = _first([*usual.get("given", ()), *official.get("given", ())])
+        written = _first([name.get("text", "") for name in by_use.values()])
+        name = f"{family} {given}".strip() or written
         birth_name = official.get("family", "") if usual.get("family") else ""
         links = [_reference(link["other"]) for link in resource.get("link", ())]
         self.resource = resource
@@ -58,12 +58,13 @@ class Person:
         self.sex = gettext(SEXES[self.gender]) if self.gender in SEXES else ""
         self.numbers = _numbers(resource)
         self.site = _reference(resource.get("managingOrganization"))
-        self.replaced_by = "".join(links[:1])
+        self.replaced_by = _first(links)
 
     def age(self, today: date) -> int | None:
         """Return the age in years; of the dead at their death."""
         born = self.resource.get("birthDate", "")
         died = self.resource.get("deceasedDateTime", "")
+        # A year or a month gives no age, nor does a death without a date.
         if len(born) < len("2024-12-31") or (self.is_dead and not died):
             return None
         birth = date.fromisoformat(born)
@@ -112,11 +113,11 @@ class Stay:
         self.class_words = gettext(CLASSES[self.class_code])
         self.start = _time(period.get("start"))
         self.end = _time(period.get("end"))
-        self.unit = "".join(units[:1])
-        self.ward = "".join(wards[:1])
+        self.unit = _first(units)
+        self.ward = _first(wards)
         self.place = f"{self.unit} {self.ward}".strip()
         self.site = _reference(provider)
-        self.visit = "".join(_values(resource)[:1])
+        self.visit = _first(_values(resource))
 
     @property
     def site_name(self) -> str:
@@ -134,6 +135,10 @@ class Stay:
 def changed(resource: Resource) -> datetime | None:
     """Return when a resource was last changed, None where that is not known."""
     return _time(resource.get("meta", {}).get("lastUpdated"))
+
+
+def _first(texts: Sequence[str]) -> str:
+    return texts[0] if texts else ""
 
 
 def _time(text: str | None) -> datetime | None:
