@@ -25,7 +25,7 @@ from explorer.failures import RefusedError
 from explorer.login import Login
 from explorer.offer import Offer, SearchOffer
 from explorer.results import Results
-from explorer.sessions import Pairs, Result, Session, Sessions
+from explorer.sessions import Pairs, Record, Result, Session, Sessions
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
 """What comes with stays, so that they have names."""
@@ -200,12 +200,12 @@ class Explorer:
             g.session.wards = dict(sorted(merged.items())[:MOST_WARDS])
             self.sessions.save(g.session)
 
-    def stored(self, id: str) -> Result:
-        """Return a result of this session, else NotFound."""
-        result = self.sessions.stored(g.session, id, Result)
-        if result is None:
+    def stored(self, id: str, record: type[Record]) -> Record:
+        """Return a result or a file of this session, else NotFound."""
+        stored = self.sessions.stored(g.session, id, record)
+        if stored is None:
             raise NotFound
-        return result
+        return stored
 
 
 blueprint = Blueprint("explorer", __name__)

@@ -18,29 +18,12 @@ from werkzeug.exceptions import HTTPException
 from app.config import Settings
 from app.middleware import Requests, Transport
 from app.pages import POLICY, create_pages
-from explorer import details, entry, exports, search
+from explorer import details, entry, exports, language, search, words
 from explorer.core import Explorer, blueprint, clock, explorer, see
 from explorer.failures import Failure
-from explorer.language import (
-    LANGUAGES,
-    day,
-    gettext,
-    language,
-    moment,
-    number,
-    pgettext,
-)
 from explorer.language import ngettext as count_in_words
 from explorer.records import changed
 from explorer.results import as_curl, elements
-from explorer.words import (
-    ADDRESSES,
-    CODES,
-    COUNTS,
-    RESOURCES,
-    SEX_LETTERS,
-    TELECOMS,
-)
 
 HEADERS = (
     ("Cache-Control", "no-store"),
@@ -72,26 +55,22 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
     pages.extensions["explorer"] = of_app
     pages.jinja_env.add_extension("jinja2.ext.i18n")
     pages.jinja_env.install_gettext_callables(  # type: ignore[attr-defined] # the extension's
-        gettext, count_in_words, newstyle=False, pgettext=pgettext
+        language.gettext, count_in_words, newstyle=False, pgettext=language.pgettext
     )
     pages.jinja_env.globals.update(
-        N=number,
-        day=day,
-        moment=moment,
-        languages=LANGUAGES,
-        sections=RESOURCES,
+        tables=words,
+        N=language.number,
+        day=language.day,
+        moment=language.moment,
+        languages=language.LANGUAGES,
         count=_count,
         see=see,
         formats=exports.FORMATS,
         describe=search.described,
         clock=clock,
-        codes=CODES,
-        letters=SEX_LETTERS,
         last_change=changed,
         elements=elements,
         as_curl=as_curl,
-        telecoms=TELECOMS,
-        addresses=ADDRESSES,
     )
     pages.jinja_env.filters["pretty"] = _pretty
     pages.jinja_env.tests |= {
@@ -113,7 +92,11 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
 def _around() -> dict[str, Any]:
     """Return what the frame of each page shows; nothing of the deployment before the login."""
     session = g.get("session")
-    shown: dict[str, Any] = {"offer": None, "exports": [], "language": language()}
+    shown: dict[str, Any] = {
+        "offer": None,
+        "exports": [],
+        "language": language.language(),
+    }
     if session is not None and session.token and explorer.offer:
         shown |= {"offer": explorer.offer, "here": explorer.offer.now()}
         shown["exports"] = exports.exports()
@@ -129,7 +112,7 @@ def _pretty(resource: Any) -> str:
 
 def _count(kind: str, total: int) -> str:
     """Return how many there are of a resource type, in words."""
-    return count_in_words(*COUNTS[kind], total)
+    return count_in_words(*words.COUNTS[kind], total)
 
 
 def _show_error(error: Exception) -> Response | HTTPException:

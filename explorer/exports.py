@@ -63,7 +63,7 @@ def exports() -> list[Export]:
 @blueprint.post("/results/<id>/export")
 def export(id: str) -> BaseResponse:
     """Begin a file; with script the page of the result shows its progress."""
-    result, format = explorer.stored(id), request.form.get("format", "")
+    result, format = explorer.stored(id, Result), request.form.get("format", "")
     if not may_export() or format not in FORMATS:
         raise NotFound
     at = explorer.read_offer().now()
@@ -95,13 +95,6 @@ def _name(result: Result, at: datetime) -> str:
     return f"{name}_{at:%Y-%m-%d-%H%M}"
 
 
-def _stored(id: str) -> Export:
-    stored = explorer.sessions.stored(g.session, id, Export)
-    if stored is None:
-        raise NotFound
-    return stored
-
-
 @blueprint.get("/exports/<id>")
 def progress(id: str) -> Response:
     """Read on, and show how far a file is; without script it is a page that reloads."""
@@ -116,7 +109,7 @@ def progress(id: str) -> Response:
 @blueprint.post("/exports/<id>/cancel")
 def cancel(id: str) -> BaseResponse:
     """Take a file off the pages; what there is of it expires."""
-    file = _stored(id)
+    file = explorer.stored(id, Export)
     g.session.exports = [other for other in g.session.exports if other != id]
     explorer.sessions.save(g.session)
     return go(url_for(".results", id=file.result))
@@ -125,7 +118,7 @@ def cancel(id: str) -> BaseResponse:
 @blueprint.get("/exports/<id>/file")
 def file(id: str) -> Response:
     """Send a finished file."""
-    export = _stored(id)
+    export = explorer.stored(id, Export)
     if export.next != []:
         raise NotFound
     parts = explorer.sessions.parts(g.session, export)
@@ -137,7 +130,7 @@ def file(id: str) -> Response:
 
 def _read_on(id: str) -> Export:
     """Read further pages of a result for a moment and store them; return the file."""
-    file = _stored(id)
+    file = explorer.stored(id, Export)
     until = time.monotonic() + _A_LOOK
     try:
         while time.monotonic() < until and file.next != []:

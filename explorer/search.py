@@ -108,7 +108,7 @@ def find() -> Shown:
 @blueprint.get("/found/<first>/<second>")
 def choose(first: str, second: str) -> str:
     """Show what a number names, each under its heading."""
-    stored = {id: explorer.stored(id) for id in (first, second)}
+    stored = {id: explorer.stored(id, Result) for id in (first, second)}
     parts = [(id, result, Results(result.bundle)) for id, result in stored.items()]
     return render_template(
         "found.html", parts=parts, columns=columns_of, now=clock(stored[first].at)
@@ -241,7 +241,7 @@ def _store(result: Result, *, of: Conditions | None = None) -> str:
 @blueprint.get("/results/<id>")
 def results(id: str) -> str:
     """Show a page of a result, in one of the tabs."""
-    result, tab = explorer.stored(id), request.args.get("tab", "table")
+    result, tab = explorer.stored(id, Result), request.args.get("tab", "table")
     tabs = [name for name in TABS if name != "timeline" or result.kind == "Encounter"]
     if tab not in tabs:
         raise NotFound
@@ -290,7 +290,7 @@ def _drawn(shown: Results, id: str, at: datetime) -> list[Timeline]:
 @blueprint.get(f"/results/<id>/<any({', '.join(STEPS)}):relation>")
 def step(id: str, relation: str) -> BaseResponse:
     """Read the next or the previous page of a result and lead to it, or to its stay."""
-    result = explorer.stored(id)
+    result = explorer.stored(id, Result)
     query = step_of(result.bundle, relation)
     if not query:
         raise NotFound
@@ -311,14 +311,14 @@ def step(id: str, relation: str) -> BaseResponse:
 @blueprint.get("/results/<id>/sort")
 def sort(id: str) -> Shown:
     """Search again in another order."""
-    result = explorer.stored(id)
+    result = explorer.stored(id, Result)
     return _run(result.kind, MultiDict(result.form), request.args.get("key", ""))
 
 
 @blueprint.get("/results/<id>/without/<name>")
 def drop(id: str, name: str) -> Shown:
     """Search again without one of the conditions; without any, show the form."""
-    result = explorer.stored(id)
+    result = explorer.stored(id, Result)
     conditions = _read(result.kind, MultiDict(result.form))
     fields = [condition for condition in conditions.chips if condition.name == name]
     if not fields:
@@ -332,14 +332,14 @@ def drop(id: str, name: str) -> Shown:
 @blueprint.get("/results/<id>/change")
 def change(id: str) -> str:
     """Show the form of a result again, filled in."""
-    result = explorer.stored(id)
+    result = explorer.stored(id, Result)
     return form_page(result.kind, MultiDict(result.form))
 
 
 @blueprint.post("/results/<id>/widen")
 def widen(id: str) -> str:
     """Count what there is without each condition, to show which one excludes most."""
-    result = explorer.stored(id)
+    result = explorer.stored(id, Result)
     conditions = _read(result.kind, MultiDict(result.form))
     counts: list[tuple[forms.Field, str, int | None]] = []
     for condition, words in list(conditions.chips.items())[:MOST_COUNTS]:
@@ -359,7 +359,7 @@ def widen(id: str) -> str:
 @blueprint.post("/results/<id>/all")
 def whole(id: str) -> BaseResponse:
     """Show a result on one page, to print it."""
-    result = explorer.stored(id)
+    result = explorer.stored(id, Result)
     new = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
     return go(url_for(".results", id=_store(replace(new, form=result.form))))
 
@@ -367,7 +367,7 @@ def whole(id: str) -> BaseResponse:
 @blueprint.post("/results/<id>/columns")
 def columns(id: str) -> BaseResponse:
     """Keep the chosen columns in a cookie."""
-    kind = explorer.stored(id).kind
+    kind = explorer.stored(id, Result).kind
     names = [c.name for c in COLUMNS[kind] if c.name in request.form.getlist("column")]
     response = go(url_for(".results", id=id))
     set_choice(response, f"{COLUMN_COOKIE}{kind}", ".".join(names))

@@ -122,7 +122,7 @@ class Export:
     next: Pairs | None = None
 
 
-_Record = TypeVar("_Record", Result, Export)
+Record = TypeVar("Record", Result, Export)
 
 
 class Sessions:
@@ -210,9 +210,7 @@ class Sessions:
         """Store a result or a file under an id that is of use to this session alone."""
         self._store(session, id, type(record).__name__, orjson.dumps(record))
 
-    def stored(
-        self, session: Session, id: str, record: type[_Record]
-    ) -> _Record | None:
+    def stored(self, session: Session, id: str, record: type[Record]) -> Record | None:
         """Return a result or a file, None where none of that id is stored."""
         raw = self._stored(session, id, record.__name__)
         if raw is None:
