@@ -59,7 +59,16 @@ def test_a_page_leads_to_the_login_first(visitor: Browser) -> None:
         assert (response.status_code, response.headers["Location"]) == (303, "/login")
 
 
-def test_the_login_uses_pkce_state_and_nonce(visitor: Browser) -> None:
+def test_the_login_uses_pkce_state_nonce_timeouts_and_verified_tls(
+    visitor: Browser,
+) -> None:
+    visitor.log_in()
+    # The service fetches the keys of access tokens, too.
+    calls = [c for c in visitor.provider.calls if c.request.url != provider.KEY_SET_URL]
+    assert len(calls) >= 3
+    for call in calls:
+        assert call.request.req_kwargs["timeout"] == 2
+        assert call.request.req_kwargs["verify"]
     asked = visitor.begin_login()
     assert asked["code_challenge_method"] == "S256"
     assert asked["redirect_uri"] == f"{URL}/login/done"
@@ -152,39 +161,24 @@ def test_an_id_token_for_something_or_by_somebody_else_is_refused(
         assert not visitor.is_logged_in()
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"status": 500},
-        {"body": "no JSON"},
-        {"json": []},
-        {"json": {"issuer": "https://other.example.org/"}},
-        {"json": {"issuer": provider.ISSUER}},
-        {"json": {"issuer": provider.ISSUER, "authorization_endpoint": "http://a.b"}},
-        {"status": 302, "headers": {"Location": "https://evil.example"}},
-    ],
-    ids=str,
-)
-def test_nobody_logs_in_while_the_provider_is_away(
-    visitor: Browser, metadata: dict[str, Any]
-) -> None:
+NO_METADATA: list[dict[str, Any]] = [
+    {"status": 500},
+    {"body": "no JSON"},
+    {"json": []},
+    {"json": {"issuer": "https://other.example.org/"}},
+    {"json": {"issuer": provider.ISSUER}},
+    {"json": {"issuer": provider.ISSUER, "authorization_endpoint": "http://a.b"}},
+    {"status": 302, "headers": {"Location": "https://evil.example"}},
+]
+
+
+def test_nobody_logs_in_while_the_provider_is_away(visitor: Browser) -> None:
     address = f"{provider.ISSUER}.well-known/openid-configuration"
-    visitor.provider.upsert(responses.GET, address, **metadata)
-    response = visitor.get("/login/start")
-    assert response.status_code == 503
-    assert TEXTS[503][1] in response.text
-
-
-def test_calls_to_the_provider_have_a_timeout_and_verified_tls(
-    visitor: Browser,
-) -> None:
-    visitor.log_in()
-    # The service fetches the keys of access tokens, too.
-    calls = [c for c in visitor.provider.calls if c.request.url != provider.KEY_SET_URL]
-    assert len(calls) >= 3
-    for call in calls:
-        assert call.request.req_kwargs["timeout"] == 2
-        assert call.request.req_kwargs["verify"]
+    for metadata in NO_METADATA:
+        visitor.provider.upsert(responses.GET, address, **metadata)
+        response = visitor.get("/login/start")
+        assert response.status_code == 503, metadata
+        assert TEXTS[503][1] in response.text
 
 
 def test_a_provider_that_refuses_is_told(visitor: Browser) -> None:
@@ -539,16 +533,6 @@ def test_a_ward_is_searched_by_its_code(camille: Browser) -> None:
     assert "_include=Encounter:patient" in request
     assert "eyJ" not in request, "an access token"
     assert not starts(camille.search(ward="https://other.example.org|x"))
-
-
-def test_too_many_requests_are_told(explore: Callable[..., Browser]) -> None:
-    visitor = explore(CLIENT_REQUESTS_PER_MINUTE="1")
-    visitor.log_in()
-    # A new minute may begin once: of four in a row two are in one.
-    answers = [visitor.post("/search/Encounter", **STAYS) for _ in range(4)]
-    refused = [answer.text for answer in answers if answer.status_code == 429]
-    assert refused
-    assert all(TEXTS[429][1] in text for text in refused)
 
 
 def test_every_status_of_the_service_has_words() -> None:
