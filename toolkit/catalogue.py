@@ -3,9 +3,8 @@
 It is read through SQLAlchemy's inspector on the pooled, read-only connections. No row is read.
 """
 
-import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -99,103 +98,87 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue
 
     Raises SourceUnavailableError, and SourceDataError for a schema that is not there.
     """
-    return database.run(lambda c: _Reader(c, database.dialect).catalogue(schemas))
+    return database.run(lambda c: _catalogue(c, database.dialect, schemas))
 
 
-def read_table(database: Database, name: str) -> DatabaseTable | None:
-    """Return the table of a name with or without a schema, None where it cannot be read."""
-    *schemas, bare = parts_of(name)
-    schema, dialect = schemas[-1] if schemas else None, database.dialect
+def _catalogue(
+    connection: sa.Connection, dialect: Dialect, schemas: Sequence[str]
+) -> Catalogue:
+    visible = tuple(sa.inspect(connection).get_schema_names())
+    if unknown := [schema for schema in schemas if schema not in visible]:
+        near = did_you_mean(unknown[0], visible)
+        raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
+    with warnings.catch_warnings():
+        # A type that SQLAlchemy does not know is OTHER here.
+        warnings.simplefilter("ignore", sa.exc.SAWarning)
+        tables = [
+            table
+            for schema in schemas or (None,)
+            for table in _tables(connection, dialect, schema)
+        ]
+    tables.sort(key=lambda table: table.name)
+    return Catalogue(tuple(tables), visible)
+
+
+def _tables(
+    connection: sa.Connection, dialect: Dialect, schema: str | None
+) -> Iterator[DatabaseTable]:
+    """Yield the tables and views of a schema that the account may read."""
+    inspector: Inspector = sa.inspect(connection)
+    of: Any = {"schema": schema, "kind": ObjectKind.ANY}
+    columns = inspector.get_multi_columns(**of)
+    keys = inspector.get_multi_pk_constraint(**of)
+    foreign = inspector.get_multi_foreign_keys(**of)
+    # SQLite reports the indexes that it creates for UNIQUE on request only.
+    indexes = inspector.get_multi_indexes(**of, include_auto_indexes=True)
+    unique = inspector.get_multi_unique_constraints(**of)
+    # Not every database leaves out what the account may not read.
+    readable = None
+    if dialect.readable:
+        rows = connection.execute(sa.text(dialect.readable), {"schema": schema})
+        readable = {row[0] for row in rows}
+    for place, of_table in columns.items():
+        name, key = place[1], keys.get(place)
+        if readable is not None and name not in readable:
+            continue
+        primary = tuple(key["constrained_columns"] if key else ())
+        leading = tuple(map(_foreign_key, foreign.get(place, ())))
+        in_keys = {*primary, *(name for key in leading for name in key.columns)}
+        yield DatabaseTable(
+            name=f"{schema}.{name}" if schema else name,
+            written=_written(connection, dialect, name, schema),
+            bare=name,
+            schema=schema,
+            columns=tuple(_column(connection, dialect, c, in_keys) for c in of_table),
+            primary_key=primary,
+            foreign_keys=leading,
+            unique=_unique(indexes.get(place, ()), unique.get(place, ())),
+        )
+
+
+def _column(
+    connection: sa.Connection, dialect: Dialect, column: Any, keys: Set[str]
+) -> TableColumn:
+    name = str(column["name"])
+    holds = _holds(column["type"], connection.dialect.name, is_key=name in keys)
     try:
-        tables = database.run(lambda c: _Reader(c, dialect).tables(schema, [bare]))
-    except SourceDataError:
-        return None
-    return next(iter(tables), None)
+        type_ = column["type"].compile(connection.dialect)
+    except sa.exc.CompileError:
+        type_ = "unknown type"
+    written = _written(connection, dialect, name)
+    return TableColumn(name, written, holds=holds, type=type_)
 
 
-def parts_of(name: str) -> list[str]:
-    """Return the name of a table, and of its schema before it, without quotes."""
-    return [a or b for a, b in re.findall(r'"([^"]+)"|([^."`]+)', name)]
-
-
-class _Reader:
-    def __init__(self, connection: sa.Connection, dialect: Dialect) -> None:
-        self._connection = connection
-        self._inspector: Inspector = sa.inspect(connection)
-        self._dialect = dialect
-
-    def catalogue(self, schemas: Sequence[str]) -> Catalogue:
-        visible = tuple(self._inspector.get_schema_names())
-        if unknown := [schema for schema in schemas if schema not in visible]:
-            near = did_you_mean(unknown[0], visible)
-            raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
-        tables = [table for s in schemas or (None,) for table in self.tables(s)]
-        tables.sort(key=lambda table: table.name)
-        return Catalogue(tuple(tables), visible)
-
-    def tables(
-        self, schema: str | None, names: Sequence[str] | None = None
-    ) -> list[DatabaseTable]:
-        """Return the tables of a schema, those of some names if any are given."""
-        with warnings.catch_warnings():
-            # A type that SQLAlchemy does not know is OTHER here.
-            warnings.simplefilter("ignore", sa.exc.SAWarning)
-            return [*self._tables(schema, names)]
-
-    def _tables(
-        self, schema: str | None, names: Sequence[str] | None
-    ) -> Iterable[DatabaseTable]:
-        inspector = self._inspector
-        of: Any = {"schema": schema, "kind": ObjectKind.ANY, "filter_names": names}
-        columns = inspector.get_multi_columns(**of)
-        keys = inspector.get_multi_pk_constraint(**of)
-        foreign = inspector.get_multi_foreign_keys(**of)
-        # SQLite reports the indexes that it creates for UNIQUE on request only.
-        indexes = inspector.get_multi_indexes(**of, include_auto_indexes=True)
-        unique = inspector.get_multi_unique_constraints(**of)
-        readable = self._readable(schema)
-        for place, of_table in columns.items():
-            name, key = place[1], keys.get(place)
-            if readable is not None and name not in readable:
-                continue
-            primary = tuple(key["constrained_columns"] if key else ())
-            leading = tuple(map(_foreign_key, foreign.get(place, ())))
-            in_keys = {*primary, *(name for key in leading for name in key.columns)}
-            yield DatabaseTable(
-                name=f"{schema}.{name}" if schema else name,
-                written=self._written(name, schema),
-                bare=name,
-                schema=schema,
-                columns=tuple(self._column(column, in_keys) for column in of_table),
-                primary_key=primary,
-                foreign_keys=leading,
-                unique=_unique(indexes.get(place, ()), unique.get(place, ())),
-            )
-
-    def _readable(self, schema: str | None) -> frozenset[str] | None:
-        """Return the names of what may be read, None where nothing else is visible."""
-        if not self._dialect.readable:
-            return None
-        statement = sa.text(self._dialect.readable)
-        rows = self._connection.execute(statement, {"schema": schema})
-        return frozenset(row[0] for row in rows)
-
-    def _column(self, column: Any, keys: Set[str]) -> TableColumn:
-        name, dialect = str(column["name"]), self._connection.dialect
-        holds = _holds(column["type"], dialect.name, is_key=name in keys)
-        try:
-            type_ = column["type"].compile(dialect)
-        except sa.exc.CompileError:
-            type_ = "unknown type"
-        return TableColumn(name, self._written(name), holds=holds, type=type_)
-
-    def _written(self, name: str, schema: str | None = None) -> str:
-        preparer = self._connection.dialect.identifier_preparer
-        text = preparer.quote(name)
-        if self._dialect.folds_names:
-            plain = name.lower()
-            text = name if preparer.quote(plain) == plain else text
-        return f"{preparer.quote(schema)}.{text}" if schema else text
+def _written(
+    connection: sa.Connection, dialect: Dialect, name: str, schema: str | None = None
+) -> str:
+    """Return a name as a statement needs it."""
+    preparer = connection.dialect.identifier_preparer
+    text = preparer.quote(name)
+    if dialect.folds_names:
+        plain = name.lower()
+        text = name if preparer.quote(plain) == plain else text
+    return f"{preparer.quote(schema)}.{text}" if schema else text
 
 
 def _holds(type_: TypeEngine[Any], dialect: str, *, is_key: bool) -> Holds:
@@ -223,11 +206,11 @@ _HOLDS: tuple[tuple[type[TypeEngine[Any]], Holds], ...] = (
 
 def _foreign_key(key: Any) -> ForeignKey:
     schema, table = key["referred_schema"], key["referred_table"]
-    columns, referred = (
-        tuple(key["constrained_columns"]),
-        tuple(key["referred_columns"]),
+    return ForeignKey(
+        columns=tuple(key["constrained_columns"]),
+        table=f"{schema}.{table}" if schema else table,
+        referred=tuple(key["referred_columns"]),
     )
-    return ForeignKey(columns, f"{schema}.{table}" if schema else table, referred)
 
 
 def _unique(

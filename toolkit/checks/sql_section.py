@@ -1,6 +1,5 @@
 """A section of a mapping in its database, under inspection, and what was read of it."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
@@ -46,12 +45,6 @@ GROUPS = 1000
 
 _VALUES = 200
 """How many values are read to see how they are written."""
-
-
-def table_and_column(origin: Origin) -> tuple[str, str]:
-    """Return table and column as two names of the same compare, with a schema or not."""
-    table = origin.table.rpartition(".")[2]
-    return re.sub(r'["`]', "", table).lower(), origin.column.lower()
 
 
 class SqlInspection(Inspection):
