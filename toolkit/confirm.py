@@ -11,7 +11,7 @@ No finding quotes a value of a row or an answer: only codes that the mapping fil
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -235,11 +235,17 @@ class Resource(NamedTuple):
         return f"'{code}'" if code in place.field.codes.table else "otherwise"
 
 
+class ScreenField(NamedTuple):
+    """What a screen has to show for a question, and what a right answer confirms."""
+
+    shown: Sequence[str]
+    parts: Set[AnswerPart]
+
+
 class Stay:
     """A stay with its patient and its hospital, as far as clients get them.
 
-    `shown` is what a screen has to show for each question, `parts` what a right answer
-    confirms; `case` is the class of the stay.
+    `fields` are those of screens by question; `case` is the class of the stay.
     """
 
     def __init__(
@@ -249,15 +255,15 @@ class Stay:
         self._stay = resources[STAY]
         self.record: EncounterRecord = self._stay.record
         self.case = f"of class {self._class()}"
-        self.shown: dict[str, list[str]] = {}
-        self.parts: dict[str, set[AnswerPart]] = {}
+        self.fields: dict[str, ScreenField] = {}
         for key, (kind, slot) in QUESTIONS.items():
-            if resource := resources.get(kind):
-                self._add_question(key, resource, slot)
-        if side := _side(self.record.start, clock):
-            mark = self._stay.section.mark
-            self.parts["start"].add(AnswerPart(mark, "start", side))
-        self._add_references()
+            resource = resources.get(kind)
+            values = resource.values(slot) if resource else []
+            if resource and (values or key not in _IF_ANY):
+                place = resource.place(slot)
+                shown = [_shown(value, place, clock) for value in values]
+                parts = {*self._parts(key, resource, slot, has_value=bool(values))}
+                self.fields[key] = ScreenField(shown, parts)
 
     def _class(self) -> str | None:
         """Return the source code of the class, what clients get where there are many."""
@@ -266,50 +272,42 @@ class Stay:
             return self._stay.code("class")
         return self.record.class_code
 
-    def _add_question(self, key: str, resource: Resource, slot: str) -> None:
-        values, mark = resource.values(slot), resource.section.mark
-        if key in _IF_ANY and not values:
-            return
-        place = resource.place(slot)
-        self.shown[key] = [_shown(value, place, self._clock) for value in values]
-        case = "" if values else "where it is empty"
+    def _parts(
+        self, key: str, resource: Resource, slot: str, *, has_value: bool
+    ) -> Iterator[AnswerPart]:
+        """Yield what a right answer confirms."""
+        mark, stay = resource.section.mark, self._stay.section.mark
+        case = "" if has_value else "where it is empty"
         if resource is self._stay and key != "class":
             # It may come from elsewhere for stays of some classes.
             case = self.case
-        self.parts[key] = {AnswerPart(mark, slot, case)}
+        yield AnswerPart(mark, slot, case)
         if key in _CODED and (code := resource.code(slot)):
-            self.parts[key].add(AnswerPart(mark, slot, code))
-
-    def _add_references(self) -> None:
-        """Add references: no screen shows ids, so one is right if who it leads to is."""
-        mark = self._stay.section.mark
-        for key in {"family", "name", "birth_date"} & self.shown.keys():
-            if self.shown[key]:
-                self.parts[key].add(AnswerPart(mark, "patient_id", self.case))
-                if self.is_merged:
-                    case = "of a merged patient"
-                    self.parts[key].add(AnswerPart(mark, "patient_id", case))
-        if self.shown.get("hospital"):
-            organization = self.record.organization_id or ""
-            other = AnswerPart(
-                mark, "organization_id", case="of another hospital", of=organization
-            )
-            of_class = AnswerPart(mark, "organization_id", self.case)
-            self.parts["hospital"] |= {other, of_class}
+            yield AnswerPart(mark, slot, code)
+        if key == "start" and (side := _side(self.record.start, self._clock)):
+            yield AnswerPart(mark, slot, side)
+        # No screen shows ids: a reference is right if who it leads to is.
+        if key in ("family", "name", "birth_date") and has_value:
+            yield AnswerPart(stay, "patient_id", self.case)
+            if self.is_merged:
+                yield AnswerPart(stay, "patient_id", "of a merged patient")
+        if key == "hospital" and has_value:
+            hospital = self.record.organization_id or ""
+            yield AnswerPart(stay, "organization_id", self.case)
+            yield AnswerPart(stay, "organization_id", "of another hospital", hospital)
 
     @property
     def all_parts(self) -> set[AnswerPart]:
         """What its screens can confirm."""
-        return {part for parts in self.parts.values() for part in parts}
+        return {part for field in self.fields.values() for part in field.parts}
 
     @property
     def is_merged(self) -> bool:
         """Whether clients get the patient who remains in place of that of the row."""
-        stay = self.resources[STAY]
-        field = stay.section.fields["patient_id"]
+        field = self._stay.section.fields["patient_id"]
         if not field.columns:
             return False
-        text = plain_text(stay.cells[field.columns[0]]).removeprefix(field.strip)
+        text = plain_text(self._stay.cells[field.columns[0]]).removeprefix(field.strip)
         return field.prefix + text != self.record.patient_id
 
 
@@ -448,7 +446,7 @@ def _questions(stays: Sequence[Stay]) -> list[tuple[Stay, list[str]]]:
             stay = of_classes.pop(0)
         else:
             stay = max(stays, key=lambda stay: len(unasked & stay.all_parts))
-        keys = [key for key, parts in stay.parts.items() if unasked & parts]
+        keys = [key for key, field in stay.fields.items() if unasked & field.parts]
         questions.append((stay, keys))
         unasked -= stay.all_parts
     return questions
@@ -534,14 +532,15 @@ class _Comparison:
     def _compare(self, key: str, node: Scalar, stay: Stay) -> Iterator[Finding]:
         """Compare an answer with what clients get, and note what it confirms."""
         answer, (kind, slot) = str(node), QUESTIONS[key]
-        resource, shown = stay.resources.get(kind), stay.shown.get(key, [])
+        resource = stay.resources.get(kind)
+        shown, parts = stay.fields.get(key, ScreenField((), frozenset()))
         if answer == _UNSEEN and resource:
             self._unseen.add((resource.section.mark, slot))
         if answer in (_OPEN, _UNSEEN):
             return
-        is_right = not shown if answer == _EMPTY else False
-        if is_right or any(_is_same(answer, text, key) for text in shown):
-            self._confirmed.update(stay.parts.get(key, ()))
+        is_right_blank = answer == _EMPTY and not shown
+        if is_right_blank or any(_is_same(answer, text, key) for text in shown):
+            self._confirmed.update(parts)
             return
         place = resource.place(slot) if resource else None
         columns = place.field.columns if place else ()
