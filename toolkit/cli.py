@@ -95,9 +95,9 @@ def mapping_confirm(**options: Any) -> int:
 
 @mapping.command("preview", epilog=STATUSES)
 @_file
-@click.option("--row", type=PATH, help="A YAML file of columns and values.")
-@click.option("--live", is_flag=True, help="Read the row from the source.")
-@click.option("--id", default="", help="With --live: the id, as clients see it.")
+@click.option(
+    "--row", type=PATH, required=True, help="A YAML file of columns and values."
+)
 @click.option(
     "--of",
     type=click.Choice(["encounter", "patient", "organization"]),
@@ -105,16 +105,14 @@ def mapping_confirm(**options: Any) -> int:
     show_default=True,
     help="The resource that the row becomes.",
 )
-@click.option(
-    "--source", default="", help="With --row: the source, if there are several."
-)
+@click.option("--source", default="", help="The source, if there are several.")
 @click.option("--redact", is_flag=True, help="Hide what identifies a person.")
 @as_json
-def mapping_preview(live: bool, **options: Any) -> int:
-    """Print what a row becomes, and the origin of each value."""
-    row, id, source = (options[name] for name in ("row", "id", "source"))
-    if bool(row) is live or live is not bool(id) or (live and source):
-        raise click.UsageError("--row FILE or --live --id ID is required.")
+def mapping_preview(**options: Any) -> int:
+    """Print what a written row becomes, and the origin of each value.
+
+    For a row of the source: mapping explain FILE Encounter/42 --live.
+    """
     return run_tool("toolkit.preview", **options)
 
 

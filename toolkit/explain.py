@@ -139,10 +139,10 @@ def _show_resource(path: Path, search: str, *, redact: bool, as_json: bool) -> i
         raise CannotRunError(text)
     kind, id = ResourceType(match[1]), match[2]
     file = MappingFile.open(path, os.environ)
+    masked = PERSONAL if redact else frozenset[str]()
     with SourceReader(file) as reader, searching(file.mapping) as searches:
-        masked = PERSONAL if redact else frozenset[str]()
         where = whereabouts(reader, searches, kind, id, masked)
-    name = f"{kind}/{MASK if redact else id}"
+    name = f"{kind}/{MASK if f'{kind}.id' in masked else id}"
     if as_json:
         tried = where.tried.as_json() if where.tried else {}
         print_json({"name": name, "state": where.state, "text": where.text, **tried})

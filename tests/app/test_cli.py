@@ -156,11 +156,7 @@ demo --mapping setup.cfg --group a
 doctor --seconds 0
 mapping check
 mapping preview a.yaml
-mapping preview a.yaml --live
-mapping preview a.yaml --row row.yaml --id 1
-mapping preview a.yaml --live --id 1 --source north
-mapping preview a.yaml --live --row row.yaml
-mapping preview a.yaml --live --of stay
+mapping preview a.yaml --row row.yaml --of stay
 mapping new
 mapping new --from sqlite:// pas.yaml
 mapping diff a.yaml --live

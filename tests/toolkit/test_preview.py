@@ -1,24 +1,15 @@
 """`encounters mapping preview`: what a row becomes, from what, and what a ticket may hold."""
 
 import json
-import lzma
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from demo.hospital import fill
-from tests.hospital_http import SECRETS, Api, serving
-from tests.hospital_http_mapping import http_mapping_text
 from tests.toolkit.conftest import Mapping, Said
 from tests.toolkit.places import DEMO, MAPPINGS, located
-from toolkit.contract.hospital import EDGES
 
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
-GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
-SAMPLE = Path(__file__).parents[1] / "gnuhealth" / "sample.sqlite.xz"
 
 STAY = """\
 sejour_id: 900001
@@ -50,7 +41,6 @@ IDENTIFYING = (
     "'42'", '"42"', "Patient/42", "1950-01-02", "2024-02-03", "SAINT", "EXUP", "ANNE",
     "Αλέξης", "0000042", "250017500000042", "dupont", "rue de la Paix", "75002", "PARIS",
 )  # fmt: skip
-NOT_THERE = "the source has no such encounter"
 
 Preview = Callable[..., Said]
 
@@ -63,16 +53,6 @@ def preview(tmp_path: Path, mapping: Mapping) -> Preview:
         rows = tmp_path / "row.yaml"
         rows.write_text(row, "utf-8")
         return mapping("preview", file, "--row", rows, *options)
-
-    return run
-
-
-@pytest.fixture
-def live(mapping: Mapping) -> Preview:
-    """Return what shows a row of a source."""
-
-    def run(*options: object, file: Path = DEMO) -> Said:
-        return mapping("preview", file, "--live", *options)
 
     return run
 
@@ -197,71 +177,6 @@ def test_what_cannot_be_previewed_is_an_error(
 ) -> None:
     said = preview(row, *options)
     assert (said.status, says in said.err) == (2, True)
-
-
-# -------------------------------------------------------------------------- live rows
-
-
-def test_a_live_row_is_read_by_its_id(
-    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database = tmp_path / "pas.sqlite"
-    fill(f"sqlite:///{database}", stays=1000)
-    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
-    query = (
-        "SELECT patient_id, valeur FROM identifiant_patient WHERE domaine = 'IPP-CHU'"
-    )
-    with closing(sqlite3.connect(database)) as connection:
-        patient, number = connection.execute(query).fetchone()
-    said = live("--id", patient, "--of", "patient", "--json")
-    assert (said.status, said.told["resource"]["id"]) == (0, str(patient))
-    assert {"valeur": number} in [line["cells"] for line in said.told["elements"]]
-    said = live("--id", patient, "--of", "patient", "--redact")
-    assert (said.status, number in said.out) == (0, False)
-    for url, options, says in (
-        (f"sqlite:///{database}", ("--id", "nobody"), NOT_THERE),
-        ("sqlite:////nowhere.sqlite", ("--id", "1"), "the source cannot be read: "),
-        (None, ("--id", "1"), "the environment variable PAS_URL is not set"),
-    ):
-        monkeypatch.delenv("PAS_URL")
-        if url:
-            monkeypatch.setenv("PAS_URL", url)
-        said = live(*options)
-        assert (said.status, says in said.err) == (2, True)
-        assert "nowhere" not in said.err
-
-
-def test_a_live_row_of_an_http_api(
-    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "mapping.yaml"
-    file.write_text(http_mapping_text(EDGES, source=", timeout_seconds: 60"), "utf-8")
-    stay = next(stay for stay in EDGES.stays if stay.state == "S")
-    with serving(Api(EDGES)) as url:
-        for name, value in {"PAS_URL": url, **SECRETS}.items():
-            monkeypatch.setenv(name, value)
-        said = live("--id", stay.id, "--json", file=file)
-        assert (said.status, said.told["resource"]["id"]) == (0, str(stay.id))
-        cells = {line["element"]: line["cells"] for line in said.told["elements"]}
-        assert list(cells["Encounter.id"].values()) == [str(stay.id)]
-        assert live("--id", "999999", file=file).status == 2
-        assert live("--id", "..", file=file).status == 2
-    said = live("--id", "1", file=file)
-    assert (said.status, "the source cannot be read" in said.err) == (2, True)
-
-
-def test_a_live_row_is_found_in_the_one_source_that_its_id_names(
-    tmp_path: Path, live: Preview, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database = tmp_path / "gh.sqlite"
-    database.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
-    monkeypatch.setenv("PAS_URL", f"sqlite:///{database}")
-    said = live("--id", "inp-1", file=GNU_HEALTH)
-    assert said.status == 0
-    assert "Encounter.id = inp-1\n      ← id = '1'; after the prefix inp-" in said.out
-    for id in ("1", "app-999999"):
-        said = live("--id", id, file=GNU_HEALTH)
-        assert (said.status, said.err) == (2, f"{NOT_THERE}\n")
 
 
 # -------------------------------------------------------------------------- redaction
