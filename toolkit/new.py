@@ -12,9 +12,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from time import monotonic
-from types import SimpleNamespace
-from typing import Any
 
 from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.problems import did_you_mean
@@ -39,68 +38,70 @@ _COUNT_SECONDS = 2.0
 _LISTING_SECONDS = 20.0
 
 
-def run(*, next_step: str = "", **values: Any) -> int:
-    """Write a first mapping and say what is open, or list the tables of a database.
-
-    `next_step` is what a caller does with the file; without it the commands are named.
-    """
-    options = SimpleNamespace(**values)
-    if options.out is not None and options.out.exists():
-        text = f"{options.out} exists already: name another file with --out"
-        raise CannotRunError(text)
-    url, variable = _address(options.source)
-    named = (options.stay, options.patient, options.organization)
-    warnings: tuple[str, ...] = ()
+def run(
+    *,
+    source: str,
+    schema: Sequence[str],
+    stay: Sequence[str],
+    patient: Sequence[str],
+    organization: Sequence[str],
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Write a first mapping and say what is open, or list the tables of a database."""
+    if out is not None and out.exists():
+        raise CannotRunError(f"{out} exists already: name another file with --out")
+    url, variable = _address(source)
+    named = dict(zip(ResourceType, (stay, patient, organization), strict=True))
+    warnings: list[str] = []
     if url.lower().startswith(("http:", "https:")):
-        is_hidden = options.source.startswith("env:") or "@" in url
+        if schema or any(named.values()):
+            text = "a FHIR server has no tables: name its address alone"
+            raise CannotRunError(text)
+        is_hidden = source.startswith("env:") or "@" in url
         variable = variable if is_hidden else ""
-        text = _of_server(options, url, variable)
+        written_url = f"{{env: {variable}}}" if variable else json.dumps(url)
+        text = draft_of_server(url, written_url)
     else:
-        catalogue, warnings = _read_catalogue(url, options.schema)
-        if not any(named):
-            _list_tables(url, catalogue, as_json=options.as_json)
+        catalogue, warnings = _read_catalogue(url, schema)
+        if not any(named.values()):
+            _list_tables(url, catalogue, as_json=as_json)
             _report([*warnings, f"next: {NAME_TABLES}"])
             return FINE
-        if not options.stay:
+        if not stay:
             raise CannotRunError("name the table of stays as well: --stay TABLE")
         tables = {
             kind: [_table(catalogue, name) for name in names]
-            for kind, names in zip(ResourceType, named, strict=True)
+            for kind, names in named.items()
         }
         text = _of_database(url, tables, variable)
-    _write(options, text, warnings)
+
+    questions = [
+        {"line": number, "text": question.strip(), "of": before.strip()}
+        for number, line in marked_lines(text)
+        for before, _, question in [line.partition(MARK)]
+    ]
+    if out is not None:
+        write_text(out, text)
+    if as_json:
+        file = {"file": str(out or ""), "mapping": text}
+        print_json(file | {"questions": questions, "warnings": warnings})
+    elif out is None:
+        print(text, end="")
     lines = [*warnings]
     if "\npatient:\n" not in text and "\nextend:" not in text:
         lines.append("there is no section of patients: name their table with --patient")
-    questions = len([*marked_lines(text)])
-    lines.append(f"{options.out or 'the file'}: {questions} questions are marked '# ?'")
-    if options.out is not None:
+    lines.append(f"{out or 'the file'}: {len(questions)} questions are marked '# ?'")
+    if out is not None:
         address = f" put the address of the source into {variable}," if variable else ""
-        check = f"encounters mapping check {options.out}, then the same with --live"
-        commands = f"answer them,{address} and run {check}"
-        lines.append(f"next: {next_step or commands}")
+        check = f"encounters mapping check {out}, then the same with --live"
+        lines.append(f"next: answer them,{address} and run {check}")
     _report(lines)
     return FINE
 
 
 def _report(lines: Sequence[str]) -> None:
     print("\n".join(lines), file=sys.stderr)
-
-
-def _write(options: SimpleNamespace, text: str, warnings: Sequence[str]) -> None:
-    """Write the file, or print it, or as JSON with its questions."""
-    if options.out is not None:
-        write_text(options.out, text)
-    if options.as_json:
-        parts = [(number, line.partition(MARK)) for number, line in marked_lines(text)]
-        questions = [
-            {"line": number, "text": question.strip(), "of": before.strip()}
-            for number, (before, _, question) in parts
-        ]
-        file = {"file": str(options.out or ""), "mapping": text}
-        print_json(file | {"questions": questions, "warnings": warnings})
-    elif options.out is None:
-        print(text, end="")
 
 
 def _address(source: str) -> tuple[str, str]:
@@ -117,15 +118,13 @@ def _address(source: str) -> tuple[str, str]:
     return url, variable
 
 
-def _read_catalogue(
-    url: str, schemas: Sequence[str]
-) -> tuple[Catalogue, tuple[str, ...]]:
+def _read_catalogue(url: str, schemas: Sequence[str]) -> tuple[Catalogue, list[str]]:
     """Return the catalogue of a database, and what is wrong with the account."""
     try:
         with closing(Database(url, _CATALOGUE_SECONDS, 1)) as database:
             catalogue = read_catalogue(database, schemas)
             grant = database.write_grant()
-            return catalogue, (MAY_WRITE.format(grant),) if grant else ()
+            return catalogue, [MAY_WRITE.format(grant)] if grant else []
     except AddressError as error:
         message = f"--from is not an address like postgresql://host/database: {error}"
         raise CannotRunError(message) from error
@@ -184,10 +183,3 @@ def _list_tables(url: str, catalogue: Catalogue, *, as_json: bool) -> None:
     print("\n".join(aligned(lines)))
     limits = f"{_COUNT_SECONDS:g} s for a table, {_LISTING_SECONDS:g} s for all"
     print(f"Rows are counted, not estimated: up to {MOST_ROWS:,}, {limits}.")
-
-
-def _of_server(options: SimpleNamespace, url: str, variable: str) -> str:
-    """Return the file of a FHIR R4 server, with the variable for its address if any."""
-    if options.stay or options.patient or options.organization or options.schema:
-        raise CannotRunError("a FHIR server has no tables: name its address alone")
-    return draft_of_server(url, f"{{env: {variable}}}" if variable else json.dumps(url))

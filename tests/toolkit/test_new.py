@@ -16,7 +16,6 @@ from tests.sets import SERVERS
 from toolkit.check import check_file
 from toolkit.console import marked_lines
 from toolkit.findings import Finding, Severity
-from toolkit.new import run
 
 Capture = pytest.CaptureFixture[str]
 NewUrl = Callable[[str], str]
@@ -445,20 +444,3 @@ def test_what_cannot_be_read_is_an_error(
     assert printed.out == ""
     assert says in printed.err
     assert "secret" not in printed.err
-
-
-def test_a_caller_says_what_to_do_next(
-    plain: Callable[[str], str], tmp_path: Path, capsys: Capture
-) -> None:
-    tables = {"stay": ("encounter",), "patient": (), "organization": (), "schema": ()}
-    out = tmp_path / "new.yaml"
-    run(
-        next_step="open the page",
-        source=plain("sqlite"),
-        out=out,
-        as_json=False,
-        **tables,
-    )
-    error = capsys.readouterr().err
-    assert "next: open the page\n" in error
-    assert "mapping check" not in error
