@@ -43,7 +43,7 @@ from toolkit.findings import (
     summary,
 )
 
-LONGEST = 40.0
+CHECK_SECONDS = 40.0
 """How many seconds the checks of the source of one file may take, but for the last statement."""
 
 
@@ -109,7 +109,7 @@ def page(names: str, results: Sequence[Result], unavailable: Sequence[str]) -> s
 
 
 def check_file(
-    file: Path, *, is_live: bool, seconds: float = LONGEST
+    file: Path, *, is_live: bool, seconds: float = CHECK_SECONDS
 ) -> tuple[list[Result], CannotRunError | None]:
     """Return the results for a file, and why its source could not be checked."""
     of_file, error = list(check(file, is_live=is_live)), None
@@ -277,7 +277,7 @@ def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
 # The source
 
 
-def check_live(file: Path, seconds: float = LONGEST) -> Iterator[Result]:
+def check_live(file: Path, seconds: float = CHECK_SECONDS) -> Iterator[Result]:
     """Yield what is wrong with a file for its source, each thing once, then its searches.
 
     Raises CannotRunError where the environment lacks a variable or the source is away.

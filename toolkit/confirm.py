@@ -76,15 +76,15 @@ _CODED = ("status", "class", "gender")
 _OPEN, _EMPTY, _UNSEEN = "?", "none", "unseen"
 """Answers: not looked up yet; the screen shows nothing here; no screen shows this at all."""
 
-_MOST_CLASSES = 6
+_FEW_CLASSES = 6
 """Up to so many source codes of the class are classes of their own, else those of FHIR."""
 
 _MOST_STAYS = 60
 """How many stays of each source are sampled at most."""
 
-_DAY = len("2024-03-30")
-_CLOCK = "the zone of the hospital's clock"
-_COUNTED = "how many stays there are"
+_DAY_LENGTH = len("2024-03-30")
+_CLOCK_PART = "the zone of the hospital's clock"
+_COUNT_PART = "how many stays there are"
 
 _HEAD = """\
 # Write what the hospital's own screens show in place of each "?": times by its clock
@@ -268,7 +268,7 @@ class Stay:
     def _class(self) -> str | None:
         """Return the source code of the class, what clients get where there are many."""
         field = self._stay.section.fields.get("class_code")
-        if field and field.codes and len(field.codes.table) <= _MOST_CLASSES:
+        if field and field.codes and len(field.codes.table) <= _FEW_CLASSES:
             return self._stay.code("class")
         return self.record.class_code
 
@@ -594,11 +594,11 @@ class _Comparison:
         # What is about the whole file comes with its first section.
         general = []
         if _answer(self._answers, "clock") == _OPEN:
-            general.append(_CLOCK)
+            general.append(_CLOCK_PART)
         counts = [_answer(entry, "stays") for entry in self._answers.tables("counts")]
         is_counted = any(count != _OPEN for count in counts)
         if not is_counted and _countable(self._served) is not None:
-            general.append(_COUNTED)
+            general.append(_COUNT_PART)
 
         for section in (s for kind in ResourceType for s in file.sections(kind)):
             parts = [
@@ -649,7 +649,7 @@ def _answer(table: Table, key: str) -> str:
 def _is_same(answer: str, shown: str, key: str) -> bool:
     """Whether a screen shows a value: a time as far as it shows it, a name however written."""
     if key in ("start", "end"):
-        is_whole = len(answer) > _DAY or len(shown) == _DAY
+        is_whole = len(answer) > _DAY_LENGTH or len(shown) == _DAY_LENGTH
         return is_whole and shown.startswith(answer.replace("T", " "))
     is_name = key in ("family", "given", "name", "hospital")
     return answer == shown or (is_name and fold(answer) == fold(shown))
@@ -657,7 +657,7 @@ def _is_same(answer: str, shown: str, key: str) -> bool:
 
 def _apart(answer: str, shown: str) -> str:
     """Return how far a time on a screen is from that of clients."""
-    if len(answer) == _DAY < len(shown):
+    if len(answer) == _DAY_LENGTH < len(shown):
         return "write the time of day too"
     try:
         apart = datetime.fromisoformat(answer) - datetime.fromisoformat(shown)

@@ -17,10 +17,10 @@ from adapters.mapping.profile import profile_of
 from adapters.mapping.yaml import Items, Table, place
 from app.console import CannotRunError
 
-MARK = "# ? "
+QUESTION = "# ? "
 """Stands before a question of `mapping new`."""
 
-NO_COLUMN = f"{MARK}no column yet: "
+NO_COLUMN = f"{QUESTION}no column yet: "
 """Begins the line of a first mapping that lists the fields without a column."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
@@ -144,5 +144,5 @@ class MappingFile:
 def marked_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the number, from 1, and the text of each line with an open question."""
     for number, line in enumerate(text.splitlines(), 1):
-        if MARK in f"{line} ":
+        if QUESTION in f"{line} ":
             yield number, line

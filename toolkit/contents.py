@@ -26,17 +26,17 @@ MOST_PATIENT_CODES = 12
 """In a table of patients more different values may be names."""
 
 _LONGEST_CODE = 40
-_CUT = 200  # Longer than a code, for blanks at the end do not count.
-_FEWEST = 5  # A value that fewer rows have may be about one person.
-_MOST_DAYS = 3
-_FIRST, _FAR = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
+_LONGEST_READ = 200  # Longer than a code, for blanks at the end do not count.
+_FEWEST_ROWS = 5  # A value that fewer rows have may be about one person.
+_MOST_FAR_DAYS = 3
+_FIRST_DAY, _FAR_DAY = datetime(1800, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - local times
 
-_CODED = frozenset({Holds.TEXT, Holds.INTEGER, Holds.FLAG})
-_TYPES: Mapping[Holds, sa.types.TypeEngine[Any]] = {
+_CODE_TYPES = frozenset({Holds.TEXT, Holds.INTEGER, Holds.FLAG})
+_SQL_TYPES: Mapping[Holds, sa.types.TypeEngine[Any]] = {
     **{Holds.TEXT: sa.String(), Holds.DATE: sa.Date()},
     **dict.fromkeys((Holds.LOCAL_TIME, Holds.INSTANT), sa.DateTime()),
 }
-TIMES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
+TIME_TYPES = frozenset({Holds.DATE, Holds.LOCAL_TIME, Holds.INSTANT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,18 @@ def count_contents(
     `most_codes` is 0 for a column whose values must not be read.
     """
     rows, cell = _newest(table, column)
-    if column.holds in TIMES:
+    if column.holds in TIME_TYPES:
         return _of_times(database, rows, cell)
     figures: list[Any] = []
     if column.holds is Holds.TEXT:
-        cut = sa.func.rtrim(sa.cast(cell, sa.String(_CUT))).label("text_")
+        cut = sa.func.rtrim(sa.cast(cell, sa.String(_LONGEST_READ))).label("text_")
         rows = sa.select(cut).select_from(rows).subquery("texts")
         text = rows.c.text_
         # Codes that differ in case are two, whatever the collation says.
         cell = sa.literal_column(database.dialect.exact("text_"), sa.String())
         figures.append(sa.func.sum(sa.case((text == "", 1), else_=0)))
         figures.append(sa.func.max(sa.func.char_length(text)))
-    if column.holds in _CODED:
+    if column.holds in _CODE_TYPES:
         figures.append(sa.func.count(cell.distinct()))
     figures = [sa.func.count(), sa.func.count(cell), *figures]
     counted = _fetch(database, sa.select(*figures).select_from(rows))
@@ -104,7 +104,7 @@ def count_contents(
         return contents
     number = sa.func.count()
     common = sa.select(cell, number).select_from(rows).group_by(cell)
-    counts = _fetch(database, common.having(number >= _FEWEST))
+    counts = _fetch(database, common.having(number >= _FEWEST_ROWS))
     codes = _sorted([(as_text(v), n) for v, n in counts if v is not None])
     # An empty text is no code.
     codes = [code for code in codes if code.text]
@@ -117,21 +117,21 @@ def _of_times(
 ) -> Contents:
     """Return how many days are far away; as texts, for some are none that Python has."""
     text = sa.cast(cell, sa.String(30))
-    is_far = sa.or_(cell < _FIRST, cell >= _FAR)
+    is_far = sa.or_(cell < _FIRST_DAY, cell >= _FAR_DAY)
     far = sa.select(text, sa.func.count()).select_from(rows).where(is_far)
     counts = _fetch(database, far.group_by(text))
-    days = _sorted([(str(v), n) for v, n in counts if n >= _FEWEST])
+    days = _sorted([(str(v), n) for v, n in counts if n >= _FEWEST_ROWS])
     count = sa.select(sa.func.count()).select_from(rows).where(cell.is_(None))
     nulls = _fetch(database, count)
     missing = nulls[0][0] if nulls else 0
-    return Contents(missing, far=days[:_MOST_DAYS], rare=len(counts) - len(days))
+    return Contents(missing, far=days[:_MOST_FAR_DAYS], rare=len(counts) - len(days))
 
 
 def _newest(
     table: DatabaseTable, column: TableColumn
 ) -> tuple[sa.Subquery, sa.ColumnElement[Any]]:
     """Return the newest rows of a table by primary key, and a column of theirs."""
-    type_ = _TYPES.get(column.holds)
+    type_ = _SQL_TYPES.get(column.holds)
     cell: sa.ColumnClause[Any] = sa.column(column.name, type_)
     newest: list[Any] = [sa.column(name).desc() for name in table.primary_key]
     select = sa.select(cell).select_from(_clause(table)).order_by(*newest)

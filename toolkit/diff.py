@@ -26,9 +26,9 @@ from toolkit.source_rows import FoundRow, SourceReader
 
 _SLOTS = SLOTS[ResourceType.ENCOUNTER]
 _DIGESTS = Struct(f"{len(_SLOTS)}q")
-_NONE = "none"
-_UNNAMED = "codes without an entry"
-_MOST = 12
+_NO_CODE = "none"
+_OTHER_CODES = "codes without an entry"
+_MOST_LISTED = 12
 """How many codes or years a line has."""
 
 
@@ -90,7 +90,7 @@ def summary_of(row: FoundRow, group: ChangeGroup) -> Summary:
     texts = [str(getattr(stay, slot.record)) for slot in _SLOTS]
     digests = _DIGESTS.pack(*map(hash, texts))
     return Summary(
-        digests, stay.status, class_code=stay.class_code or _NONE, group=group
+        digests, stay.status, class_code=stay.class_code or _NO_CODE, group=group
     )
 
 
@@ -122,10 +122,10 @@ class Stays:
                     self.valid += row.stay is not None
                     self.invalid += row.stay is None
                     year = f"{row.stay.start:%Y}" if row.stay and row.stay.start else ""
-                    groups = {"": ChangeGroup("", "", year or _NONE)}
+                    groups = {"": ChangeGroup("", "", year or _NO_CODE)}
                     for place in coded:
                         column, code = place.field.columns[0], self._code(place, row)
-                        group = ChangeGroup(name + column, code, year or _NONE)
+                        group = ChangeGroup(name + column, code, year or _NO_CODE)
                         groups[place.element.partition(".")[2]] = group
                     yield row, groups
 
@@ -133,8 +133,8 @@ class Stays:
         """Return the code that a row has for an element."""
         code = code_of(place, row.cell(place.field))
         if not code:
-            return _NONE
-        return code if code in self._named[place.element] else _UNNAMED
+            return _NO_CODE
+        return code if code in self._named[place.element] else _OTHER_CODES
 
 
 def _named_codes(files: Iterable[MappingFile]) -> Mapping[str, Set[str]]:
@@ -292,7 +292,7 @@ def _as_text(comparison: FileComparison) -> Iterator[str]:
 
 
 def _listed(counts: Sequence[tuple[str, int]]) -> str:
-    texts = [f"{name} {stays:,}" for name, stays in counts[:_MOST]]
-    if others := counts[_MOST:]:
+    texts = [f"{name} {stays:,}" for name, stays in counts[:_MOST_LISTED]]
+    if others := counts[_MOST_LISTED:]:
         texts.append(f"{len(others)} others {sum(n for _, n in others):,}")
     return ", ".join(texts)

@@ -7,9 +7,9 @@ from adapters.contract import ResourceType
 from adapters.mapping.slots import LISTS, SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from toolkit.catalogue import Holds
-from toolkit.console import MARK, NO_COLUMN, yaml_text
+from toolkit.console import NO_COLUMN, QUESTION, yaml_text
 from toolkit.contents import MOST_ROWS
-from toolkit.sections import DraftSection, Field, SelectedColumn
+from toolkit.draft_sections import DraftSection, Field, SelectedColumn
 
 _WIDTH = 100
 _MOST_SHOWN = 20
@@ -48,7 +48,7 @@ def text_of(
     sections: Sequence[DraftSection], rows: Mapping[str, int | None], variable: str
 ) -> str:
     """Return the text of the file; `rows` are the numbers of rows by table."""
-    lines = [_HEAD.format(mark=MARK, variable=variable)]
+    lines = [_HEAD.format(mark=QUESTION, variable=variable)]
     if tables := [line for section in sections for line in _code_tables(section)]:
         lines += ["", "codes:", *_indented(tables, 2)]
     for kind in ResourceType:
@@ -57,7 +57,7 @@ def text_of(
             continue
         mark = ""
         if kind is ResourceType.ORGANIZATION and "name" in parts[0].open:
-            mark = f"  {MARK}it needs a name or an identifier"
+            mark = f"  {QUESTION}it needs a name or an identifier"
         lines += ["", f"{kind.lower()}:{mark}", *_indented(_offered(kind, parts), 2)]
         if len(parts) == 1:
             lines += _indented(_keys(parts[0], rows), 2)
@@ -65,9 +65,7 @@ def text_of(
         lines.append("  sources:")
         for number, part in enumerate(parts, 1):
             letters = re.sub(r"[^a-z]", "", part.table.bare.lower())[:3]
-            prefix = (
-                f"prefix: {letters}{number}-  {MARK}ids begin with it; never change it"
-            )
+            prefix = f"prefix: {letters}{number}-  {QUESTION}ids begin with it; never change it"
             lines += _entry([prefix, *_keys(part, rows)], 4)
     return "\n".join(lines) + "\n"
 
@@ -88,7 +86,7 @@ def _offered(kind: ResourceType, parts: Sequence[DraftSection]) -> Iterator[str]
 
 def _keys(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str]:
     """Yield the keys of a section or source."""
-    yield from (f"{MARK}{question}" for question in section.questions)
+    yield from (f"{QUESTION}{question}" for question in section.questions)
     yield "rows: |"
     yield from _indented([*_select(section), *section.tables], 2)
     yield "fields:"
@@ -146,7 +144,7 @@ def _field(section: DraftSection, field: Field) -> str:
     facts = _facts(column) if column else ""
     if field.questions:
         remarks = "; ".join(filter(None, (*field.questions, facts)))
-        return f"{line}  {MARK}{_comment(remarks)}"
+        return f"{line}  {QUESTION}{_comment(remarks)}"
     return f"{line}  # {facts}"
 
 
@@ -165,7 +163,7 @@ def _code_tables(section: DraftSection) -> Iterator[str]:
         column = field.column
         codes = [yaml_text(c.text) for c in column.contents.codes] if column else []
         entries = ", ".join(f"{code}: …" for code in codes or ["…"])
-        yield f"{_table_name(section, field)}:  {MARK}what does each code mean?"
+        yield f"{_table_name(section, field)}:  {QUESTION}what does each code mean?"
         yield "  table: {}"
         yield f"  # table: {{{_comment(entries)}}}  # {', '.join(field.slot.takes)}"
 

@@ -11,7 +11,7 @@ import yaml
 
 from adapters.mapping.slots import SLOTS
 from app.console import CannotRunError
-from toolkit.console import MARK, NO_COLUMN, yaml_text
+from toolkit.console import NO_COLUMN, QUESTION, yaml_text
 
 _COLUMN = re.compile(r'(\bfrom:\s*)("[^"]*"|[^\s,\[\]{}]+)')
 _BESIDE = re.compile(r"\s+#\s*(?!\?)(\S.*?)\s*")
@@ -30,7 +30,7 @@ Entries: TypeAlias = Sequence[tuple[Any, Any]]
 def answer(text: str, line: int) -> str:
     """Remove the mark of a line and what stands behind it; a line without more goes."""
     lines = text.splitlines(keepends=True)
-    before, mark, _ = lines[line - 1].partition(MARK.rstrip())
+    before, mark, _ = lines[line - 1].partition(QUESTION.rstrip())
     lines[line - 1] = f"{before.rstrip()}\n" if mark and before.strip() else ""
     return "".join(lines) if mark else text
 
@@ -70,7 +70,7 @@ def add_field(text: str, line: int, slot: str, column: str) -> str:
     names = [key.value for key, _ in _entries(_root(text), "codes")]
     name = slot if slot not in names else f"{slot}_{len(names)}"
     lines.insert(line - 1, f"{indent}{slot}: {{{value}, codes: {name}}}\n")
-    table = f"  {name}:  {MARK}what does each code mean?\n    table: {{}}\n"
+    table = f"  {name}:  {QUESTION}what does each code mean?\n    table: {{}}\n"
     if names:
         codes = next(n for n, above in enumerate(lines) if above.startswith("codes:"))
         lines.insert(codes + 1, table)

@@ -18,14 +18,14 @@ from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.paths import at, path_of
 from app.console import CannotRunError
-from toolkit.console import MARK
+from toolkit.console import QUESTION
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
-_BASE = "fhir-r4/fhir-r4.yaml"
-_SECONDS = 10.0
-_SAMPLE = 200
-_JSON = {"Accept": "application/fhir+json"}
+_BASE_FILE = "fhir-r4/fhir-r4.yaml"
+_TIMEOUT_SECONDS = 10.0
+_SAMPLE_RESOURCES = 200
+_HEADERS = {"Accept": "application/fhir+json"}
 _VERSION = path_of("fhirVersion || 'none'")
 _TITLE = path_of("implementation.description || software.name")
 _TYPES = path_of(
@@ -84,11 +84,11 @@ def draft_of_server(url: str, written_url: str) -> str:
         statement = _statement(client)
         systems = {kind: _systems(client, kind) for kind in (STAY, PATIENT)}
     name = json.dumps(statement.title or "My hospital", ensure_ascii=False)
-    base = Path(str(resources.files("mappings"))) / _BASE
+    base = Path(str(resources.files("mappings"))) / _BASE_FILE
     text = base.read_text("utf-8")
     lines = text[text.index("\ncodes:\n") :].splitlines()
     for key, reason in _lacking(statement, load_mapping(base, {"FHIR_URL": url})):
-        lines = _replaced(lines, key, f"{MARK}{key} is left out: {reason}")
+        lines = _replaced(lines, key, f"{QUESTION}{key} is left out: {reason}")
     counts = {
         kind: ", ".join(f"{system} ({count})" for system, count in counted)
         for kind, counted in systems.items()
@@ -147,7 +147,7 @@ def _no_server(reason: str) -> CannotRunError:
 
 def _json(client: Client, path: str, **parameters: str) -> Any:
     call = Call("GET", path, tuple(parameters.items()))
-    answer = client.send(call, _JSON, Deadline(_SECONDS))
+    answer = client.send(call, _HEADERS, Deadline(_TIMEOUT_SECONDS))
     return answer.json() if answer.status == 200 else None
 
 
@@ -157,7 +157,7 @@ def _systems(client: Client, kind: ResourceType) -> list[tuple[str, int]]:
     There is none where the server refuses to list them.
     """
     try:
-        answer = _json(client, f"/{kind}", _count=str(_SAMPLE))
+        answer = _json(client, f"/{kind}", _count=str(_SAMPLE_RESOURCES))
         texts = [
             system for system in at(answer, _SYSTEMS) or () if isinstance(system, str)
         ]
@@ -170,10 +170,10 @@ def _questions(stays: str, patients: str) -> Iterator[str]:
     """Yield what is open about identifiers, of which the systems are counted."""
     if not stays:
         question = "which system do visit numbers have? No stay could be read:"
-        yield f"{MARK}{question} docs/bring/fhir-r4.md"
+        yield f"{QUESTION}{question} docs/bring/fhir-r4.md"
     if patients:
         question = "clients see the identifiers of patients of all systems: may they?"
-        yield f"{MARK}{question} {patients}"
+        yield f"{QUESTION}{question} {patients}"
 
 
 def _visit_number(system: str, counts: str) -> Mapping[str, str]:
@@ -181,9 +181,9 @@ def _visit_number(system: str, counts: str) -> Mapping[str, str]:
     # A raw string of JMESPath has no other way for its own quote.
     escaped = system.replace("\\", "\\\\").replace("'", "\\'")
     path = json.dumps(f"identifier[?system=='{escaped}'].value | [0]")
-    question = f"{MARK}the system of the visit numbers"
+    question = f"{QUESTION}the system of the visit numbers"
     return {
-        "encounter.fields.visit_number": f"visit_number: {{from: {path}}}  {MARK}{counts}",
+        "encounter.fields.visit_number": f"visit_number: {{from: {path}}}  {QUESTION}{counts}",
         "encounter.fields.visit_number_system": (
             f"visit_number_system: {json.dumps(system)}  {question}"
         ),

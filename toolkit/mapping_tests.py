@@ -40,14 +40,6 @@ from app.search.parser import Parameters
 from toolkit.console import MappingFile, NoSectionError
 from toolkit.findings import Finding, Severity, findings_of
 from toolkit.lineage import TracedField
-from toolkit.rows import (
-    Cells,
-    known_item_columns,
-    read_cells,
-    read_items,
-    read_row,
-    rows_of,
-)
 from toolkit.trial import (
     RefusedError,
     TriedRow,
@@ -59,8 +51,16 @@ from toolkit.trial import (
     unnumbered,
     written,
 )
+from toolkit.written_rows import (
+    Cells,
+    known_item_columns,
+    read_cells,
+    read_items,
+    read_row,
+    rows_of,
+)
 
-KINDS = ("field", "code", "search parameter", "sort key")
+TARGET_KINDS = ("field", "code", "search parameter", "sort key")
 """What can be covered."""
 
 WrittenRows: TypeAlias = dict[Mark, Sequence[Cells]]
@@ -106,7 +106,9 @@ class FileResult:
         """How many targets of each kind were touched, and how many there are."""
         totals = Counter(target.kind for target in self.targets)
         left = Counter(gap.kind for gap in self.gaps)
-        return {kind: (totals[kind] - left[kind], totals[kind]) for kind in KINDS}
+        return {
+            kind: (totals[kind] - left[kind], totals[kind]) for kind in TARGET_KINDS
+        }
 
     def as_text(self, severity: Severity) -> Iterator[str]:
         """Yield the lines for people; `severity` is that of the gaps."""
@@ -185,10 +187,10 @@ def tests_beside(mapping: Path) -> Path:
 
 # ------------------------------------------------------------------------------- cases
 
-OF_ROWS = ("expect", "expect_absent", "expect_error")
-OF_SEARCHES = ("expect_found", "expect_request", "expect_refused")
-_SECONDS = 60.0
-LAID_OVER = ("given", "given_items", "search")
+ROW_EXPECTATIONS = ("expect", "expect_absent", "expect_error")
+SEARCH_EXPECTATIONS = ("expect_found", "expect_request", "expect_refused")
+_TIMEOUT_SECONDS = 60.0
+MERGED_KEYS = ("given", "given_items", "search")
 """The keys of which a case adds to those of its test; its other keys replace them."""
 
 
@@ -256,7 +258,7 @@ def _cases(test: Table) -> Iterator[Case]:
         return
     for number, case in enumerate(test.tables("cases"), 1):
         parts = {**test, **case}
-        for key in LAID_OVER:
+        for key in MERGED_KEYS:
             below, above = test.get(key), case.get(key)
             if isinstance(below, Table) and isinstance(above, Table):
                 marks = {**below.key_marks, **above.key_marks}
@@ -283,14 +285,17 @@ def _differences(
 
 def _fault(case: Case) -> Finding | None:
     """Return what the keys of a case say wrongly about each other."""
-    tried, fitting = ("search", OF_SEARCHES) if case.is_search else ("given", OF_ROWS)
-    expected = [key for key in (*OF_ROWS, *OF_SEARCHES) if key in case.parts]
+    tried = "search" if case.is_search else "given"
+    fitting = SEARCH_EXPECTATIONS if case.is_search else ROW_EXPECTATIONS
+    expected = [
+        key for key in (*ROW_EXPECTATIONS, *SEARCH_EXPECTATIONS) if key in case.parts
+    ]
     one_of = f"expect something by one of {', '.join(fitting)}"
     if others := [key for key in expected if key not in fitting]:
         return case.finding(others[0], f"not for this test: {one_of}")
     if not expected:
         return case.finding("name", one_of)
-    if len(expected) > 1 and {"expect_error", *OF_SEARCHES} & {*expected}:
+    if len(expected) > 1 and {"expect_error", *SEARCH_EXPECTATIONS} & {*expected}:
         return case.finding(expected[-1], one_of)
     if expected == ["expect"] and case.parts["expect"] == {}:
         return case.finding("expect", "expects nothing of the resource")
@@ -370,7 +375,9 @@ def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findin
         for traced in tried.named(slot):
             coverage.touch_field(traced)
     else:
-        mark = next(case.parts[key].mark for key in OF_ROWS if key in case.parts)
+        mark = next(
+            case.parts[key].mark for key in ROW_EXPECTATIONS if key in case.parts
+        )
         text = f"expected {wanted}, but the row is {actual}"
         yield Finding.at(mark, text, case.kind)
 
@@ -564,8 +571,8 @@ def _stand_in(mapping: SourceMapping, rows: WrittenRows) -> SourceMapping:
     source = replace(
         mapping.source,
         url="sqlite:///:memory:",
-        timeout_seconds=_SECONDS,
-        count_timeout_seconds=_SECONDS,
+        timeout_seconds=_TIMEOUT_SECONDS,
+        count_timeout_seconds=_TIMEOUT_SECONDS,
     )
     return replace(mapping, source=source, resources=resources, parts=parts)
 

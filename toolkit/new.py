@@ -21,11 +21,11 @@ from adapters.sql.dialects.base import AddressError
 from adapters.sql.engine import Database
 from app.console import FINE, CannotRunError, aligned, print_json
 from toolkit.catalogue import Catalogue, DatabaseTable, read_catalogue
-from toolkit.console import MARK, marked_lines, write_text
+from toolkit.console import QUESTION, marked_lines, write_text
 from toolkit.contents import MOST_ROWS, count_rows
 from toolkit.draft import text_of
+from toolkit.draft_sections import Tables, read_sections
 from toolkit.fhir import draft_of_server
-from toolkit.sections import Tables, read_sections
 
 MAY_WRITE = (
     "warning: this account may change tables ({}): the service needs one that may only read"
@@ -79,7 +79,7 @@ def run(
     questions = [
         {"line": number, "text": question.strip(), "of": before.strip()}
         for number, line in marked_lines(text)
-        for before, _, question in [line.partition(MARK)]
+        for before, _, question in [line.partition(QUESTION)]
     ]
     if out is not None:
         write_text(out, text)

@@ -1,6 +1,6 @@
 """Rows as their sources have them: the one reader of all tools.
 
-The adapters read rows as they do for a client. A row that a person wrote is `toolkit.rows`,
+The adapters read rows as they do for a client. A row that a person wrote is `toolkit.written_rows`,
 what a row becomes `toolkit.trial`.
 """
 
@@ -29,7 +29,7 @@ from adapters.http.adapter import HttpAdapter
 from adapters.mapping.model import FieldMapping, ItemMapping, ResourceMapping
 from adapters.mapping.row_mapper import own_columns
 from adapters.sql.adapter import SqlAdapter
-from toolkit.checks.rows import SAMPLE, SMALL_SAMPLE
+from toolkit.checks.rows import API_PAGE, SAMPLE_ROWS
 from toolkit.console import MappingFile, show_progress
 from toolkit.findings import timed
 
@@ -233,7 +233,7 @@ class SourceReader:
     def page_size(self, section: ResourceMapping) -> int:
         """Return how many rows of a section are read at once."""
         able = self.adapter(section).capabilities[section.resource_type]
-        return SAMPLE if able.keyset else SMALL_SAMPLE
+        return SAMPLE_ROWS if able.keyset else API_PAGE
 
     def search(self, section: ResourceMapping, query: SearchQuery) -> list[FoundRow]:
         """Return the rows of a page of a search."""

@@ -59,7 +59,7 @@ from app.pages import POLICY, create_pages
 from toolkit.check import check_file
 from toolkit.checks.rows import MEANS
 from toolkit.checks.runner import count_codes
-from toolkit.console import MARK, NO_COLUMN, MappingFile, marked_lines
+from toolkit.console import NO_COLUMN, QUESTION, MappingFile, marked_lines
 from toolkit.edits import add_field, answer, name_column, remarks, write_codes
 from toolkit.explain import whereabouts
 from toolkit.findings import Finding, Measurement, Severity, timed
@@ -79,7 +79,7 @@ from toolkit.trial import (
 )
 
 HOST = "127.0.0.1"
-ROWS = 20
+PAGE_ROWS = 20
 """How many rows of the source are shown at a time."""
 
 WAIT_SECONDS = 1.0
@@ -413,14 +413,14 @@ def _rows() -> str:
     source = min(request.args.get("source", 0, int), len(sections) - 1)
     section = sections[source]
     with SourceReader(file) as reader:
-        rows, more = reader.page(section, ROWS, page)
+        rows, more = reader.page(section, PAGE_ROWS, page)
     return render_template(
         "rows.html",
         kind=request.args["kind"],
         sources=[file.of_source(one) for one in sections],
         source=source,
         page=page,
-        first=page * ROWS,
+        first=page * PAGE_ROWS,
         more=more,
         unmasked=_is_unmasked(),
         stale=bench.draft.is_stale,
@@ -543,7 +543,7 @@ def _question(
     columns: Mapping[Mark, Sequence[str]],
 ) -> Mapping[str, Any]:
     """Return a question and its choices: columns, fields, or the index of a code table."""
-    before, _, text = line.partition(MARK)
+    before, _, text = line.partition(QUESTION)
     question: dict[str, Any] = {"line": number, "of": before.strip(), "text": text}
     if file is None:
         return question

@@ -55,8 +55,15 @@ from adapters.mapping.row_mapper import own_columns
 from adapters.mapping.slots import UNSERVED, Place
 from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
+from toolkit.checks.inspection import (
+    UNEXAMINED,
+    Counted,
+    Findings,
+    Inspection,
+    SampledRows,
+)
 from toolkit.checks.rows import (
-    SMALL_SAMPLE,
+    API_PAGE,
     codes,
     doubtful_values,
     far_days,
@@ -65,19 +72,12 @@ from toolkit.checks.rows import (
     plain_text,
     unknown_zone,
 )
-from toolkit.checks.section import (
-    UNEXAMINED,
-    Counted,
-    Findings,
-    Inspection,
-    SampledRows,
-)
 from toolkit.findings import Check, Finding, Measurement, Result, Severity, timed
 
-MAX_ROWS = 2000
+LIST_ROWS = 2000
 """How many rows are requested at once, of the list as it comes."""
 
-_PAGE = 10
+_FILTER_PAGE = 10
 _CLOCK_CHANGE = timedelta(hours=1)
 """How far apart the times of an autumn night may be read from their order."""
 
@@ -102,19 +102,19 @@ class HttpInspection(Inspection):
         self.adapter = adapter
         self.source = adapter.mapping.source
         self.is_refused = False
-        self.size = MAX_ROWS
+        self.size = LIST_ROWS
 
     @cached_property
     def rows(self) -> Sequence[JsonRow]:
         """The first rows of the list."""
         try:
-            return self.adapter.first_rows(self.kind, MAX_ROWS)
+            return self.adapter.first_rows(self.kind, LIST_ROWS)
         except AdapterError as error:
             if isinstance(error, SourceDataError) and error.refused:
                 raise
             # It may have a limit of its own, or take too long for so many.
-            self.size = SMALL_SAMPLE
-            return self.adapter.first_rows(self.kind, SMALL_SAMPLE)
+            self.size = API_PAGE
+            return self.adapter.first_rows(self.kind, API_PAGE)
 
     @cached_property
     def sample(self) -> Sequence[Record | RowFault]:
@@ -327,12 +327,12 @@ def _check_total(sample: HttpInspection) -> Findings:
     if listed is None or listed.mark is None or not sample.rows:
         return
     element = f"{sample.kind}.list.total"
-    totals = [sample.search(sample.query(count=size)) for size in (1, SMALL_SAMPLE)]
+    totals = [sample.search(sample.query(count=size)) for size in (1, API_PAGE)]
     small, large = (page.total if page else None for page, _ in totals)
     if small is not None and large is not None and small != large:
         text = (
             f"the total is {small:,} with a page of 1 and {large:,} with one of"
-            f" {SMALL_SAMPLE}: it does not count all matches"
+            f" {API_PAGE}: it does not count all matches"
         )
         yield Finding.at(listed.mark, text, element)
         return
@@ -350,8 +350,8 @@ def _beyond_the_end(sample: HttpInspection, total: int) -> Findings:
         page, _ = sample.search(replace(query, after=last))
         if page is not None and page.rows:
             text = f"there are rows beyond the total of {total:,}: it is too small"
-    elif paging is not None and total <= MAX_ROWS:
-        records, text = _walk(sample, replace(query, count=SMALL_SAMPLE))
+    elif paging is not None and total <= LIST_ROWS:
+        records, text = _walk(sample, replace(query, count=API_PAGE))
         if not text and len(records) > total:
             text = f"the pages have {len(records):,} rows, and the total is {total:,}"
     else:
@@ -364,7 +364,7 @@ def _check_steady(sample: HttpInspection) -> Findings:
     """Send one request twice: pages of an order that changes lose rows and repeat others."""
     listed = sample.opened.http.list
     sorts = [*sample.section.sorts, SortKey.ID]
-    query = sample.query(sort=Sort(sorts[0], descending=True), count=SMALL_SAMPLE)
+    query = sample.query(sort=Sort(sorts[0], descending=True), count=API_PAGE)
     first, second = (
         [record.id for record in _records(page.rows)] if page else []
         for page in (sample.search(query)[0], sample.search(query)[0])
@@ -404,16 +404,16 @@ def _check_page_size(sample: HttpInspection) -> Findings:
     if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
         return
     severity = Severity.WARNING
-    rows = len(sample.adapter.first_rows(sample.kind, SMALL_SAMPLE))
+    rows = len(sample.adapter.first_rows(sample.kind, API_PAGE))
     try:
-        total = sample.adapter.count(sample.query(count=SMALL_SAMPLE))
+        total = sample.adapter.count(sample.query(count=API_PAGE))
     except TooCostlyError:
         text = (
             "searches have no total where more than one page matches: counting takes"
             " longer than source.count_timeout_seconds"
         )
     else:
-        if rows >= (due := min(SMALL_SAMPLE, total)):
+        if rows >= (due := min(API_PAGE, total)):
             return
         text = f"returns {rows} rows instead of {due}: "
         if listed.total is None:
@@ -433,7 +433,7 @@ def _check_filters(sample: HttpInspection) -> Iterator[Result]:
         slots = SEARCH_PARAMETERS[sample.kind][parameter].slots
         places = [p for p in sample.places if p.slot in slots]
         criteria = dict.fromkeys(sample.criteria(parameter)) if places else {}
-        for criterion in [*criteria][:_PAGE]:
+        for criterion in [*criteria][:_FILTER_PAGE]:
             try:
                 yield from _check_filter(sample, places[0], criterion)
                 break
@@ -449,19 +449,19 @@ def _check_filter(
     sample: HttpInspection, place: Place, criterion: Criterion
 ) -> Iterator[Result]:
     """Measure a filter, then report the first of its trials that fails."""
-    name, query = criterion.parameter, sample.query(criterion, count=_PAGE)
+    name, query = criterion.parameter, sample.query(criterion, count=_FILTER_PAGE)
     page, _, costs = _measured(sample, name, query)
     yield from costs
-    if page and len(page.rows) == _PAGE and _may_be_ignored(sample, query):
+    if page and len(page.rows) == _FILTER_PAGE and _may_be_ignored(sample, query):
         text = f"'{name}' returns as many rows as without it: {_KNOWN}"
         yield sample.at(place, text, Severity.WARNING)
         return
     for trial in _trials(sample, criterion):
-        query = sample.query(trial.criterion, count=SMALL_SAMPLE)
+        query = sample.query(trial.criterion, count=API_PAGE)
         records, error = _walk(sample, query)
         brought = {criterion_of(name, record) for record in records}
         text = f"does not filter{trial.text}: {error}" if error else ""
-        if not error and len(records) < _PAGE and not {*trial.finds} <= brought:
+        if not error and len(records) < _FILTER_PAGE and not {*trial.finds} <= brought:
             text = (
                 f"returns no row{trial.text}, although the list has one with the value"
             )
@@ -470,7 +470,7 @@ def _check_filter(
             return
 
 
-class Trial(NamedTuple):
+class FilterTrial(NamedTuple):
     """A filter, how it is sent in words, and the values of which it has to bring rows."""
 
     text: str
@@ -478,7 +478,7 @@ class Trial(NamedTuple):
     finds: Sequence[Criterion] = ()
 
 
-def _trials(sample: HttpInspection, criterion: Criterion) -> Iterator[Trial]:
+def _trials(sample: HttpInspection, criterion: Criterion) -> Iterator[FilterTrial]:
     """Yield each way in which a filter is sent.
 
     A bound that is sent alone lies beyond all rows of the sample, so that a list that
@@ -499,16 +499,16 @@ def _trials(sample: HttpInspection, criterion: Criterion) -> Iterator[Trial]:
             for moment in (end, middle) if bound else ():
                 alone = DateCriterion(name, (DateValue(prefix, moment, moment),))
                 sent = bound.parameters[0][0] if bound else ""
-                yield Trial(f" by '{sent}' alone", alone)
-    yield Trial("", criterion, [criterion])
+                yield FilterTrial(f" by '{sent}' alone", alone)
+    yield FilterTrial("", criterion, [criterion])
     coded = [c for c in criteria if isinstance(c, (TokenCriterion, ReferenceCriterion))]
     if len(coded) > 1 and call.query and call.query.takes_several(call.separator):
         values: Any = tuple(value for c in coded[:2] for value in c.values)
         both = type(coded[0])(name, values)
         with suppress(NotAskableError):
             # Two numbers of two systems cannot always be sent at once.
-            sample.adapter.explain(sample.query(both, count=_PAGE))
-            yield Trial(" by two values at once (separator:)", both, coded[:2])
+            sample.adapter.explain(sample.query(both, count=_FILTER_PAGE))
+            yield FilterTrial(" by two values at once (separator:)", both, coded[:2])
 
 
 class Measured(NamedTuple):
@@ -530,7 +530,7 @@ def _measured(sample: HttpInspection, name: str, query: SearchQuery) -> Measured
 def _walk(sample: HttpInspection, query: SearchQuery) -> tuple[list[Record], str]:
     """Return the rows of a search, up to the limit, and why one of its pages is unusable."""
     records = list[Record]()
-    for number in range(1, MAX_ROWS // SMALL_SAMPLE + 1):
+    for number in range(1, LIST_ROWS // API_PAGE + 1):
         page, error = sample.search(query)
         if page is None:
             return records, f"page {number} of {query.count} rows: {error}"
@@ -547,7 +547,10 @@ def _may_be_ignored(sample: HttpInspection, query: SearchQuery) -> bool:
         return False
     try:
         everything = sample.adapter.count(replace(query, criteria=()))
-        return len(sample.rows) > _PAGE and sample.adapter.count(query) == everything
+        return (
+            len(sample.rows) > _FILTER_PAGE
+            and sample.adapter.count(query) == everything
+        )
     except (TooCostlyError, SourceUnavailableError):
         return False
 
@@ -560,7 +563,7 @@ def _check_orders(sample: HttpInspection) -> Iterator[Result]:
     goes_back = sample.adapter.capabilities[sample.kind].backwards
     for word, value in sort.by.items():
         key, descending = SortKey(word.removeprefix("-")), word.startswith("-")
-        query = sample.query(sort=Sort(key, descending), count=2 * _PAGE)
+        query = sample.query(sort=Sort(key, descending), count=2 * _FILTER_PAGE)
         page, error, costs = _measured(sample, f"_sort={word}", query)
         yield from costs
         records = list(_records(page.rows)) if page else []

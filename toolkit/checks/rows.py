@@ -27,19 +27,19 @@ from adapters.mapping.row_mapper import (
 from adapters.mapping.slots import LISTS, Place, own_places, places_of
 from adapters.mapping.times import presence, read_day, says_offset
 from adapters.mapping.values import LONGEST_CODE, as_text
-from toolkit.checks.section import Findings, Inspection
+from toolkit.checks.inspection import Findings, Inspection
 from toolkit.findings import Finding, Severity
 
-SAMPLE = 1000
+SAMPLE_ROWS = 1000
 """How many rows are read from each end of an order, and at once of a whole list."""
 
-SMALL_SAMPLE = 100
+API_PAGE = 100
 """How many rows are requested of an API at once: the largest page of a client."""
 
-ENOUGH = 20
+ENOUGH_ROWS = 20
 """In fewer rows or times than these a pattern means nothing."""
 
-FEW = 5
+FEW_ROWS = 5
 """So many rows are no slip of a clerk."""
 
 
@@ -126,7 +126,7 @@ def without_code(rule: str) -> str:
 # Codes
 
 
-MOST_CODES = 100
+MOST_DIFFERENT = 100
 """A column with more different values than this holds no codes."""
 
 _OFTEN = 3
@@ -200,9 +200,9 @@ class CodeCounts:
         few rows of each.
         """
         different = len(self.counts)
-        if different <= FEW:
+        if different <= FEW_ROWS:
             return True
-        if different > MOST_CODES:
+        if different > MOST_DIFFERENT:
             return False
         named = self.counts.keys() & self.table.table.keys()
         are_repeated = sum(self.counts.values()) >= _OFTEN * different
@@ -223,8 +223,8 @@ class CodeCounts:
         if others := unnamed.get("", 0):
             number = len(self.counts)
             values = (
-                f"over {MOST_CODES} values"
-                if number > MOST_CODES
+                f"over {MOST_DIFFERENT} values"
+                if number > MOST_DIFFERENT
                 else f"{number} values"
             )
             texts.append(f"texts that are not shown ({rows_that(others)}; {values})")
@@ -238,7 +238,7 @@ class CodeCounts:
             yield Finding.at(mark, text, place.element, self.column, remedy=remedy)
             return
         rows = sum(unnamed.values())
-        is_rare = rows < max(FEW, _RARELY * sum(self.counts.values()))
+        is_rare = rows < max(FEW_ROWS, _RARELY * sum(self.counts.values()))
         is_meant = bool(codes) and (is_rare or table.otherwise not in _OPEN)
         severity = Severity.NOTE if is_meant else Severity.WARNING
         text += f": all become '{table.otherwise}'"
@@ -288,7 +288,7 @@ def never_filled(inspection: Inspection) -> Findings:
     values of which nothing comes is a warning.
     """
     columns, rows = inspection.cells()
-    if len(rows) < ENOUGH:
+    if len(rows) < ENOUGH_ROWS:
         return
     section = inspection.section
     positions = {column: at for at, column in enumerate(columns)}
@@ -386,7 +386,7 @@ def _begun(inspection: Inspection) -> list[EncounterRecord]:
 def _days_of_utc(inspection: Inspection, place: Place) -> Findings:
     """Report times that were cut to days: all at midnight of UTC, and not of their zone."""
     times, rule = _times(inspection, place), place.field.time
-    if rule is None or rule.at is not None or len(times) < ENOUGH:
+    if rule is None or rule.at is not None or len(times) < ENOUGH_ROWS:
         return
     are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
     are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
@@ -406,7 +406,7 @@ def _without_start(inspection: Inspection, place: Place) -> Findings:
     """Report begun stays without a start; `never_filled` reports that none has one."""
     begun = _begun(inspection)
     lacking = sum(stay.start is None for stay in begun)
-    if max(ENOUGH, len(begun) / 2) <= lacking < len(begun):
+    if max(ENOUGH_ROWS, len(begun) / 2) <= lacking < len(begun):
         text = f"{lacking:,} of {len(begun):,} stays that have begun have none"
         yield inspection.at(place, text, Severity.WARNING)
 
@@ -414,7 +414,7 @@ def _without_start(inspection: Inspection, place: Place) -> Findings:
 def _without_change(inspection: Inspection, place: Place) -> Findings:
     """Report rows without a last change: who polls misses them."""
     values = [getattr(record, "last_updated", None) for record in inspection.records]
-    if ENOUGH <= (lacking := values.count(None)) < len(values):
+    if ENOUGH_ROWS <= (lacking := values.count(None)) < len(values):
         text = (
             f"{lacking:,} of {rows_that(len(values), 'have')} no last change, so that no"
             " search by it brings them: when were they written?"
@@ -431,7 +431,7 @@ def _ended_in_progress(inspection: Inspection, place: Place) -> Findings:
     now = inspection.now
     for name, of_class in sorted(ends.items()):
         ended = sum(end is not None and end <= now for end in of_class)
-        if ended >= max(ENOUGH, len(of_class) / 2):
+        if ended >= max(ENOUGH_ROWS, len(of_class) / 2):
             stays = f"{ended:,} of {len(of_class):,} stays of class {name}"
             yield inspection.at(
                 place, f"{stays} in progress have ended", Severity.WARNING
@@ -441,7 +441,7 @@ def _ended_in_progress(inspection: Inspection, place: Place) -> Findings:
 def _planned_and_past(inspection: Inspection, place: Place) -> Findings:
     planned = [stay.start for stay in inspection.stays if stay.status == "planned"]
     past = sum(start < inspection.now - _WEEK for start in planned if start)
-    if past >= max(ENOUGH, len(planned) / 2):
+    if past >= max(ENOUGH_ROWS, len(planned) / 2):
         text = (
             f"{past:,} of {len(planned):,} planned stays should have begun a week ago"
         )
@@ -459,7 +459,7 @@ def _shared_numbers(inspection: Inspection, place: Place) -> Findings:
             key = stay.visit_number, stay.visit_number_system, stay.organization_id
             patients.setdefault(key, []).append(stay.patient_id)
     shared = sum(len(ids) for ids in patients.values() if len({*ids}) > 1)
-    if shared >= max(ENOUGH, len(inspection.stays) / 2):
+    if shared >= max(ENOUGH_ROWS, len(inspection.stays) / 2):
         text = (
             f"{shared:,} of {len(inspection.stays):,} stays share theirs with stays of"
             " other patients: which column distinguishes visits?"
@@ -489,9 +489,9 @@ def _no_values(inspection: Inspection, place: Place) -> Findings:
         texts = [line for item in items for line in item.lines]
     blank = sum(not any(map(str.isalnum, text)) for text in texts)
     most = max(Counter(texts).values(), default=0)
-    if blank >= FEW:
+    if blank >= FEW_ROWS:
         text = f"{blank:,} of {len(texts):,} have no letter or digit"
-    elif listed == "identifiers" and most >= ENOUGH:
+    elif listed == "identifiers" and most >= ENOUGH_ROWS:
         text = f"{most:,} of {len(texts):,} are the same"
     else:
         return
@@ -505,9 +505,9 @@ def _other_system(inspection: Inspection, place: Place) -> Findings:
     mails = [item.value for item in items if item.system == "email"]
     with_at = sum("@" in number for number in numbers)
     without_at = sum("@" not in mail for mail in mails)
-    if with_at >= FEW:
+    if with_at >= FEW_ROWS:
         text = f"{with_at:,} of {len(numbers):,} numbers have an @: is it email?"
-    elif without_at >= FEW:
+    elif without_at >= FEW_ROWS:
         text = (
             f"{without_at:,} of {len(mails):,} have no @: are they addresses of email?"
         )
@@ -561,10 +561,10 @@ def unknown_zone(inspection: Inspection, place: Place) -> Findings:
     yield inspection.at(place, text, Severity.WARNING, remedy)
 
 
-FAR = timedelta(days=20 * 365)
+FAR_AHEAD = timedelta(days=20 * 365)
 """No stay is known so long before: what ends then may well have no end."""
 
-EARLY = date(1000, 1, 1)
+EARLIEST_DAY = date(1000, 1, 1)
 """A year of fewer than four digits lacks some, or its day stands for none."""
 
 
@@ -579,7 +579,7 @@ def far_days(inspection: Inspection) -> Findings:
         rows_of: Counter[str] = Counter()
         for value, rows in inspection.counted_days(place):
             day = _day(value, place)
-            if day and not EARLY <= day <= (inspection.now + FAR).date():
+            if day and not EARLIEST_DAY <= day <= (inspection.now + FAR_AHEAD).date():
                 is_day = isinstance(value, datetime) and value.time() == time()
                 rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
         days = sorted(text for text, rows in rows_of.items() if rows > 1)

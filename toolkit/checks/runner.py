@@ -27,7 +27,7 @@ from app.console import CannotRunError
 from toolkit.checks import http, sql
 from toolkit.checks.http import HttpInspection
 from toolkit.checks.rows import CodeCounts
-from toolkit.checks.sql_section import SqlInspection
+from toolkit.checks.sql_inspection import SqlInspection
 from toolkit.findings import Check, Finding, Result, Severity
 from toolkit.source_rows import RowReader
 

@@ -30,10 +30,11 @@ from adapters.sql.dialects.base import MARK, Sql
 from adapters.sql.query import ALWAYS, Columns, Condition, all_of, in_rows
 from adapters.sql.texts import are_texts, compare_as_read, sample
 from toolkit.checks.formats import format_of
+from toolkit.checks.inspection import Findings
 from toolkit.checks.rows import (
-    ENOUGH,
-    FEW,
-    SAMPLE,
+    ENOUGH_ROWS,
+    FEW_ROWS,
+    SAMPLE_ROWS,
     ZONE,
     codes,
     doubtful_values,
@@ -46,15 +47,14 @@ from toolkit.checks.rows import (
     selects,
     unknown_zone,
 )
-from toolkit.checks.section import Findings
 from toolkit.checks.selects import (
     arguments_behind,
     arguments_of,
     from_of,
     with_outer_joins,
 )
+from toolkit.checks.sql_inspection import GROUPS, SqlInspection
 from toolkit.checks.sql_searches import SearchChecks
-from toolkit.checks.sql_section import GROUPS, SqlInspection
 from toolkit.findings import Check, Finding, Result, Severity
 
 
@@ -368,7 +368,7 @@ def search_columns(inspection: SqlInspection) -> Findings:
         )
         names = [shown.column.name, searched.column.name]
         in_both = all_of([served, shown.present, searched.present])
-        statement = columns.select(names, in_both, limit=SAMPLE)
+        statement = columns.select(names, in_both, limit=SAMPLE_ROWS)
         pairs = inspection.database.fetch(statement)
         differ = sum(not _holds_same(place, *pair) for pair in pairs)
         texts = []
@@ -429,7 +429,7 @@ def orders_of_uuids(inspection: SqlInspection) -> Findings:
             sum(1 for key in keys if _VERSIONED.fullmatch(text_of(key, tried)))
             for tried in (form, other)
         )
-        if valid < len(keys) == valid_otherwise and len(keys) >= ENOUGH:
+        if valid < len(keys) == valid_otherwise and len(keys) >= ENOUGH_ROWS:
             text = f"{len(keys) - valid:,} of {len(keys):,} are UUIDs without a version, but"
             text += f" none is as {other}: are the bytes in that order?"
             yield inspection.at(place, text, Severity.WARNING, f"form: {other}")
@@ -456,7 +456,7 @@ def encoded_twice(inspection: SqlInspection) -> Findings:
             continue
         marked = Condition(f"{column.exact} LIKE {MARK}", ("%Ã%",))
         condition = all_of([inspection.counted(place), marked])
-        statement = columns.select([name], condition, limit=SAMPLE)
+        statement = columns.select([name], condition, limit=SAMPLE_ROWS)
         texts = [text for (text,) in inspection.database.fetch(statement)]
         if not any(map(_is_encoded_twice, texts)):
             continue
@@ -540,9 +540,9 @@ def times_cut_to_days(inspection: SqlInspection) -> Findings:
             continue
         if len(names) != 1 or inspection.origin(place):
             continue
-        statement = section.columns.select(names, inspection.served, limit=SAMPLE)
+        statement = section.columns.select(names, inspection.served, limit=SAMPLE_ROWS)
         values = [value for (value,) in database.fetch(statement) if value]
-        is_day = rule.at is not None or len(values) >= ENOUGH
+        is_day = rule.at is not None or len(values) >= ENOUGH_ROWS
         if not is_day or any(map(_has_clock, values)):
             continue
         for column, tables in arguments_behind(section.mapping.rows, names[0]):
@@ -550,7 +550,7 @@ def times_cut_to_days(inspection: SqlInspection) -> Findings:
             values_of_zone = database.dialect.times(times, rule.zone)
             select = Sql(f"{column} FROM {source}", values_of_zone)
             try:
-                rows = database.fetch(database.dialect.first(select, SAMPLE))
+                rows = database.fetch(database.dialect.first(select, SAMPLE_ROWS))
             except SourceDataError:
                 continue
             number = sum(_has_clock(value) for (value,) in rows)
@@ -657,7 +657,7 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
         inspection.skip("starts before births", reason)
         return
     # No database refuses so many values.
-    ids = sorted({id for id, _ in starts})[:SAMPLE]
+    ids = sorted({id for id, _ in starts})[:SAMPLE_ROWS]
     patients = inspection.open(section)
     among = patients.columns.equal(section.fields["id"], ids)
     cells = inspection.database.fetch(patients.columns.select(patients.selected, among))
@@ -669,7 +669,7 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
     known = [(start.date(), births[id]) for id, start in starts if id in births]
     early = sum(start < birth for start, birth in known)
     # A mother may be admitted with the number of a child to come.
-    if early >= max(FEW, _EARLY * len(known)):
+    if early >= max(FEW_ROWS, _EARLY * len(known)):
         text = (
             f"{early:,} of {len(known):,} stays start before the birth of their patient: is"
             " one of the two another date, or patient_id another key?"
@@ -687,7 +687,7 @@ def shared_visit_numbers(inspection: SqlInspection) -> Findings:
     here = inspection.section
     numbered = [stay for stay in inspection.stays if stay.visit_number]
     # No database refuses so many values.
-    numbered = numbered[:: 1 + len(numbered) // SAMPLE]
+    numbered = numbered[:: 1 + len(numbered) // SAMPLE_ROWS]
     by_number = {stay.visit_number or "": stay for stay in numbered}
     for section in inspection.mapping.beside.values():
         if section is here:
@@ -709,7 +709,7 @@ def shared_visit_numbers(inspection: SqlInspection) -> Findings:
         }
         shared = {number for number, _ in pairs} & by_number.keys()
         mixed = sum((n, by_number[n].patient_id) not in pairs for n in shared)
-        if mixed >= max(ENOUGH, len(shared) / 2):
+        if mixed >= max(ENOUGH_ROWS, len(shared) / 2):
             text = (
                 f"{mixed:,} of {len(by_number):,} stays share theirs with other patients of"
                 f" {fields['id'].prefix}: give each source its own visit_number_system"

@@ -36,25 +36,25 @@ from adapters.sql.adapter import UnequalTextsError
 from adapters.sql.columns import FOLDS, ColumnKind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import ALWAYS, NEVER, are_comparable
-from toolkit.checks.rows import SAMPLE
-from toolkit.checks.section import Findings
+from toolkit.checks.inspection import Findings
+from toolkit.checks.rows import SAMPLE_ROWS
 from toolkit.checks.selects import JoinComparison, between, comparisons, names_compared
-from toolkit.checks.sql_section import SqlInspection
+from toolkit.checks.sql_inspection import SqlInspection
 from toolkit.findings import INDEX, Finding, Measurement, Result, Severity, timed
 
-PAGE = 20
+PAGE_SIZE = 20
 """How many rows a measured page has."""
 
-FAR = 50
+MOST_READ_PER_ROW = 50
 """A search is slow that reads more rows than this for each row of its page, or counted."""
 
-TINY = 20
+TINY_TABLE = 20
 """No index helps a table of so few rows."""
 
-SLOW = 1000.0
+SLOW_MS = 1000.0
 """A search is slow that takes more milliseconds than this, twice."""
 
-FAST, SMALL = 20.0, 10_000
+FAST_MS, FEW_READ = 20.0, 10_000
 """A search that reads fewer rows is a note, in so few milliseconds none: how long it takes
 depends on who else is there."""
 
@@ -63,7 +63,7 @@ NO_TIME = "no time was left"
 _MERGES = ", merges"
 """How the name of the first step along merges ends."""
 
-_NONE = "no index begins with"
+_NO_INDEX = "no index begins with"
 
 
 class SearchChecks:
@@ -98,12 +98,12 @@ class SearchChecks:
                 continue
             is_dated = SortKey.DATE in sorts
             sort = Sort(SortKey.DATE if is_dated else SortKey.ID, descending=is_dated)
-            query = SearchQuery(self._kind, (criterion,), sort, PAGE)
+            query = SearchQuery(self._kind, (criterion,), sort, PAGE_SIZE)
             yield from self._measured(parameter, query, places, inside)
         for key in dict.fromkeys((*sorts, SortKey.ID)):
             sort = Sort(key, descending=key is not SortKey.ID)
             place = self._inspection.place(SORTS[self._kind].get(key, "id"))
-            query = SearchQuery(self._kind, (), sort, PAGE)
+            query = SearchQuery(self._kind, (), sort, PAGE_SIZE)
             yield from self._measured(f"_sort={key}", query, [place], inside)
         for lack, words in self._lacks.values():
             yield replace(lack, text=f"{lack.text}: {', '.join(map(repr, words))}")
@@ -191,7 +191,7 @@ class SearchChecks:
         meant, _ = self._section.meant(self._database, query)
         search = partial(self._adapter.search, query)
         page, milliseconds = timed(search)
-        if milliseconds > SLOW and not self._inspection.is_late:
+        if milliseconds > SLOW_MS and not self._inspection.is_late:
             milliseconds = min(milliseconds, timed(search)[1])
         read = None if self._inspection.is_late else self._rows_read(meant)
         yield Measurement(name, milliseconds, rows=len(page.rows), read=read)
@@ -233,15 +233,15 @@ class SearchChecks:
         column = str(self._inspection.origin(place) or "")
         if cost.search.endswith(_MERGES):
             place, column = self._inspection.survivor
-        is_small = (cost.read or SMALL) < SMALL and cost.milliseconds <= SLOW
-        if is_small and cost.milliseconds <= FAST:
+        is_small = (cost.read or FEW_READ) < FEW_READ and cost.milliseconds <= SLOW_MS
+        if is_small and cost.milliseconds <= FAST_MS:
             return
         severity = Severity.NOTE if is_small else self._severity
         read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(criterion, StringCriterion) for criterion in query.criteria):
             text += ". A column of folded texts, named by search:, makes it faster"
-            severity = Severity.NOTE if cost.milliseconds <= SLOW else severity
+            severity = Severity.NOTE if cost.milliseconds <= SLOW_MS else severity
         elif not column:
             text += ": the SELECT computes the column, of which no table has an index"
         self._keep(word, place, text, severity, column)
@@ -263,7 +263,7 @@ class SearchChecks:
     def _severity(self) -> Severity:
         """How much a slow search matters: organizations are few, stays only in a copy."""
         is_of_few = self._kind is ResourceType.ORGANIZATION
-        is_few = is_of_few and len(self._inspection.sample) < SAMPLE
+        is_few = is_of_few and len(self._inspection.sample) < SAMPLE_ROWS
         return Severity.NOTE if is_few else Severity.WARNING
 
     def _finding(
@@ -300,7 +300,7 @@ class SearchChecks:
         order = self._order_columns(place, criterion, origin)
         origins = [origin, *order]
         read = self._columns_read(origins) if order or criterion is None else []
-        text, severity = f"{_NONE} this column", self._severity
+        text, severity = f"{_NO_INDEX} this column", self._severity
         if place.field.codes is not None:
             text += " (of few different values: an index helps with rare ones only)"
             severity = Severity.NOTE
@@ -358,7 +358,7 @@ class SearchChecks:
         for origin in dict.fromkeys(columns):
             begins = self._begins(origin.table, compared)
             if begins is not None and _plain(origin.column) not in begins:
-                text = f"{_NONE} a column that joins tables"
+                text = f"{_NO_INDEX} a column that joins tables"
                 remedy = self._statement(origin)
                 lacks.append(
                     self._finding(
@@ -373,10 +373,10 @@ class SearchChecks:
         Without one they read a table whole for each row, as the plan of a page shows. A
         subquery that has an index for another comparison needs none.
         """
-        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE)
+        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE_SIZE)
         scanned: set[str] = set()
         for segment, condition in self._section.segments(query):
-            statement = self._section.page(segment, condition, PAGE)
+            statement = self._section.page(segment, condition, PAGE_SIZE)
             scanned.update(self._database.scanned(statement))
 
         # Comparisons of the subqueries whose tables a plan reads whole, by table.
@@ -395,7 +395,7 @@ class SearchChecks:
             if begins is None or not columns:
                 continue
             if not any(_plain(column.column) in begins for column in columns):
-                text = f"{_NONE} a column that a subquery of rows compares: each search"
+                text = f"{_NO_INDEX} a column that a subquery of rows compares: each search"
                 text += f" reads all of {table}, for each of its rows at worst"
                 remedy, name = self._statement(columns[0]), str(columns[0])
                 lacks.append(
@@ -457,8 +457,8 @@ class SearchChecks:
         """
         some: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
         try:
-            few = some.limit(TINY + 1)
-            if len(self._database.fetch(few)) <= TINY:
+            few = some.limit(TINY_TABLE + 1)
+            if len(self._database.fetch(few)) <= TINY_TABLE:
                 return None
             return self._database.run(partial(_begins, table=table, passed=passed))
         except SourceDataError:
@@ -466,8 +466,10 @@ class SearchChecks:
 
 
 def _is_slow(cost: Measurement) -> bool:
-    is_far = cost.read is not None and cost.read > FAR * max(cost.rows, PAGE)
-    return is_far or cost.milliseconds > SLOW
+    is_far = cost.read is not None and cost.read > MOST_READ_PER_ROW * max(
+        cost.rows, PAGE_SIZE
+    )
+    return is_far or cost.milliseconds > SLOW_MS
 
 
 def _begins(

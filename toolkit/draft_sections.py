@@ -16,7 +16,7 @@ from toolkit.catalogue import DatabaseTable, ForeignKey, Holds, TableColumn
 from toolkit.contents import (
     MOST_CODES,
     MOST_PATIENT_CODES,
-    TIMES,
+    TIME_TYPES,
     Contents,
     count_contents,
 )
@@ -26,18 +26,18 @@ STAY, PATIENT, ORGANIZATION = ResourceType
 Tables = Mapping[ResourceType, Sequence[DatabaseTable]]
 """By resource type its tables: of stays each is a source, of others the rest joins the first."""
 
-_IDS = frozenset({Holds.TEXT, Holds.INTEGER, Holds.UUID})
-_CODES = frozenset({Holds.TEXT, Holds.INTEGER})
-_TEXTS = frozenset({Holds.TEXT})
-_FITTING = {
-    SlotKind.ID: _IDS,
-    SlotKind.EXACT: _IDS | {Holds.NUMBER},
-    SlotKind.CODE: _CODES,
-    SlotKind.FLAG: _CODES | {Holds.FLAG},
-    SlotKind.TIME: TIMES,
-    SlotKind.DATE: TIMES,
-    SlotKind.TEXT: _TEXTS,
-    SlotKind.PARTS: _TEXTS,
+_ID_TYPES = frozenset({Holds.TEXT, Holds.INTEGER, Holds.UUID})
+_CODE_TYPES = frozenset({Holds.TEXT, Holds.INTEGER})
+_TEXT_TYPES = frozenset({Holds.TEXT})
+_FITTING_TYPES = {
+    SlotKind.ID: _ID_TYPES,
+    SlotKind.EXACT: _ID_TYPES | {Holds.NUMBER},
+    SlotKind.CODE: _CODE_TYPES,
+    SlotKind.FLAG: _CODE_TYPES | {Holds.FLAG},
+    SlotKind.TIME: TIME_TYPES,
+    SlotKind.DATE: TIME_TYPES,
+    SlotKind.TEXT: _TEXT_TYPES,
+    SlotKind.PARTS: _TEXT_TYPES,
 }
 """What a column may hold to fill a slot of a kind."""
 
@@ -219,7 +219,7 @@ class _SectionReader:
 
     def _field(self, slot: Slot, columns: Sequence[SelectedColumn]) -> Field | None:
         """Return a slot with its column, None where nothing declared or named fills it."""
-        fitting = [c for c in columns if c.source.holds in _FITTING[slot.kind]]
+        fitting = [c for c in columns if c.source.holds in _FITTING_TYPES[slot.kind]]
         names = [column.source.name.lower() for column in fitting]
         named = fitting[names.index(slot.name)] if slot.name in names else None
         column, question = named, ""

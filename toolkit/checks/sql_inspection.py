@@ -32,8 +32,8 @@ from adapters.sql.adapter import (
 from adapters.sql.columns import ColumnKind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import ALWAYS, Columns, Condition, KeyColumn, all_of, any_of
-from toolkit.checks.rows import EARLY, FAR, MOST_CODES, SAMPLE
-from toolkit.checks.section import Counted, Inspection, SampledRows
+from toolkit.checks.inspection import Counted, Inspection, SampledRows
+from toolkit.checks.rows import EARLIEST_DAY, FAR_AHEAD, MOST_DIFFERENT, SAMPLE_ROWS
 from toolkit.checks.selects import table_behind
 from toolkit.findings import Finding, Result, Severity
 
@@ -130,7 +130,7 @@ class SqlInspection(Inspection):
     def cells(self) -> tuple[Sequence[str], SampledRows]:
         """Return the columns of rows, and the cells of some rows with their items."""
         selected = self.opened.selected
-        statement = self.opened.columns.select(selected, self.served, limit=SAMPLE)
+        statement = self.opened.columns.select(selected, self.served, limit=SAMPLE_ROWS)
         cells = self.database.fetch(statement)
         extras = self.opened.extras(self.database, cells)
         return selected, list(zip(cells, extras, strict=True))
@@ -146,7 +146,7 @@ class SqlInspection(Inspection):
         """Return the codes of a field in all rows in which it counts."""
         columns, (name,) = self.columns_of(place), place.field.columns
         counts = ALWAYS if place.slot == "status" else self.counted(place)
-        return self._counted(columns, name, counts, 2 * MOST_CODES)
+        return self._counted(columns, name, counts, 2 * MOST_DIFFERENT)
 
     def counted_days(self, place: Place) -> Counted:
         """Return the days of all rows, of ordinary years only where SQL cannot tell."""
@@ -157,8 +157,8 @@ class SqlInspection(Inspection):
             compared = self.opened.filters.time(place.slot)
             # Texts that stand for no time are told apart as rows are read.
             compared = compared._replace(key=KeyColumn(compared.key.column))
-            early = datetime.combine(EARLY, time(), UTC)
-            far = any_of([compared.since(self.now + FAR), compared.before(early)])
+            early = datetime.combine(EARLIEST_DAY, time(), UTC)
+            far = any_of([compared.since(self.now + FAR_AHEAD), compared.before(early)])
         condition = all_of([self.served, far])
         return self._counted(self.opened.columns, name, condition, GROUPS)
 
@@ -189,12 +189,14 @@ class SqlInspection(Inspection):
                 if self.is_late:
                     return
                 after = Bound(first.moment + step * number)
-                yield self._page(Sort(key), SAMPLE // _MIDDLE_PAGES, after)
+                yield self._page(Sort(key), SAMPLE_ROWS // _MIDDLE_PAGES, after)
         if SortKey.LAST_UPDATED in sorts:
             # The newest change is compared with the clock.
             yield self._page(Sort(SortKey.LAST_UPDATED, descending=True))
 
-    def _page(self, sort: Sort, size: int = SAMPLE, after: Bound | None = None) -> Page:
+    def _page(
+        self, sort: Sort, size: int = SAMPLE_ROWS, after: Bound | None = None
+    ) -> Page:
         query = SearchQuery(self.kind, (), sort, size, after=after, placed=True)
         return self.adapter.search(query)
 
