@@ -265,13 +265,11 @@ def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
     several = "questions are" if len(marked) > 1 else "question is"
     if marked:
         message = f"{len(marked)} {several} marked '# ?': {lines_of(marked)}"
-        yield Finding(str(file), marked[0], column=1, text=message, severity=severity)
+        yield Finding.of_file(str(file), message, severity, marked[0])
     with suppress(MappingError):
         for mark, lines in example_lines(file):
             message = f"{_EXAMPLE_SYSTEM}: {lines}"
-            yield Finding(
-                mark.file, mark.line, column=1, text=message, severity=Severity.WARNING
-            )
+            yield Finding.of_file(mark.file, message, Severity.WARNING, mark.line)
 
 
 # The source
@@ -297,25 +295,17 @@ def check_live(file: Path, seconds: float = CHECK_SECONDS) -> Iterator[Result]:
                 f"the check is not complete: after {seconds:g} seconds (--seconds) these were"
                 f" not examined: {', '.join(late)}"
             )
-            results.append(
-                Finding(str(file), 0, column=0, text=text, severity=Severity.WARNING)
-            )
+            results.append(Finding.of_file(str(file), text, Severity.WARNING))
     except MappingError as error:
         results += findings_of(error)
     except AdapterError as error:
         text = f"{file}: the source cannot be checked: {error}"
         question = "check that it is up, and its address and account"
         raise CannotRunError(f"{text}; {question}") from error
-    for source in exposed_sources(mapping):
-        results.append(
-            Finding.at(
-                source.mark,
-                WITHOUT_TLS,
-                element="source.url",
-                severity=Severity.WARNING,
-                remedy=source.remedy,
-            )
-        )
+    for exposed in exposed_sources(mapping):
+        finding = Finding.at(exposed.mark, WITHOUT_TLS, "source.url")
+        remedy, severity = exposed.remedy, Severity.WARNING
+        results.append(replace(finding, severity=severity, remedy=remedy))
     findings = dict.fromkeys(findings_in(results))
     yield from sorted(findings, key=lambda f: (f.file, f.line, f.column))
     yield from measurements_in(results)

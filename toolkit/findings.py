@@ -68,6 +68,11 @@ class Finding:
         return cls(*where, text, element, source, severity, remedy, topic=topic)
 
     @classmethod
+    def of_file(cls, file: str, text: str, severity: Severity, line: int = 0) -> Self:
+        """Return a finding about a file as a whole, or about lines from one on."""
+        return cls(file, line, column=min(line, 1), text=text, severity=severity)
+
+    @classmethod
     def of(cls, problem: MappingProblem) -> Self:
         """Return the finding for a problem of a mapping file."""
         return cls.at(problem.mark, problem.text, problem.element, problem.column)

@@ -8,14 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import NamedTuple, Self, TypeAlias
 
 from adapters import open_source
 from adapters.contract import (
-    Capabilities,
     EncounterRecord,
     NotFoundError,
-    Page,
     Record,
     ResourceType,
     RowFault,
@@ -33,26 +31,8 @@ from toolkit.checks.rows import API_PAGE, SAMPLE_ROWS
 from toolkit.console import MappingFile, show_progress
 from toolkit.findings import timed
 
-
-@runtime_checkable
-class RowReader(Protocol):
-    """An adapter that returns rows as its source has them, besides their records."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What each resource type that the source holds can do."""
-
-    def search(self, query: SearchQuery) -> Page:
-        """Return a page of a search."""
-
-    def search_rows(self, query: SearchQuery) -> SourcePage:
-        """Return a page of a search and its cells."""
-
-    def explain(self, query: SearchQuery) -> str:
-        """Return what a page of a search sends."""
-
-    def close(self) -> None:
-        """Close the connections."""
+RowReader: TypeAlias = SqlAdapter | HttpAdapter
+"""An adapter that returns rows as its source has them, besides their records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +90,7 @@ class SourceReader:
         mapping = self.file.source_of(section)
         if id(mapping) not in self._adapters:
             adapter = self._stack.enter_context(closing(open_source(mapping)))
-            assert isinstance(adapter, RowReader), "only custom adapters are none"
+            assert isinstance(adapter, RowReader), "custom adapters are refused"
             self._adapters[id(mapping)] = adapter
         return self._adapters[id(mapping)]
 
@@ -152,7 +132,6 @@ class SourceReader:
             columns, cells = own_columns(section), adapter.section(kind).cells
             rows = [cells(adapter.read_row(kind, text)) for text in ids]
             return [SourceRow(section, columns, *row) for row in rows]
-        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         opened, database = adapter.section(kind), adapter.database
         rows = [opened.read(database, text) for text in ids]
         items = opened.extras(database, rows)
@@ -166,7 +145,6 @@ class SourceReader:
         adapter = self.adapter(section)
         if isinstance(adapter, HttpAdapter):
             return own_columns(section)
-        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         return tuple(column.name for column in adapter.database.columns(section.rows))
 
     def pages(self, section: ResourceMapping) -> Iterator[list[FoundRow]]:
@@ -223,7 +201,6 @@ class SourceReader:
         if isinstance(adapter, HttpAdapter):
             _, took = timed(lambda: adapter.search(query))
             return [(adapter.explain(query), took)]
-        assert isinstance(adapter, SqlAdapter), "the section is one of a database"
         database, sent = adapter.database, list[tuple[str, float]]()
         for label, statement in adapter.statements(query):
             _, took = timed(partial(database.fetch, statement))

@@ -48,7 +48,7 @@ from adapters.contract import (
 )
 from adapters.http.adapter import HttpAdapter
 from adapters.http.paging import JsonRow
-from adapters.mapping.model import PagingKind
+from adapters.mapping.model import ListCall, PagingKind
 from adapters.mapping.paths import Expression, Path, at, path_of
 from adapters.mapping.problems import did_you_mean
 from adapters.mapping.row_mapper import own_columns
@@ -144,10 +144,18 @@ class HttpInspection(Inspection):
         return [(value, 1) for value in self.values(place)]
 
     @property
-    def has_pages(self) -> bool:
-        """Whether the list has further pages."""
+    def listed(self) -> ListCall:
+        """How the list is requested; a section without one is not examined."""
         listed = self.opened.http.list
-        return listed is not None and listed.paging is not None
+        assert listed is not None, "there are no checks without a list"
+        return listed
+
+    def of_list(
+        self, text: str, key: str = "list", severity: Severity = Severity.ERROR
+    ) -> Finding:
+        """Return a finding about the list, at its line."""
+        mark = self.listed.mark or self.section.mark
+        return Finding.at(mark, text, f"{self.kind}.{key}", severity=severity)
 
     def criteria(self, parameter: str) -> Iterator[Criterion]:
         """Yield for each of the records the criterion that it meets, if it has a value."""
@@ -302,8 +310,7 @@ def _paths(row: Any, above: str = "") -> Iterator[str]:
 
 def _check_paging(sample: HttpInspection) -> Findings:
     """Request two pages of one row each: an API that ignores the parameter repeats it."""
-    listed = sample.opened.http.list
-    paging = listed.paging if listed else None
+    paging = sample.listed.paging
     if paging is None or paging.mark is None:
         return
     query = sample.query(count=1)
@@ -312,21 +319,18 @@ def _check_paging(sample: HttpInspection) -> Findings:
         sample.skip("paging", "the list has at most one row")
         return
     second, error = sample.search(replace(query, after=first.last))
-    ids = [{r.id for r in _records(p.rows)} if p else set() for p in (first, second)]
-    if error or ids[0] & ids[1]:
+    is_same = second is not None and bool({*_ids(first)} & {*_ids(second)})
+    if error or is_same:
         reason = error or "the second page is the same as the first"
-        text = f"{reason}: {_KNOWN}"
         element = f"{sample.kind}.list.paging"
         sent = paging.query.source if paging.query else ""
-        yield Finding.at(paging.mark, text, element, sent)
+        yield Finding.at(paging.mark, f"{reason}: {_KNOWN}", element, sent)
 
 
 def _check_total(sample: HttpInspection) -> Findings:
     """Compare the totals of two page sizes, and look for rows beyond the end."""
-    listed = sample.opened.http.list
-    if listed is None or listed.mark is None or not sample.rows:
+    if not sample.rows:
         return
-    element = f"{sample.kind}.list.total"
     totals = [sample.search(sample.query(count=size)) for size in (1, API_PAGE)]
     small, large = (page.total if page else None for page, _ in totals)
     if small is not None and large is not None and small != large:
@@ -334,51 +338,50 @@ def _check_total(sample: HttpInspection) -> Findings:
             f"the total is {small:,} with a page of 1 and {large:,} with one of"
             f" {API_PAGE}: it does not count all matches"
         )
-        yield Finding.at(listed.mark, text, element)
+        yield sample.of_list(text, "list.total")
         return
     with suppress(TooCostlyError):
         total = sample.adapter.count(sample.query(count=1))
-        yield from _beyond_the_end(sample, total)
+        if text := _beyond_the_end(sample, total):
+            yield sample.of_list(text, "list.total")
 
 
-def _beyond_the_end(sample: HttpInspection, total: int) -> Findings:
-    listed = sample.opened.http.list
-    assert listed is not None, "the caller has it"
-    paging, query, text = listed.paging, sample.query(count=1), ""
+def _beyond_the_end(sample: HttpInspection, total: int) -> str:
+    """Return which rows there are beyond a total, "" for none."""
+    paging, query = sample.listed.paging, sample.query(count=1)
     if paging is not None and paging.is_numbered:
         last = Position(Group.KEYED, total - 1, id=None)
         page, _ = sample.search(replace(query, after=last))
         if page is not None and page.rows:
-            text = f"there are rows beyond the total of {total:,}: it is too small"
+            return f"there are rows beyond the total of {total:,}: it is too small"
     elif paging is not None and total <= LIST_ROWS:
-        records, text = _walk(sample, replace(query, count=API_PAGE))
-        if not text and len(records) > total:
-            text = f"the pages have {len(records):,} rows, and the total is {total:,}"
+        records, error = _walk(sample, replace(query, count=API_PAGE))
+        if error or len(records) > total:
+            numbers = (
+                f"the pages have {len(records):,} rows, and the total is {total:,}"
+            )
+            return error or numbers
     else:
         sample.skip("the end of the list", "it cannot be requested by a number")
-    if text and listed.mark is not None:
-        yield Finding.at(listed.mark, text, f"{sample.kind}.list.total")
+    return ""
 
 
 def _check_steady(sample: HttpInspection) -> Findings:
     """Send one request twice: pages of an order that changes lose rows and repeat others."""
-    listed = sample.opened.http.list
     sorts = [*sample.section.sorts, SortKey.ID]
     query = sample.query(sort=Sort(sorts[0], descending=True), count=API_PAGE)
-    first, second = (
-        [record.id for record in _records(page.rows)] if page else []
-        for page in (sample.search(query)[0], sample.search(query)[0])
-    )
+    (one, _), (other, _) = sample.search(query), sample.search(query)
+    first, second = _ids(one), _ids(other)
     # A stay that comes or goes in between is none of both.
     both = {*first} & {*second}
     is_same = [id for id in first if id in both] == [id for id in second if id in both]
     is_whole = len(both) >= max(len(first), len(second)) // 2
-    if listed is not None and listed.mark is not None and not (is_same and is_whole):
+    if not (is_same and is_whole):
         text = (
             "two equal requests return the rows in another order: pages repeat some and"
             " leave out others. Add the id to the order (sort.by, or list.fixed)"
         )
-        yield Finding.at(listed.mark, text, f"{sample.kind}.list")
+        yield sample.of_list(text)
 
 
 def _check_no_match(sample: HttpInspection) -> Findings:
@@ -390,20 +393,15 @@ def _check_no_match(sample: HttpInspection) -> Findings:
     other = str(max(numbers) + 7 * 10**6) if numbers else f"{ids[0][:60]}x0"
     criterion = TokenCriterion("_id", (Token(None, other),))
     page, error = sample.search(sample.query(criterion, count=1))
-    listed = sample.opened.http.list
-    if page is None and listed is not None and listed.mark is not None:
-        text = f"a search without a match fails: {error}"
-        yield Finding.at(listed.mark, text, f"{sample.kind}.list")
+    if page is None:
+        yield sample.of_list(f"a search without a match fails: {error}")
 
 
 def _check_page_size(sample: HttpInspection) -> Findings:
     """Compare the list with its total, where one request has to return a whole page."""
-    listed = sample.opened.http.list
-    if listed is None or listed.mark is None:
+    paging, severity = sample.listed.paging, Severity.WARNING
+    if paging is not None and paging.kind is not PagingKind.PAGE:
         return
-    if listed.paging is not None and listed.paging.kind is not PagingKind.PAGE:
-        return
-    severity = Severity.WARNING
     rows = len(sample.adapter.first_rows(sample.kind, API_PAGE))
     try:
         total = sample.adapter.count(sample.query(count=API_PAGE))
@@ -416,7 +414,7 @@ def _check_page_size(sample: HttpInspection) -> Findings:
         if rows >= (due := min(API_PAGE, total)):
             return
         text = f"returns {rows} rows instead of {due}: "
-        if listed.total is None:
+        if sample.listed.total is None:
             text += "the others are never served"
             severity = Severity.ERROR
         else:
@@ -424,7 +422,7 @@ def _check_page_size(sample: HttpInspection) -> Findings:
                 "a search with more (_count) is refused (502). Ask the vendor for the"
                 " largest page, and offer no larger one: count: {max: …} in a profile"
             )
-    yield Finding.at(listed.mark, text, f"{sample.kind}.list", severity=severity)
+    yield sample.of_list(text, severity=severity)
 
 
 def _check_filters(sample: HttpInspection) -> Iterator[Result]:
@@ -535,7 +533,7 @@ def _walk(sample: HttpInspection, query: SearchQuery) -> tuple[list[Record], str
         if page is None:
             return records, f"page {number} of {query.count} rows: {error}"
         records += _records(page.rows)
-        if not (page.more and page.last and sample.has_pages):
+        if not (page.more and page.last and sample.listed.paging):
             break
         query = replace(query, after=page.last)
     return records, ""
@@ -612,6 +610,11 @@ def _check_read(sample: HttpInspection) -> Findings:
     except (NotFoundError, GoneError):
         text = "read finds nothing by the id of a row of the list"
         yield sample.at(place, text, Severity.ERROR)
+
+
+def _ids(page: Page | None) -> list[str]:
+    """Return the ids of the records of a page."""
+    return [record.id for record in _records(page.rows)] if page else []
 
 
 def _records(rows: Iterable[Record | RowFault]) -> Iterator[Record]:

@@ -88,13 +88,8 @@ class OpenSource:
             if problem.outage:
                 raise SourceUnavailableError(problem.text)
             severity = Severity.ERROR if problem.serious else Severity.WARNING
-            yield Finding(
-                str(self.mapping.file),
-                0,
-                column=0,
-                text=problem.text,
-                severity=severity,
-            )
+            file = str(self.mapping.file)
+            yield Finding.of_file(file, problem.text, severity)
 
     def _named(self, check: Check) -> Iterator[Result]:
         try:
@@ -148,7 +143,6 @@ def count_codes(
     if isinstance(adapter, SqlAdapter):
         inspection = SqlInspection(adapter, section.resource_type, math.inf)
         return CodeCounts.of(inspection, place)
-    assert isinstance(adapter, HttpAdapter), "there is no other kind"
     if section.http is None or section.http.list is None:
         raise CannotRunError("The API has no list of such rows: no codes are counted.")
     return CodeCounts.of(HttpInspection(adapter, section.resource_type), place)
