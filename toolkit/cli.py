@@ -173,7 +173,6 @@ def _tables(command: Command) -> Command:
 )
 @_tables
 @click.option("--out", type=PATH, help="The file to write. Default: standard output.")
-@as_json
 def mapping_new(**options: Any) -> int:
     """Write a first mapping of a database or a FHIR R4 server.
 

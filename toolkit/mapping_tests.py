@@ -449,13 +449,15 @@ def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Fin
     yield from findings
 
 
-def _pairs(case: Case) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of a search as a form has them."""
+def _parameters(case: Case) -> list[tuple[str, str]]:
+    """Return the parameters of a search as a form has them."""
     search = case.parts["search"]
     assert isinstance(search, Table), "a faulty case is not tried"
-    for name, values in search.items():
-        for value in values if isinstance(values, Items) else [values]:
-            yield name, str(value)
+    return [
+        (name, str(value))
+        for name, values in search.items()
+        for value in (values if isinstance(values, Items) else [values])
+    ]
 
 
 def _given(file: MappingFile, case: Case) -> WrittenRows:
@@ -485,15 +487,15 @@ def _given(file: MappingFile, case: Case) -> WrittenRows:
 
 def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how the rows that are found differ. Raises RefusedError, MappingError."""
-    rows, pairs = _given(file, case), [*_pairs(case)]
-    names = {name for name, _ in pairs}
+    rows, parameters = _given(file, case), _parameters(case)
+    names = {name for name, _ in parameters}
     with searching(_stand_in(file.mapping, rows)) as searches:
-        query = searches.query(case.kind, pairs)
+        query = searches.query(case.kind, parameters)
         if "_count" not in names:
             query = replace(query, count=max(query.count, sum(map(len, rows.values()))))
         page = searches.page(query)
     sections = [s for s in file.sections(case.kind) if rows.get(s.mark)]
-    coverage.touch_search(query, pairs, sections, rows)
+    coverage.touch_search(query, parameters, sections, rows)
     for row in page.rows:
         if isinstance(row, RowFault):
             text = f"a row that is found is invalid: {_fault_text(case.kind, row)}"
@@ -513,14 +515,15 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
 
 def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
     """Yield how the request of a first page differs. Raises RefusedError."""
-    section, pairs = file.section(case.kind, case.text("source")), [*_pairs(case)]
+    section = file.section(case.kind, case.text("source"))
+    parameters = _parameters(case)
     mapping = file.source_of(section)
     with searching(mapping) as searches:
-        query = searches.query(case.kind, pairs)
+        query = searches.query(case.kind, parameters)
         # An HTTP source refuses what it cannot ask when it says what it would send.
         request = searches.sent(query)
     questions = questions_of(open_section(mapping, query.resource_type), query)
-    coverage.touch_search(query, pairs, [section], {})
+    coverage.touch_search(query, parameters, [section], {})
     expected = case.parts.get("expect_request")
     if isinstance(expected, Table) and questions:
         yield from _compare_request(expected, questions[0], query.count)
@@ -648,7 +651,7 @@ class Coverage:
     def touch_search(
         self,
         query: SearchQuery,
-        pairs: Parameters,
+        parameters: Parameters,
         sections: Iterable[ResourceMapping],
         rows: WrittenRows,
     ) -> None:
@@ -660,7 +663,7 @@ class Coverage:
             slots.add("visit_number_system")
         for section in sections:
             self._touched |= {(section.mark, name) for name in names}
-            if any(name == "_sort" for name, _ in pairs):
+            if any(name == "_sort" for name, _ in parameters):
                 self._touched.add((section.mark, "_sort", query.sort.key))
             for slot, field in section.fields.items():
                 for row in rows.get(section.mark, ()) if field.codes else ():

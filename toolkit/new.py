@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 
@@ -19,9 +18,9 @@ from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.dialects.base import AddressError
 from adapters.sql.engine import Database
-from app.console import FINE, CannotRunError, aligned, print_json
+from app.console import FINE, CannotRunError, aligned
 from toolkit.catalogue import Catalogue, DatabaseTable, read_catalogue
-from toolkit.console import QUESTION, marked_lines, write_text
+from toolkit.console import marked_lines, write_text
 from toolkit.contents import MOST_ROWS, count_rows
 from toolkit.draft import text_of
 from toolkit.draft_sections import Tables, read_sections
@@ -46,7 +45,6 @@ def run(
     patient: Sequence[str],
     organization: Sequence[str],
     out: Path | None,
-    as_json: bool,
 ) -> int:
     """Write a first mapping and say what is open, or list the tables of a database."""
     if out is not None and out.exists():
@@ -65,7 +63,7 @@ def run(
     else:
         catalogue, warnings = _read_catalogue(url, schema)
         if not any(named.values()):
-            _list_tables(url, catalogue, as_json=as_json)
+            _list_tables(url, catalogue)
             _report([*warnings, f"next: {NAME_TABLES}"])
             return FINE
         if not stay:
@@ -76,22 +74,15 @@ def run(
         }
         text = _of_database(url, tables, variable)
 
-    questions = [
-        {"line": number, "text": question.strip(), "of": before.strip()}
-        for number, line in marked_lines(text)
-        for before, _, question in [line.partition(QUESTION)]
-    ]
     if out is not None:
         write_text(out, text)
-    if as_json:
-        file = {"file": str(out or ""), "mapping": text}
-        print_json(file | {"questions": questions, "warnings": warnings})
-    elif out is None:
+    else:
         print(text, end="")
     lines = [*warnings]
     if "\npatient:\n" not in text and "\nextend:" not in text:
         lines.append("there is no section of patients: name their table with --patient")
-    lines.append(f"{out or 'the file'}: {len(questions)} questions are marked '# ?'")
+    questions = len([*marked_lines(text)])
+    lines.append(f"{out or 'the file'}: {questions} questions are marked '# ?'")
     if out is not None:
         address = f" put the address of the source into {variable}," if variable else ""
         check = f"encounters mapping check {out}, then the same with --live"
@@ -152,7 +143,7 @@ def _table(catalogue: Catalogue, name: str) -> DatabaseTable:
     return tables[0]
 
 
-def _list_tables(url: str, catalogue: Catalogue, *, as_json: bool) -> None:
+def _list_tables(url: str, catalogue: Catalogue) -> None:
     """Print the tables with their keys, and with their rows, counted up to MOST_ROWS."""
     if not catalogue.tables:
         schemas = ", ".join(catalogue.schemas)
@@ -163,15 +154,6 @@ def _list_tables(url: str, catalogue: Catalogue, *, as_json: bool) -> None:
         for table in catalogue.tables:
             is_late = monotonic() - began > _LISTING_SECONDS
             rows[table.name] = None if is_late else count_rows(database, table)
-    if as_json:
-        tables = [
-            {"name": table.name, "rows": rows[table.name]}
-            | {"primary_key": table.primary_key}
-            | {"foreign_keys": [asdict(key) for key in table.foreign_keys]}
-            for table in catalogue.tables
-        ]
-        print_json({"tables": tables})
-        return
     lines = [("table", "rows", "primary key", "foreign keys to")]
     for table in catalogue.tables:
         number, targets = rows[table.name], {key.table for key in table.foreign_keys}

@@ -461,7 +461,7 @@ class Searches:
         """What clients are offered."""
         return compute_offer(profile_of(self.mapping), self.adapter.capabilities)
 
-    def query(self, kind: ResourceType, pairs: Parameters) -> SearchQuery:
+    def query(self, kind: ResourceType, parameters: Parameters) -> SearchQuery:
         """Return what a search means. Raises RefusedError."""
         offer = self.offer.resources.get(kind)
         if offer is None or not offer.searchable:
@@ -469,7 +469,7 @@ class Searches:
         constants, zone = self.mapping.constants, self.mapping.time_zone
         with _refusals():
             context = context_of(BASE_URL, constants, zone)
-            search, _ = linked(parse_search(pairs, offer, context), self.adapter)
+            search, _ = linked(parse_search(parameters, offer, context), self.adapter)
             return search.query
 
     def sent(self, query: SearchQuery) -> str:

@@ -204,7 +204,7 @@ def run(
 ) -> int:
     """Serve the workbench until it is stopped; `tables` are those of `mapping new`."""
     if source and not file.exists():
-        write_first(source=source, out=file, as_json=False, **tables)
+        write_first(source=source, out=file, **tables)
     if source and "://" in source:
         # The file names the variable: no password is written into it.
         os.environ.setdefault(VARIABLE, source)

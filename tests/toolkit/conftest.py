@@ -14,7 +14,7 @@ from tests.sets import SERVERS
 from tests.toolkit.live_hospital import fill
 
 
-class Said(NamedTuple):
+class Printed(NamedTuple):
     """What a command printed, and its status."""
 
     status: int
@@ -22,12 +22,12 @@ class Said(NamedTuple):
     err: str
 
     @property
-    def told(self) -> Any:
+    def document(self) -> Any:
         """What it printed as JSON."""
         return json.loads(self.out)
 
 
-Mapping = Callable[..., Said]
+Mapping = Callable[..., Printed]
 NewUrl = Callable[[str], str]
 
 
@@ -35,9 +35,9 @@ NewUrl = Callable[[str], str]
 def mapping(capsys: pytest.CaptureFixture[str]) -> Mapping:
     """Return what runs `encounters mapping`."""
 
-    def run(*arguments: object) -> Said:
+    def run(*arguments: object) -> Printed:
         status = main(["mapping", *map(str, arguments)])
-        return Said(status, *capsys.readouterr())
+        return Printed(status, *capsys.readouterr())
 
     return run
 

@@ -58,7 +58,7 @@ def test_every_problem_is_reported_at_its_place(faulty: Path, mapping: Mapping) 
     assert "'full'" in first
     assert "Encounter.status" in second
     assert "'statu'" in second
-    finding, *_ = mapping("check", "--json", faulty).told["findings"]
+    finding, *_ = mapping("check", "--json", faulty).document["findings"]
     keys = "file line column text element source severity remedy part topic"
     assert list(finding) == keys.split()
     assert (finding["element"], finding["column"]) == ("profile", 10)
@@ -140,7 +140,7 @@ def test_what_cannot_be_as_it_stands_is_a_warning_at_its_line(
         lines = file.read_text().splitlines()
         at = next(n for n, line in enumerate(lines, 1) if snippet in line)
         printed = mapping("check", "--json", file)
-        found: list[dict[str, Any]] = printed.told["findings"]
+        found: list[dict[str, Any]] = printed.document["findings"]
         expected = [(at, "warning")] * bool(says)
         assert [(f["line"], f["severity"]) for f in found] == expected, snippet
         assert printed.status == bool(says)

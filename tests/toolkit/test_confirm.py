@@ -11,7 +11,7 @@ from app.cli import main
 from tests.toolkit.live_hospital import MAPPING, Findings, run, written
 from toolkit.confirm import UNASKED, UNCONFIRMED, beside, confirm
 
-Looked = Callable[..., Findings]
+Compare = Callable[..., Findings]
 
 SHOWN = """
 clock: Europe/Paris
@@ -77,35 +77,39 @@ MISTAKES = {
 
 
 @pytest.fixture
-def looked(sqlite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Looked:
+def compared(
+    sqlite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Compare:
     """Return what compares the rows with a file of answers."""
 
-    def look(shown: str, *changes: tuple[str, str], text: str = MAPPING) -> Findings:
+    def compare(shown: str, *changes: tuple[str, str], text: str = MAPPING) -> Findings:
         file = written(tmp_path, *changes, text=text)
         beside(file).write_text(shown, "utf-8")
         main(["mapping", "check", "--live", "--json", str(file)])
         out = capsys.readouterr().out.partition("{")[2]
         assert "jungqvist" not in out.lower(), "no finding quotes a value"
-        found: Findings = json.loads(f"{{{out}")["findings"]
-        return [one for one in found if one["severity"] != "note"]
+        findings: Findings = json.loads(f"{{{out}")["findings"]
+        return [one for one in findings if one["severity"] != "note"]
 
-    return look
+    return compare
 
 
-def test_a_right_mapping_is_confirmed_in_full(looked: Looked, tmp_path: Path) -> None:
-    assert looked(SHOWN) == []
+def test_a_right_mapping_is_confirmed_in_full(
+    compared: Compare, tmp_path: Path
+) -> None:
+    assert compared(SHOWN) == []
     assert main(["mapping", "check", "--live", str(tmp_path / "hospital.yaml")]) == 0
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_that_no_row_shows_is_an_error(name: str, looked: Looked) -> None:
+def test_a_mistake_that_no_row_shows_is_an_error(name: str, compared: Compare) -> None:
     changes, expected = MISTAKES[name]
-    found = looked(SHOWN, *changes)
+    findings = compared(SHOWN, *changes)
     for element, words in expected.items():
-        said = [one["text"] for one in found if one["element"] == element]
-        assert any(words in text for text in said), (name, found)
+        texts = [one["text"] for one in findings if one["element"] == element]
+        assert any(words in text for text in texts), (name, findings)
     # First what is wrong is corrected.
-    assert UNCONFIRMED not in {one["topic"] for one in found}
+    assert UNCONFIRMED not in {one["topic"] for one in findings}
 
 
 @pytest.mark.parametrize(
@@ -121,29 +125,29 @@ def test_a_mistake_that_no_row_shows_is_an_error(name: str, looked: Looked) -> N
     ],
 )
 def test_what_no_screen_confirms_is_a_warning(
-    old: str, new: str, left: str, looked: Looked
+    old: str, new: str, left: str, compared: Compare
 ) -> None:
     assert old in SHOWN
-    (one,) = looked(SHOWN.replace(old, new))
+    (one,) = compared(SHOWN.replace(old, new))
     is_open = bool(left)
     assert (one["topic"] == UNCONFIRMED) is is_open
     assert not is_open or left in one["remedy"]
 
 
-def test_a_field_that_no_screen_has_needs_no_answer(looked: Looked) -> None:
+def test_a_field_that_no_screen_has_needs_no_answer(compared: Compare) -> None:
     for key, value in (("visit_number", "V1"), ("functional_unit", "U1")):
-        assert looked(SHOWN.replace(f"{key}: {value}", f"{key}: unseen")) == []
+        assert compared(SHOWN.replace(f"{key}: {value}", f"{key}: unseen")) == []
 
 
-def test_one_of_several_names_is_enough(looked: Looked) -> None:
+def test_one_of_several_names_is_enough(compared: Compare) -> None:
     name = "      - family: {from: family, search: folded}"
     other = "      - {use: old, family: {from: sex}}\n"
-    assert looked(SHOWN, (name, other + name)) == []
+    assert compared(SHOWN, (name, other + name)) == []
 
 
-def test_an_empty_field_is_compared(looked: Looked) -> None:
+def test_an_empty_field_is_compared(compared: Compare) -> None:
     shown = SHOWN.replace("end: 2020-05-03 04:10", "end: none")
-    assert [one["element"] for one in looked(shown)] == ["Encounter.period.end"]
+    assert [one["element"] for one in compared(shown)] == ["Encounter.period.end"]
 
 
 @pytest.mark.parametrize(
@@ -158,10 +162,10 @@ def test_an_empty_field_is_compared(looked: Looked) -> None:
     ],
 )
 def test_an_answer_that_cannot_be_compared_is_an_error_at_its_line(
-    old: str, new: str, looked: Looked
+    old: str, new: str, compared: Compare
 ) -> None:
     shown = SHOWN.replace(old, new)
-    (one,) = looked(shown)
+    (one,) = compared(shown)
     assert one["file"].endswith("hospital.confirmed.yaml")
     assert (
         new.split(":")[0].strip(" -{")[:3] in shown.splitlines()[int(one["line"]) - 1]
@@ -170,7 +174,7 @@ def test_an_answer_that_cannot_be_compared_is_an_error_at_its_line(
 
 
 def test_the_questions_together_ask_for_everything(
-    looked: Looked, tmp_path: Path
+    compared: Compare, tmp_path: Path
 ) -> None:
     file = written(tmp_path)
     assert main(["mapping", "confirm", str(file)]) == 0
@@ -182,17 +186,17 @@ def test_the_questions_together_ask_for_everything(
     # It is never overwritten: somebody looked the answers up.
     assert main(["mapping", "confirm", str(file)]) == 2
     # Unanswered, all of it is open.
-    found = looked(beside(file).read_text("utf-8"))
-    assert {one["topic"] for one in found} == {UNCONFIRMED}
-    assert {one["element"] for one in found} == {"Encounter", "Patient"}
+    findings = compared(beside(file).read_text("utf-8"))
+    assert {one["topic"] for one in findings} == {UNCONFIRMED}
+    assert {one["element"] for one in findings} == {"Encounter", "Patient"}
 
 
 def test_codes_that_the_file_does_not_name_are_not_quoted(
-    looked: Looked,
+    compared: Compare,
 ) -> None:
     # A column of numbers of visits in place of one of codes: the remedy lists codes.
-    found = looked("counts: []\n", ("class: {from: kind", "class: {from: visit"))
-    (open_,) = [one for one in found if one["element"] == "Encounter"]
+    findings = compared("counts: []\n", ("class: {from: kind", "class: {from: visit"))
+    (open_,) = [one for one in findings if one["element"] == "Encounter"]
     assert "class otherwise" in open_["remedy"]
     assert "V1" not in open_["remedy"]
 
@@ -260,16 +264,16 @@ def test_no_finding_quotes_an_answer(
     ],
 )
 def test_a_finding_says_what_is_wrong_with_an_answer(
-    old: str, new: str, words: str, looked: Looked
+    old: str, new: str, words: str, compared: Compare
 ) -> None:
     assert old in SHOWN
-    (one,) = looked(SHOWN.replace(old, new))
+    (one,) = compared(SHOWN.replace(old, new))
     assert words in one["text"]
 
 
-def test_a_number_of_stays_that_nobody_has_needs_no_answer(looked: Looked) -> None:
-    assert looked(SHOWN.replace("stays: 104", "stays: unseen")) == []
-    assert looked(SHOWN.replace("stays: 104", "stays: '1 04'")) == []
+def test_a_number_of_stays_that_nobody_has_needs_no_answer(compared: Compare) -> None:
+    assert compared(SHOWN.replace("stays: 104", "stays: unseen")) == []
+    assert compared(SHOWN.replace("stays: 104", "stays: '1 04'")) == []
 
 
 def test_the_number_is_asked_for_by_a_search_that_clients_have(
@@ -337,7 +341,9 @@ patient:
 """
 
 
-def test_each_of_several_sources_is_confirmed_by_its_own_stays(looked: Looked) -> None:
+def test_each_of_several_sources_is_confirmed_by_its_own_stays(
+    compared: Compare,
+) -> None:
     shown = """
 clock: Australia/Sydney
 counts: [{stays: unseen}]
@@ -346,10 +352,10 @@ stays:
      visit_number: none, functional_unit: none, family: none, birth_date: none}
   - {id: n-9, status: in-progress}
 """
-    found = [one for one in looked(shown, text=TWO) if one["topic"] == UNCONFIRMED]
-    assert {one["element"] for one in found} == {"Encounter", "Patient"}
-    assert all(" of s- " in one["text"] for one in found)
-    assert any("start in winter" in one["remedy"] for one in found)
+    findings = [one for one in compared(shown, text=TWO) if one["topic"] == UNCONFIRMED]
+    assert {one["element"] for one in findings} == {"Encounter", "Patient"}
+    assert all(" of s- " in one["text"] for one in findings)
+    assert any("start in winter" in one["remedy"] for one in findings)
 
 
 def test_a_source_that_is_away_is_a_warning(
@@ -421,19 +427,19 @@ def hospitals(sqlite: str) -> str:
 
 
 @pytest.mark.usefixtures("hospitals")
-def test_the_hospital_of_a_stay_is_a_part(looked: Looked) -> None:
+def test_the_hospital_of_a_stay_is_a_part(compared: Compare) -> None:
     one = SHOWN.replace(
         "functional_unit: U1", "functional_unit: U1\n    hospital: Harbour"
     )
-    (left,) = looked(one, *TWO_HOSPITALS)
+    (left,) = compared(one, *TWO_HOSPITALS)
     assert left["topic"] == UNCONFIRMED
     assert left["remedy"].endswith("\norganization_id of another hospital")
     both = one.replace("{id: 2,", "{id: 2, hospital: HILL,")
-    assert looked(both, *TWO_HOSPITALS) == []
+    assert compared(both, *TWO_HOSPITALS) == []
     # Every stay that leads to the other hospital does so wrongly.
     wrong = ("h.house FROM stays", "3 - h.house AS house FROM stays")
-    found = looked(both, *TWO_HOSPITALS, wrong)
-    assert [o["element"] for o in found] == ["Organization.name"] * 2
+    findings = compared(both, *TWO_HOSPITALS, wrong)
+    assert [o["element"] for o in findings] == ["Organization.name"] * 2
 
 
 @pytest.fixture
@@ -456,35 +462,36 @@ MERGES = (
 
 
 @pytest.mark.usefixtures("merged")
-def test_the_patient_who_remains_of_merged_ones_is_a_part(looked: Looked) -> None:
+def test_the_patient_who_remains_of_merged_ones_is_a_part(compared: Compare) -> None:
     shown = SHOWN.replace(
         "gender: male}", "birth_date: none}\n  - {id: 4, gender: male}"
     )
-    (wrong,) = looked(shown, *MERGES)
+    (wrong,) = compared(shown, *MERGES)
     assert wrong["element"] == "Patient.birthDate"
-    (left,) = looked(shown.replace("birth_date: none", 'family: "?"'), *MERGES)
+    (left,) = compared(shown.replace("birth_date: none", 'family: "?"'), *MERGES)
     assert left["remedy"].endswith("\npatient_id of a merged patient")
     assert (
-        looked(shown.replace("birth_date: none", "family: ljungqvist1"), *MERGES) == []
+        compared(shown.replace("birth_date: none", "family: ljungqvist1"), *MERGES)
+        == []
     )
 
 
 def test_times_that_are_served_in_utc_are_compared_by_the_hospitals_clock(
-    looked: Looked,
+    compared: Compare,
 ) -> None:
     columns = ("may_write: true}", "may_write: true, time_zone: Europe/Paris}")
     in_utc = ("\ntime_zone: Europe/Paris", "\ntime_zone: UTC")
-    assert looked(SHOWN, columns, in_utc) == []
+    assert compared(SHOWN, columns, in_utc) == []
     # Also where nobody has answered which clock it is: it is that of the columns.
-    (left,) = looked(SHOWN.replace("Europe/Paris", "'?'"), columns, in_utc)
+    (left,) = compared(SHOWN.replace("Europe/Paris", "'?'"), columns, in_utc)
     assert left["topic"] == UNCONFIRMED
     # Columns by the hospital's clock that are read as UTC.
-    found = looked(SHOWN, in_utc)
-    assert {o["text"].rpartition(": ")[2] for o in found} == {"2 h earlier"}
+    findings = compared(SHOWN, in_utc)
+    assert {o["text"].rpartition(": ")[2] for o in findings} == {"2 h earlier"}
 
 
 def test_a_field_that_nobody_has_to_confirm_is_a_note(
-    looked: Looked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    compared: Compare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Such as one that a later release adds: a confirmed file stays confirmed."""
     added = "    telecoms: [{system: phone, value: {from: folded}}]\n"
@@ -492,7 +499,7 @@ def test_a_field_that_nobody_has_to_confirm_is_a_note(
         "    birth_date: {from: born}\n",
         f"    birth_date: {{from: born}}\n{added}",
     )
-    assert looked(SHOWN, change) == []
+    assert compared(SHOWN, change) == []
     file = tmp_path / "hospital.yaml"
     main(["mapping", "check", "--live", "--json", str(file)])
     findings = json.loads(capsys.readouterr().out)["findings"]

@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from tests.databases import writing
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
-from tests.toolkit.conftest import Mapping, NewUrl, Said
+from tests.toolkit.conftest import Mapping, NewUrl, Printed
 from tests.toolkit.live_hospital import MAPPING, YEAR, counted, run
 from toolkit.contract.hospital import EDGES
 
 Change = tuple[str, str]
 Write = Callable[..., Path]
-Diff = Callable[..., Said]
+Diff = Callable[..., Printed]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def diff(write: Write, mapping: Mapping) -> Diff:
         *options: str,
         text: str = MAPPING,
         json: bool = True,
-    ) -> Said:
+    ) -> Printed:
         files = write("old", *old, text=text), write("new", *new, text=text)
         return mapping("diff", *files, "--live", *["--json"] * json, *options)
 
@@ -70,22 +70,26 @@ def test_stays_are_counted_by_event_code_and_year(
     url: str, write: Write, diff: Diff
 ) -> None:
     same = diff((), ())
-    assert (same.status, same.told["differing"], same.told["changes"]) == (0, 0, [])
+    assert (same.status, same.document["differing"], same.document["changes"]) == (
+        0,
+        0,
+        [],
+    )
 
     run(url, "UPDATE stays SET state = 'A' WHERE stay_id IN (7, 8, 9)")
     printed = diff((), (("S: finished, A: hidden", "S: in-progress, A: finished"),))
     assert (printed.status, printed.err) == (1, "")
     by_code = counted(url, "state")
-    assert counts(printed.told, "event", "before", "after", "code") == {
+    assert counts(printed.document, "event", "before", "after", "code") == {
         ("appear", "", "", "A"): by_code["A"],
         ("change", "finished", "in-progress", "S"): by_code["S"],
     }
     by_year = counted(url, YEAR, "state <> 'E'")
-    assert counts(printed.told, "year") == {(y,): n for y, n in by_year.items()}
-    assert {case["column"] for case in printed.told["changes"]} == {"state"}
-    assert printed.told["old"]["stays"] == 120 - by_code["A"]
-    assert printed.told["new"]["stays"] == 120
-    assert "stays" not in printed.told
+    assert counts(printed.document, "year") == {(y,): n for y, n in by_year.items()}
+    assert {case["column"] for case in printed.document["changes"]} == {"state"}
+    assert printed.document["old"]["stays"] == 120 - by_code["A"]
+    assert printed.document["new"]["stays"] == 120
+    assert "stays" not in printed.document
 
     run(
         url,
@@ -99,7 +103,7 @@ def test_stays_are_counted_by_event_code_and_year(
             ("rows: SELECT * FROM stays", f"rows: |\n    {ROWS}"),
         ),
         "--ids",
-    ).told
+    ).document
     events = {
         stay["id"]: [(change["event"], change["element"]) for change in stay["changes"]]
         for stay in document["stays"]
@@ -135,15 +139,15 @@ def test_constants_and_offsets_that_clients_see_are_differences(
     sqlite: str, diff: Diff
 ) -> None:
     printed = diff((), (("hospital.test/unit", "hospital.test/ward"),))
-    assert (printed.status, printed.told["differing"]) == (1, 0)
+    assert (printed.status, printed.document["differing"]) == (1, 0)
     url = "https://fhir.hospital.test"
-    assert printed.told["constants"] == {
+    assert printed.document["constants"] == {
         "functional_unit_extension": [f"{url}/unit", f"{url}/ward"]
     }
     # The columns are read in their own zone, and written in the file's.
     kept = ("may_write: true}", "may_write: true, time_zone: Europe/Paris}")
     zone = ("\ntime_zone: Europe/Paris", "\ntime_zone: America/Cayenne")
-    document = diff((kept,), (kept, zone)).told
+    document = diff((kept,), (kept, zone)).document
     elements = {case["element"] for case in document["changes"]}
     assert {"period.start", "period.end"} <= elements
     assert document["differing"] == document["old"]["stays"]
@@ -160,12 +164,12 @@ def test_a_text_is_quoted_where_a_code_table_names_it_alone(
         printed = diff(names, (*names, otherwise), "--ids", json=is_json)
         assert printed.status == 1
         assert "Ljungqvist" not in printed.out
-    codes = {case["code"] for case in printed.told["changes"]}
+    codes = {case["code"] for case in printed.document["changes"]}
     assert codes == {"codes without an entry"}
     # What the table of the element names is a code.
     named = ("{table: {HC: IMP}", "{table: {Ljungqvist7: IMP}")
-    told = diff(names, (*names, named)).told
-    assert counts(told, "element", "code") == {("class", "Ljungqvist7"): 1}
+    document = diff(names, (*names, named)).document
+    assert counts(document, "element", "code") == {("class", "Ljungqvist7"): 1}
 
 
 # Order
@@ -211,10 +215,10 @@ def test_stays_of_several_pages_are_paired_whatever_their_order(
         statement = sa.text("INSERT INTO many VALUES (:id, :n, :n)")
         connection.execute(statement, [{"id": id, "n": n} for n, id in enumerate(ids)])
     engine.dispose()
-    told = diff(
+    document = diff(
         (("TRUE", "n > 100 AND n < 3000"),), (("TRUE", "n > 1500"),), "--ids", text=FEW
-    ).told
-    events = {stay["id"]: stay["changes"][0]["event"] for stay in told["stays"]}
+    ).document
+    events = {stay["id"]: stay["changes"][0]["event"] for stay in document["stays"]}
     assert events == {
         **{str(ids[n]): "disappear" for n in range(101, 1501)},
         **{str(ids[n]): "appear" for n in range(3000, 3200)},
@@ -240,7 +244,7 @@ def test_sections_are_compared_by_the_prefix_of_their_ids(
 
     old = file("old", {"a-": "stay_id < 20", "b-": "stay_id > 100"})
     new = file("new", {"b-": "stay_id > 110", "c-": "stay_id < 4"})
-    document = mapping("diff", old, new, "--live", "--json", "--ids").told
+    document = mapping("diff", old, new, "--live", "--json", "--ids").document
     ids = {(stay["id"], stay["changes"][0]["event"]) for stay in document["stays"]}
     assert ids == {
         *((f"a-{n}", "disappear") for n in range(1, 20)),
@@ -261,7 +265,7 @@ def test_stays_of_an_api_are_compared_in_any_order(
         changed = ("'C': 'finished'", "'C': 'in-progress'")
         printed = diff((), (changed,), text=text)
         assert (printed.status, printed.err) == (1, "")
-        assert counts(printed.told, "before", "after", "code") == {
+        assert counts(printed.document, "before", "after", "code") == {
             ("finished", "in-progress", "C"): sum(s.state == "C" for s in EDGES.stays)
         }
 
@@ -280,4 +284,4 @@ def test_files_that_do_not_fit_are_refused(sqlite: str, diff: Diff) -> None:
     # Ids of another type are the same ids.
     select = ("SELECT *", "SELECT CAST(stay_id AS TEXT) AS id_text, stays.*")
     printed = diff((), (select, ("from: stay_id", "from: id_text")))
-    assert (printed.status, printed.told["differing"]) == (0, 0)
+    assert (printed.status, printed.document["differing"]) == (0, 0)

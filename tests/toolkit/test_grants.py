@@ -86,7 +86,7 @@ def test_an_account_with_these_privileges_serves(
         for kind in ResourceType:
             assert adapter.search(ask(of=kind)).rows
     monkeypatch.setenv("PAS_URL", account.url)
-    findings = mapping("check", "--live", "--json", account.file).told["findings"]
+    findings = mapping("check", "--live", "--json", account.file).document["findings"]
     assert not [f for f in findings if "may not read" in f["text"]]
     assert not [f for f in findings if f["element"] == "source"]
 

@@ -1,6 +1,5 @@
 """`encounters mapping new`: what keys and exact names say of a database, and what is left open."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -360,18 +359,12 @@ def test_without_options_the_tables_are_listed(
     assert ["organization", "1", "id", "-"] in lines
     assert "counted" in out
     assert all(option in err for option in ("--stay", "--patient", "--organization"))
-    assert main(["mapping", "new", "--json", "--from", url]) == 0
-    tables = {t["name"]: t for t in json.loads(capsys.readouterr().out)["tables"]}
-    assert tables["patient"]["rows"] == STAYS
-    assert {"columns": ["person"], "table": "person", "referred": ["id"]} in (
-        tables["patient"]["foreign_keys"]
-    )
 
 
 # ---------------------------------------------------------------------- the command
 
 
-def test_it_prints_the_file_or_json(
+def test_without_a_name_the_file_is_printed(
     plain: Callable[[str], str], tmp_path: Path, capsys: Capture
 ) -> None:
     url = plain("sqlite")
@@ -379,13 +372,6 @@ def test_it_prints_the_file_or_json(
     capsys.readouterr()
     assert main(["mapping", "new", "--from", url, *TABLES]) == 0
     assert capsys.readouterr().out == text
-    assert main(["mapping", "new", "--json", "--from", url, *TABLES]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert (printed["file"], printed["mapping"], printed["warnings"]) == ("", text, [])
-    lines = text.splitlines()
-    assert len(printed["questions"]) == text.count("# ? ") > 5
-    for question in printed["questions"]:
-        assert question["text"] in lines[question["line"] - 1]
 
 
 def test_the_address_is_written_nowhere(

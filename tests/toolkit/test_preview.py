@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.toolkit.conftest import Mapping, Said
+from tests.toolkit.conftest import Mapping, Printed
 from tests.toolkit.places import DEMO, MAPPINGS, located
 
 GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
@@ -42,14 +42,14 @@ IDENTIFYING = (
     "Αλέξης", "0000042", "250017500000042", "dupont", "rue de la Paix", "75002", "PARIS",
 )  # fmt: skip
 
-Preview = Callable[..., Said]
+Preview = Callable[..., Printed]
 
 
 @pytest.fixture
 def preview(tmp_path: Path, mapping: Mapping) -> Preview:
     """Return what shows a row."""
 
-    def run(row: str, *options: str, file: Path = DEMO) -> Said:
+    def run(row: str, *options: str, file: Path = DEMO) -> Printed:
         rows = tmp_path / "row.yaml"
         rows.write_text(row, "utf-8")
         return mapping("preview", file, "--row", rows, *options)
@@ -102,20 +102,22 @@ def test_the_zone_of_a_time_is_shown(
     preview: Preview, begun: str, changed: str, begin: str, change: str
 ) -> None:
     row = STAY.replace("2024-03-30 08:15:00", begun) + f"maj_utc: {changed}\n"
-    elements = preview(row, "--json").told["elements"]
+    elements = preview(row, "--json").document["elements"]
     found = {each["element"]: (each["value"], each["rule"]) for each in elements}
     assert found["Encounter.period.start"] == ("2024-03-30T08:15:00+01:00", begin)
     assert found["Encounter.meta.lastUpdated"] == ("2024-03-30T09:15:00+01:00", change)
 
 
 def test_every_element_of_a_patient_is_explained(preview: Preview) -> None:
-    told = preview(PATIENT, "--of", "patient", "--json").told
-    assert all(line["rule"] or line["cells"] for line in told["elements"])
-    cells = {line["element"]: line["cells"] for line in told["elements"]}
+    document = preview(PATIENT, "--of", "patient", "--json").document
+    assert all(line["rule"] or line["cells"] for line in document["elements"])
+    cells = {line["element"]: line["cells"] for line in document["elements"]}
     assert cells["Patient.name[0].given[1]"] == {"prenoms": "ANNE Αλέξης"}
     assert cells["Patient.identifier[0].value"] == {"valeur": "0000042"}
     assert list(cells["Patient.deceasedDateTime"]) == ["date_deces", "heure_deces"]
-    empty = [e for e in told["empty"] if e["element"].startswith("Patient.identifier.")]
+    empty = [
+        e for e in document["empty"] if e["element"].startswith("Patient.identifier.")
+    ]
     (rule,) = {each["rule"] for each in empty}
     assert rule.endswith(": only_if statut")
 
@@ -136,9 +138,9 @@ def test_an_invalid_row_shows_its_faults_at_their_lines(
     row = STAY
     for old, new in changes.items():
         row = row.replace(old, new)
-    said = preview(row, "--json")
-    assert (said.status, said.told["resource"]) == (1, None)
-    found = said.told["faults"]
+    printed = preview(row, "--json")
+    assert (printed.status, printed.document["resource"]) == (1, None)
+    found = printed.document["faults"]
     assert [fault["element"] for fault in found][: len(faults)] == faults
     lines = DEMO.read_text("utf-8").splitlines()
     assert found[0]["source"] in lines[found[0]["line"] - 1]
@@ -147,21 +149,21 @@ def test_an_invalid_row_shows_its_faults_at_their_lines(
 def test_an_item_that_is_left_out_has_no_faults(preview: Preview) -> None:
     row = PATIENT.replace("sexe: F", "sexe: Q\ndecede: O")
     row = row.replace("domaine: INS-NIR", "domaine: QQ")
-    said = preview(row, "--of", "patient", "--json")
-    assert said.status == 1
-    assert [f["element"] for f in said.told["faults"]] == ["Patient.gender"]
-    values = {line["element"]: line["value"] for line in said.told["elements"]}
+    printed = preview(row, "--of", "patient", "--json")
+    assert printed.status == 1
+    assert [f["element"] for f in printed.document["faults"]] == ["Patient.gender"]
+    values = {line["element"]: line["value"] for line in printed.document["elements"]}
     assert values["Patient.deceasedDateTime"] == "2024-02-03T04:05:00+01:00"
     assert values["Patient.deceasedBoolean"] == "true"
     assert values["Patient.name[0].given"] == ["ANNE", "Αλέξης"]
 
 
 def test_removed_stays_and_rows_of_an_api(preview: Preview) -> None:
-    said = preview(STAY.replace("etat: S", "etat: X"), "--json")
-    assert (said.status, said.told["unserved"]) == (0, "removed")
+    printed = preview(STAY.replace("etat: S", "etat: X"), "--json")
+    assert (printed.status, printed.document["unserved"]) == (0, "removed")
     row = "{id: 1, patient: {ipp: 42}, etat: S, uf: {code: 0123}}"
-    said = preview(row, file=GROUP_A)
-    assert (said.status, "← uf.code = '0123'" in said.out) == (0, True)
+    printed = preview(row, file=GROUP_A)
+    assert (printed.status, "← uf.code = '0123'" in printed.out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +177,8 @@ def test_removed_stays_and_rows_of_an_api(preview: Preview) -> None:
 def test_what_cannot_be_previewed_is_an_error(
     preview: Preview, row: str, options: tuple[str, ...], says: str
 ) -> None:
-    said = preview(row, *options)
-    assert (said.status, says in said.err) == (2, True)
+    printed = preview(row, *options)
+    assert (printed.status, says in printed.err) == (2, True)
 
 
 # -------------------------------------------------------------------------- redaction
@@ -191,15 +193,15 @@ def test_redaction_leaves_what_a_ticket_is_about_and_nothing_of_a_person(
         assert [secret for secret in IDENTIFYING if secret in out] == []
         assert "female" in out
         assert "France" in out
-    told = preview(STAY, "--redact", "--json").told
-    resource = told["resource"]
+    document = preview(STAY, "--redact", "--json").document
+    resource = document["resource"]
     assert resource["period"] == {"start": "2024-03-30T08:15:00+01:00"}
     assert (resource["status"], resource["id"]) == ("finished", "***")
     assert resource["subject"] == {"reference": "***"}
     (identifier,) = resource["identifier"]
     assert identifier["value"] == "***"
     assert identifier["assigner"] == {"reference": "Organization/2"}
-    cells = {line["element"]: line["cells"] for line in told["elements"]}
+    cells = {line["element"]: line["cells"] for line in document["elements"]}
     assert cells["Encounter.id"] == {"sejour_id": "***"}
     assert cells["Encounter.status"] == {"etat": "S"}
 

@@ -8,12 +8,11 @@ The rest of SQL is not read.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from adapters.sql.dialects.base import Origin
 
-_TEXT = re.compile(r"'(?:[^']|'')*'")
-_UNREAD = re.compile(rf"{_TEXT.pattern}|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_UNREAD = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION|USING)\b"
 _TABLE = re.compile(
     rf"\b(?:FROM|JOIN)\s+([\w.\"`]+)(?:\s+(?:AS\s+)?(?!{_NO_ALIAS})(\w+))?", re.I
@@ -29,11 +28,99 @@ _CLAUSE = re.compile(
 )
 _CHOICE = re.compile(r"['<>:]|=\s*[-\d]|\b(?:IS|IN|EXISTS)\b", re.I)
 """What in a join chooses rows by more than a column of each table."""
-_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|--.*|[(),]|\bFROM\b|\bUNION\b", re.I)
-_TOGETHER = re.compile(
-    r"\b(?:UNION|INTERSECT|EXCEPT|MINUS|DISTINCT|GROUP|HAVING|WITH)\b", re.I
+_TOGETHER = re.compile(r"\b(?:UNION|INTERSECT|EXCEPT|MINUS|GROUP|HAVING)\b", re.I)
+"""What puts rows together that are not those of a table."""
+_ARGUMENT = re.compile(
+    r"[(,]\s*([A-Za-z_]\w*(?:\.\w+)?)\s*(?=[,)]|AS\b)|([A-Za-z_]\w*(?:\.\w+)?)\s*::",
+    re.I,
 )
-"""What makes rows that are not those of a table."""
+_FROM, _UNION = re.compile(r"\bFROM\b", re.I), re.compile(r"\bUNION\b", re.I)
+_AND, _ONE = re.compile(r"\bAND\b", re.I), re.compile(r"\b(?:OR|BETWEEN)\b", re.I)
+_COMMA, _BEFORE_ITEM = re.compile(","), re.compile(r",|\bSELECT\b", re.I)
+
+Scope: TypeAlias = tuple[int, ...]
+"""Where the parentheses begin that are open at a place."""
+
+
+class _Select:
+    """The text of a SELECT; `bare` has blanks for its texts and comments.
+
+    `scopes` has the scope of each place, and of the end.
+    """
+
+    def __init__(self, rows: str) -> None:
+        self.rows = rows
+        self.bare = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
+        self.scopes = list[Scope]()
+        opened: Scope = ()
+        for at, sign in enumerate(f"{self.bare} "):
+            if sign == ")":
+                opened = opened[:-1]
+            self.scopes.append(opened)
+            if sign == "(":
+                opened = (*opened, at)
+
+    def find(
+        self, pattern: re.Pattern[str], scope: Scope, start: int = 0
+    ) -> Iterator[re.Match[str]]:
+        """Yield the matches of a pattern that stand in a scope itself."""
+        matches = pattern.finditer(self.bare, start)
+        return (match for match in matches if self.scopes[match.start()] == scope)
+
+    def end_of_scope(self, start: int) -> int:
+        """Return where the parentheses around a place end."""
+        size = len(scope := self.scopes[start])
+        places = range(start, len(self.rows))
+        return next((n for n in places if self.scopes[n][:size] != scope), places.stop)
+
+    def arguments(self, start: int) -> list[str]:
+        """Return the arguments of a call; `start` is behind its parenthesis."""
+        commas = self.find(_COMMA, self.scopes[start], start)
+        ends = [start - 1, *(c.start() for c in commas), self.end_of_scope(start)]
+        return [" ".join(self.rows[a + 1 : b].split()) for a, b in pairwise(ends)]
+
+    def source(self, start: int) -> str:
+        """Return what follows FROM in the SELECT whose list a place belongs to."""
+        for match in _FROM.finditer(self.bare, start):
+            scope = self.scopes[match.start()]
+            if scope == self.scopes[start][: len(scope)]:
+                unions = self.find(_UNION, scope, match.end())
+                ends = [union.start() for union in unions]
+                end = min(self.end_of_scope(match.end()), *ends[:1], len(self.rows))
+                return self.rows[match.end() : end]
+        return ""
+
+    def expression(self, name: str) -> tuple[int, int]:
+        """Return where the expression of a renamed column begins and ends."""
+        renamed = re.search(rf"\bAS\s+[\"`]?{re.escape(name)}\b", self.rows, re.I)
+        if renamed is None:
+            return 0, 0
+        end = renamed.start()
+        scope = self.scopes[end]
+        before = [m.end() for m in self.find(_BEFORE_ITEM, scope) if m.end() <= end]
+        return max(before, default=scope[-1] + 1 if scope else 0), end
+
+    def item(self, name: str, end: int) -> str:
+        """Return what makes a column in the list that ends there, "" if it is one of a `*`."""
+        begin = re.match(r"\s*SELECT\s+(?:ALL\s+|DISTINCT\s+)?", self.bare, re.I)
+        start = begin.end() if begin else 0
+        commas = [c.start() for c in self.find(_COMMA, (), start) if c.start() < end]
+        column = re.escape(name)
+        pattern = rf"(.+?)\s+(?:AS\s+)?{column}|(?:\w+\.)*{column}"
+        for before, after in pairwise([start - 1, *commas, end]):
+            text = self.rows[before + 1 : after].strip()
+            if match := re.fullmatch(pattern, text, re.I | re.S):
+                return match[1] or text
+        return ""
+
+    def conditions(self, start: int, end: int) -> list[str]:
+        """Return the conditions that AND joins; one where OR or BETWEEN makes them one."""
+        if any(one.start() < end for one in self.find(_ONE, (), start)):
+            return [self.rows[start:end].strip()]
+        ands = [match for match in self.find(_AND, (), start) if match.start() < end]
+        starts = [start, *(match.end() for match in ands)]
+        ends = [*(match.start() for match in ands), end]
+        return [self.rows[a:b].strip() for a, b in zip(starts, ends, strict=True)]
 
 
 class _Table(NamedTuple):
@@ -41,7 +128,7 @@ class _Table(NamedTuple):
 
     alias: str
     name: str
-    scope: tuple[int, ...]
+    scope: Scope
     at: int
 
 
@@ -73,23 +160,6 @@ def without_comments(rows: str) -> str:
     return _UNREAD.sub(kept, rows)
 
 
-def _bare(rows: str) -> str:
-    """Return a SELECT with blanks for its texts and comments."""
-    return _UNREAD.sub(lambda match: " " * len(match[0]), rows)
-
-
-def _outermost(rows: str) -> str:
-    """Return a SELECT with blanks also for what is in parentheses."""
-    depth, signs = 0, list[str]()
-    for sign in _bare(rows):
-        if sign == ")":
-            depth -= 1
-        signs.append(" " if depth else sign)
-        if sign == "(":
-            depth += 1
-    return "".join(signs)
-
-
 def tables_of(rows: str) -> Mapping[str, str]:
     """Return the tables of a SELECT by alias, in the order in which it names them."""
     return {alias or name: name for name, alias in _TABLE.findall(rows)}
@@ -97,18 +167,18 @@ def tables_of(rows: str) -> Mapping[str, str]:
 
 def comparisons(rows: str) -> Iterator[JoinComparison]:
     """Yield the comparisons of columns of two tables."""
-    text = _bare(rows)
+    select = _Select(rows)
     tables = [
         _Table(
             match[2] or match[1],
             match[1],
-            scope=_scope(text, match.start()),
+            scope=select.scopes[match.start()],
             at=match.end(),
         )
-        for match in _TABLE.finditer(text)
+        for match in _TABLE.finditer(select.bare)
     ]
-    for match in _EQUAL.finditer(text):
-        scope = _scope(text, match.start())
+    for match in _EQUAL.finditer(select.bare):
+        scope = select.scopes[match.start()]
         visible = [
             table for table in tables if scope[: len(table.scope)] == table.scope
         ]
@@ -124,17 +194,6 @@ def comparisons(rows: str) -> Iterator[JoinComparison]:
         )
 
 
-def _scope(text: str, at: int) -> tuple[int, ...]:
-    """Return where the parentheses stand that are open at a place."""
-    opened: list[int] = []
-    for match in re.finditer("[()]", text[:at]):
-        if match[0] == "(":
-            opened.append(match.start())
-        elif opened:
-            opened.pop()
-    return tuple(opened)
-
-
 def _owner(visible: Sequence[_Table], alias: str | None) -> _Table | None:
     """Return the table of a column: that of the alias, or the only one of its SELECT."""
     if alias:
@@ -147,8 +206,8 @@ def _owner(visible: Sequence[_Table], alias: str | None) -> _Table | None:
 
 def with_outer_joins(rows: str) -> str:
     """Return a SELECT with LEFT JOIN for each JOIN that compares columns alone."""
-    bare = _outermost(rows)
-    matches = [*_JOIN.finditer(bare), *_CLAUSE.finditer(bare)]
+    select = _Select(rows)
+    matches = [*select.find(_JOIN, ()), *select.find(_CLAUSE, ())]
     matches.sort(key=lambda match: match.start())
     for match, after in reversed([*pairwise(matches)]):
         is_inner = match.re is _JOIN and (match["kind"] or "INNER").upper() == "INNER"
@@ -174,53 +233,20 @@ def between(rows: str, one: str, other: str) -> Iterator[Origin]:
 
 def arguments_of(rows: str, start: int) -> list[str]:
     """Return the arguments of a call; `start` is behind its parenthesis."""
-    arguments = []
-    for word, depth, match in _words(rows, start):
-        if depth < 0 or (word == "," and depth == 0):
-            arguments.append(" ".join(rows[start : match.start()].split()))
-            start = match.end()
-        if depth < 0:
-            break
-    return arguments
+    return _Select(rows).arguments(start)
 
 
 def from_of(rows: str, start: int) -> str:
-    """Return what follows FROM in the SELECT that a place of its list belongs to."""
-    begin, lowest = None, 0
-    for word, depth, match in _words(rows, start):
-        is_over = depth < lowest or (depth == lowest and word == "UNION")
-        if begin is not None and is_over:
-            return rows[begin : match.start()]
-        lowest = min(lowest, depth)
-        if begin is None and word == "FROM" and depth == lowest:
-            begin = match.end()
-    return rows[begin:] if begin is not None else ""
-
-
-_ARGUMENT = re.compile(
-    r"[(,]\s*([A-Za-z_]\w*(?:\.\w+)?)\s*(?=[,)]|AS\b)|([A-Za-z_]\w*(?:\.\w+)?)\s*::",
-    re.IGNORECASE,
-)
+    """Return what follows FROM in the SELECT whose list a place belongs to."""
+    return _Select(rows).source(start)
 
 
 def arguments_behind(rows: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the columns in calls and casts that make a column, and the tables of each."""
-    for match in _ARGUMENT.finditer(rows, *_expression(rows, name)):
-        tables = re.split(r"\bWHERE\b", from_of(rows, match.end()), flags=re.IGNORECASE)
+    select = _Select(rows)
+    for match in _ARGUMENT.finditer(rows, *select.expression(name)):
+        tables = re.split(r"\bWHERE\b", select.source(match.end()), flags=re.I)
         yield match[1] or match[2], tables[0]
-
-
-def _expression(rows: str, name: str) -> tuple[int, int]:
-    """Return where the expression of a renamed column begins and ends."""
-    end = re.search(rf"\bAS\s+[\"`]?{re.escape(name)}\b", rows, re.IGNORECASE)
-    begin, depth = 0, 0
-    words = re.finditer(r"[(),]|\bSELECT\b", rows[: end.start()] if end else "", re.I)
-    for match in reversed([*words]):
-        depth += {")": 1, "(": -1}.get(match[0], 0)
-        if depth < 0 or (depth == 0 and match[0] not in "()"):
-            begin = match.end()
-            break
-    return begin, end.start() if end else 0
 
 
 def table_behind(rows: str, name: str) -> str:
@@ -228,23 +254,17 @@ def table_behind(rows: str, name: str) -> str:
 
     It is that of the arguments, else the first one of FROM; "" where rows are put together.
     """
-    source = f"FROM {from_of(rows, 0)}"
+    bare, source = _Select(rows).bare, f"FROM {from_of(rows, 0)}"
     first = _TABLE.match(source)
-    if first is None or _TOGETHER.search(_bare(rows)):
+    if first is None or _TOGETHER.search(bare):
+        return ""
+    if re.search(r"\b(?:DISTINCT|WITH)\b", bare, re.I):
         return ""
     tables = tables_of(source)
     arguments = arguments_behind(rows, name)
     aliases = {argument.rpartition(".")[0] for argument, _ in arguments} & {*tables}
     alias = aliases.pop() if len(aliases) == 1 else first[2] or first[1]
     return tables[alias]
-
-
-def _words(rows: str, start: int) -> Iterator[tuple[str, int, re.Match[str]]]:
-    """Yield what divides a SELECT, with its depth in parentheses from a place on."""
-    depth = 0
-    for match in _WORD.finditer(rows, start):
-        depth += {"(": 1, ")": -1}.get(match[0], 0)
-        yield match[0].upper(), depth, match
 
 
 def _selected(rows: str, name: str) -> tuple[str, str] | None:
@@ -289,59 +309,29 @@ def steps(rows: str, name: str, column: str) -> Iterator[Step]:
     First its tables, one JOIN after the other, then its conditions. There are none where
     rows are put together (UNION, GROUP BY). `column` is the one behind a `*`.
     """
-    bare = _outermost(rows)
-    if _TOGETHER.search(bare):
+    select = _Select(rows)
+    if any(select.find(_TOGETHER, ())):
         return
-    marks = [*_CLAUSE.finditer(bare)]
-    clauses = {mark[0].upper(): n for n, mark in reversed([*enumerate(marks)])}
-    if "FROM" not in clauses:
+    marks = [*select.find(_CLAUSE, ())]
+    words = [mark[0].upper() for mark in marks]
+    if "FROM" not in words:
         return
-    start, end = marks[clauses["FROM"]].start(), marks[clauses["FROM"] + 1].start()
-    joins = [match.start() for match in _JOIN.finditer(bare, start, end)]
-    tables = [rows[one:two] for one, two in pairwise([start, *joins, end])]
-    bares = [bare[one:two] for one, two in pairwise([start, *joins, end])]
-    named = [match for match in map(_TABLE.search, bares) if match]
-    if not named or len(named) < len(tables):
+    start, end = (mark.start() for mark in marks[words.index("FROM") :][:2])
+    joins = [j.start() for j in select.find(_JOIN, (), start) if j.start() < end]
+    parts = [slice(one, two) for one, two in pairwise([start, *joins, end])]
+    named = [m for m in select.find(_TABLE, (), start) if m.start() < end]
+    if len(named) != len(parts):
         return
     first, alias = named[0][1], named[0][2]
-    expression = _item(rows[:start], bare[:start], name)
-    expression = expression or f"{alias or first}.{column or name}"
-    select, source = f"SELECT {expression} AS {name}", ""
-    for table in tables:
-        source += table
-        yield Step(f"{select} {source}", first, " ".join(table.split()))
-    if "WHERE" in clauses:
-        mark = marks[clauses["WHERE"]]
-        after = marks[clauses["WHERE"] + 1].start()
-        conditions = ""
-        for one in _conditions(rows[mark.end() : after], bare[mark.end() : after]):
-            conditions += f" AND {one}" if conditions else one
-            text = " ".join(("WHERE", *one.split()))
-            yield Step(f"{select} {source} WHERE {conditions}", first, text)
-
-
-def _item(head: str, bare: str, name: str) -> str:
-    """Return what makes a column in the list of a SELECT, "" if it is one of a `*`."""
-    begin = re.match(r"\s*SELECT\s+(?:ALL\s+|DISTINCT\s+)?", bare, re.I)
-    start = begin.end() if begin else 0
-    ends = [match.start() for match in re.finditer(",", bare[start:])]
-    for one, two in pairwise([-1, *ends, len(bare) - start]):
-        item = head[start + one + 1 : start + two].strip()
-        renamed = re.fullmatch(
-            rf"(.+?)\s+(?:AS\s+)?{re.escape(name)}", item, re.I | re.S
-        )
-        if renamed:
-            return renamed[1]
-        if re.fullmatch(rf"(?:\w+\.)*{re.escape(name)}", item, re.I):
-            return item
-    return ""
-
-
-def _conditions(text: str, bare: str) -> list[str]:
-    """Return the conditions that AND joins; one where OR or BETWEEN makes them one."""
-    if re.search(r"\b(?:OR|BETWEEN)\b", bare, re.I):
-        return [text.strip()]
-    ends = [*re.finditer(r"\bAND\b", bare, re.I)]
-    starts = [0, *(match.end() for match in ends)]
-    stops = [*(match.start() for match in ends), len(text)]
-    return [text[one:two].strip() for one, two in zip(starts, stops, strict=True)]
+    made = select.item(name, start) or f"{alias or first}.{column or name}"
+    head, source = f"SELECT {made} AS {name} ", ""
+    for part in parts:
+        source += rows[part]
+        yield Step(head + source, first, " ".join(rows[part].split()))
+    if "WHERE" in words:
+        mark, after = marks[words.index("WHERE") :][:2]
+        conditions = select.conditions(mark.end(), after.start())
+        for number, condition in enumerate(conditions, 1):
+            where = " AND ".join(conditions[:number])
+            added = " ".join(("WHERE", *condition.split()))
+            yield Step(f"{head}{source} WHERE {where}", first, added)

@@ -139,7 +139,7 @@ def rows_left_out(inspection: SqlInspection) -> Findings:
 
     No row tells that a condition errs which leaves it out, or that one is missing.
     """
-    table, columns = inspection.table_of_ids(), inspection.opened.columns
+    table = inspection.table_of_ids()
     if not table:
         # Without FROM there is one row.
         if from_of(inspection.section.rows, 0):
@@ -151,33 +151,38 @@ def rows_left_out(inspection: SqlInspection) -> Findings:
     except SourceDataError:
         inspection.skip("rows that are left out", f"the account cannot read {table}")
         return
-    selected = inspection.count(columns, ALWAYS)
-
-    # What a JOIN leaves out that no condition leaves out.
-    outer, lost = with_outer_joins(inspection.section.rows), 0
-    if outer != inspection.section.rows:
-        try:
-            zone = inspection.mapping.source.zone
-            described = inspection.database.columns(outer)
-            outer_columns = Columns(
-                inspection.database.dialect, outer, described, zone=zone
-            )
-            id = outer_columns.column(inspection.opened.id.name)
-            lost = inspection.count(outer_columns, id.is_not_null) - selected
-        except SourceDataError:
-            inspection.skip("joins", "the SELECT fails with LEFT JOIN")
-    if lost > 0:
+    selected = inspection.count(inspection.opened.columns, ALWAYS)
+    if (lost := _lost_by_joins(inspection, selected)) > 0:
         text = (
             f"{lost:,} of {rows:,} rows of {table} are left out by a JOIN:"
             " use LEFT JOIN to keep rows without a match, and WHERE to leave rows out"
         )
         yield inspection.at(inspection.place("id"), text, Severity.WARNING)
-        return
+    elif inspection.kind is ResourceType.ENCOUNTER and rows >= selected:
+        yield from _stays_not_seen(inspection, table, rows, selected)
 
-    # How many stays clients see, if none are cancelled or many are gone.
-    if inspection.kind is not ResourceType.ENCOUNTER or rows < selected:
-        return
-    served = inspection.count(columns, inspection.served)
+
+def _lost_by_joins(inspection: SqlInspection, selected: int) -> int:
+    """Return how many rows a JOIN leaves out that no condition leaves out."""
+    rows, database = inspection.section.rows, inspection.database
+    outer = with_outer_joins(rows)
+    if outer == rows:
+        return 0
+    try:
+        zone, described = inspection.mapping.source.zone, database.columns(outer)
+        columns = Columns(database.dialect, outer, described, zone=zone)
+        id = columns.column(inspection.opened.id.name)
+        return inspection.count(columns, id.is_not_null) - selected
+    except SourceDataError:
+        inspection.skip("joins", "the SELECT fails with LEFT JOIN")
+        return 0
+
+
+def _stays_not_seen(
+    inspection: SqlInspection, table: str, rows: int, selected: int
+) -> Findings:
+    """Yield how many stays clients see, if none are cancelled or many are gone."""
+    served = inspection.count(inspection.opened.columns, inspection.served)
     text = f"clients see {served:,} of {rows_that(rows)} of {table}"
     is_most = served >= rows / 2
     if served == rows:
@@ -294,24 +299,27 @@ _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE
 
 
 def mixed_zones(inspection: SqlInspection) -> Findings:
-    """Report times with a zone and without one in one expression, or a period in two zones."""
+    """Report times with a zone and without one in one expression."""
     for rows, mark in selects(inspection.section):
-        for match in _CALL.finditer(rows):
-            source, kinds = from_of(rows, match.end()), dict[ColumnKind, str]()
-            for argument in arguments_of(rows, match.end()):
+        for call in _CALL.finditer(rows):
+            source, kinds = from_of(rows, call.end()), dict[ColumnKind, str]()
+            for argument in arguments_of(rows, call.end()):
                 kinds.setdefault(inspection.kind_of(argument, source), argument)
             local = next((kind for kind in kinds if kind in _WITHOUT_ZONE), None)
             if local and ColumnKind.INSTANT in kinds:
                 text = (
-                    f"{match[1]} mixes a time without a zone ('{kinds[local]}') and one"
+                    f"{call[1]} mixes a time without a zone ('{kinds[local]}') and one"
                     f" with ('{kinds[ColumnKind.INSTANT]}'): one of them is hours off"
                 )
-                yield Finding.at(
-                    mark, text, element=inspection.kind, severity=Severity.WARNING
-                )
+                severity = Severity.WARNING
+                yield Finding.at(mark, text, inspection.kind, severity=severity)
 
-    # A start and an end that are written alike. Last changes may be written in another
-    # zone than what people type.
+
+def period_in_two_zones(inspection: SqlInspection) -> Findings:
+    """Report a start and an end that are written alike, and read in two zones.
+
+    Last changes may be written in another zone than what people type.
+    """
     period, forms = list[tuple[str, Place]](), set[tuple[bool, str | None]]()
     for place in inspection.places:
         rule, names = place.field.time, place.field.columns
@@ -322,8 +330,8 @@ def mixed_zones(inspection: SqlInspection) -> Findings:
                 period.append((rule.zone.key, place))
     if len(period) < 2 or len(forms) > 1 or period[0][0] == period[1][0]:
         return
-    named = [place for _, place in period if place.field.filter_column]
-    if any(has_offset(value) for p in named for value in inspection.values(p)):
+    plain = [place for _, place in period if place.field.filter_column]
+    if any(has_offset(value) for p in plain for value in inspection.values(p)):
         return
     (zone_of_start, start), (zone, end) = period
     text = f"read in {zone}, but {inspection.column(start)} in {zone_of_start}: {ZONE}"
@@ -767,6 +775,7 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("rows that are left out", rows_left_out),
     ("types of columns", types_of_columns),
     ("zones", mixed_zones),
+    ("zones of a period", period_in_two_zones),
     ("orders of UUIDs", orders_of_uuids),
     ("codes", codes),
     ("blanks", trailing_blanks),
