@@ -597,10 +597,6 @@ class Columns:
 # Filters
 
 
-_FLAGS: Mapping[str, tuple[str, ...]] = {"true": ("true", "1"), "false": ("false", "0")}
-"""The texts of a flag that no code table reads."""
-
-
 class ComparedField(NamedTuple):
     """A field that a parameter compares: of the resource, or of an `item` of one of its lists.
 
@@ -610,7 +606,6 @@ class ComparedField(NamedTuple):
     field: FieldMapping
     columns: Columns
     item: ItemMapping | None
-    is_flag: bool
     has_system: bool = False
     system: FieldMapping | None = None
 
@@ -620,8 +615,6 @@ class ComparedField(NamedTuple):
             return self.columns.identified(self.field, self.system, token)
         if token.code in (None, *UNSERVED):
             return NEVER
-        if self.is_flag and self.field.codes is None:
-            return self.columns.equal(self.field, _FLAGS.get(token.code, ()))
         return self.columns.coded(self.field, token.code)
 
     def holds(self, criterion: StringCriterion | ReferenceCriterion) -> Condition:
@@ -845,7 +838,7 @@ class Filters:
         """Return the places that a parameter compares."""
         if row.name not in self._found:
             self._found[row.name] = [
-                self._place(row, slot, field, item)
+                self._place(row, field, item)
                 for slot in row.slots
                 for field, item in self._fields(slot)
             ]
@@ -854,18 +847,15 @@ class Filters:
     def _place(
         self,
         row: SearchParameter,
-        slot: str,
         field: FieldMapping,
         item: ItemMapping | None,
     ) -> ComparedField:
-        columns, is_flag = self.columns_of(item), self._slot(slot)[1] is SlotKind.FLAG
+        columns = self.columns_of(item)
         if row.system_slot is None:
-            return ComparedField(field, columns, item=item, is_flag=is_flag)
+            return ComparedField(field, columns, item)
         fields = item.fields if item else self.section.fields
         system = fields.get(self._slot(row.system_slot)[0])
-        return ComparedField(
-            field, columns, item=item, is_flag=is_flag, has_system=True, system=system
-        )
+        return ComparedField(field, columns, item, has_system=True, system=system)
 
     def _fields(self, slot: str) -> Iterator[tuple[FieldMapping, ItemMapping | None]]:
         """Yield the fields that fill a slot: one, or those of each item of a list."""

@@ -7,14 +7,12 @@ import pytest
 from adapters.contract import (
     NotFoundError,
     PatientRecord,
-    ReferenceCriterion,
     SourceDataError,
 )
-from adapters.parameters import SEARCH_PARAMETERS, ParameterType, SearchParameter
 from adapters.sql.query import LONGEST_LIST
 from tests.adapters.emptied import NUMBERED, Opened, listed
 from tests.databases import writing
-from toolkit.contract.harness import PATIENT, STAY, ask, dates, ids_of, text, token
+from toolkit.contract.harness import PATIENT, STAY, ask, dates, ids_of, token
 
 STAYS = """\
 encounter:
@@ -122,84 +120,3 @@ def test_items_of_many_rows_are_read_in_lists_that_every_database_takes(
     assert [p.identifiers[0].value for p in patients] == [f"N{p.id}" for p in patients]
     assert len(patients) == number
     assert max(lengths) <= LONGEST_LIST
-
-
-PEOPLE = """\
-codes: {sexes: {table: {F: female, M: male}}}
-encounter:
-  rows: SELECT id, person, unit, house, ended FROM stays
-  fields:
-    id: {from: id}
-    patient_id: {from: person}
-    status: finished
-    functional_unit: {from: unit}
-    organization_id: {from: house}
-    end: {from: ended}
-patient:
-  rows: SELECT id, alive, sex, family, house, city, seen FROM people
-  fields:
-    id: {from: id}
-    active: {from: alive}
-    gender: {from: sex, codes: sexes}
-    names: [{family: {from: family}}]
-    addresses: [{city: {from: city}, lines: [{from: house}]}]
-    telecoms:
-      - {rows: "SELECT person, number FROM phones", key: person, system: phone,
-         value: {from: number}}
-    organization_id: {from: house}
-    last_updated: {from: seen, time_zone: UTC}
-  search: [_id]
-"""
-
-PEOPLE_ROWS = (
-    "CREATE TABLE stays"
-    " (id INTEGER, person INTEGER, unit VARCHAR(9), house VARCHAR(9), ended VARCHAR(19))",
-    "CREATE TABLE people (id INTEGER, alive INTEGER, sex VARCHAR(1), family VARCHAR(9),"
-    " house VARCHAR(9), city VARCHAR(9), seen VARCHAR(19))",
-    "CREATE TABLE phones (person INTEGER, number VARCHAR(9))",
-    "INSERT INTO stays VALUES (1, 1, 'U1', 'H1', '2024-03-14 10:00:00'),"
-    " (2, 2, 'Unit 2', 'H2', NULL)",
-    "INSERT INTO people VALUES"
-    " (1, 1, 'F', 'Morel', 'H1', 'Lyon', '2024-03-14 10:00:00'),"
-    " (2, 0, 'M', 'Petit', 'H2', 'Paris', NULL)",
-    "INSERT INTO phones VALUES (1, '0123'), (2, '0456')",
-)
-
-
-STRING, TOKEN, REFERENCE, DATE = (
-    ParameterType.STRING,
-    ParameterType.TOKEN,
-    ParameterType.REFERENCE,
-    ParameterType.DATE,
-)
-ROWS = (
-    (STAY, STRING, "functional_unit", text("made-up", "u1")),
-    (STAY, REFERENCE, "organization_id", ReferenceCriterion("made-up", ("H1",))),
-    (STAY, DATE, "end", dates("2024-03", parameter="made-up")),
-    (PATIENT, TOKEN, "active", token("made-up", "true")),
-    (PATIENT, TOKEN, "gender", token("made-up", "female")),
-    (PATIENT, TOKEN, "names.family", token("made-up", "Morel")),
-    (PATIENT, TOKEN, "telecoms.value", token("made-up", "0123")),
-    (PATIENT, STRING, "names.family", text("made-up", "mor")),
-    (PATIENT, STRING, "addresses.city", text("made-up", "ly")),
-    (PATIENT, STRING, "addresses.lines", text("made-up", "h1")),
-    (PATIENT, STRING, "telecoms.value", text("made-up", "012")),
-    (PATIENT, REFERENCE, "organization_id", ReferenceCriterion("made-up", ("H1",))),
-    (PATIENT, DATE, "last_updated", dates("2024-03-14T10:00Z", parameter="made-up")),
-)
-
-
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_parameter_is_answered_by_its_row_of_the_table(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened(PEOPLE, PEOPLE_ROWS)
-    for kind, type_, slot, criterion in ROWS:
-        row = SearchParameter("made-up", type_, (slot,), "Of a test.", "Test", "id")
-        rows = {**SEARCH_PARAMETERS[kind], "made-up": row}
-        with monkeypatch.context() as patched:
-            patched.setitem(SEARCH_PARAMETERS, kind, rows)
-            adapter = opened(PEOPLE, ())
-            query = ask(criterion, of=kind)
-            assert ids_of(adapter.search(query)) == ["1"], slot
-            assert adapter.count(query) == 1
