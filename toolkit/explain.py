@@ -26,6 +26,7 @@ from adapters.sql.query import Columns
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
 from app.search.types import TYPES
 from toolkit.checks.selects import steps, without_comments
+from toolkit.checks.sql_inspection import origins_of
 from toolkit.console import MappingFile
 from toolkit.source_rows import SourceReader
 from toolkit.trial import (
@@ -214,7 +215,7 @@ def _left_out(adapter: SqlAdapter, section: ResourceMapping, id: str) -> Whereab
     The SELECT is run for that id in steps: the first that has no row loses it.
     """
     name = section.fields["id"].filter_column or ""
-    origin = adapter.database.origins(section.rows).get(name)
+    origin = origins_of(adapter.database, section.rows).get(name)
     table = origin.table if origin else ""
     if origin:
         alone = f"SELECT {origin.column} AS {name} FROM {table}"

@@ -184,8 +184,8 @@ def test_an_explained_stay_shows_its_faults_and_masks_who_it_is_of(
     ("rows", "state", "words"),
     [
         ("SELECT stay_id || '' AS stay_id, {} FROM stays", "absent", "stays has no"),
-        ("SELECT * FROM (SELECT * FROM stays WHERE unit = 'U9') x", "filtered", "not known"),
         ("SELECT DISTINCT stay_id, {} FROM stays WHERE unit = 'U9'", "filtered", "WHERE unit ="),
+        ("SELECT * FROM (SELECT * FROM stays WHERE unit = 'U9') x", "unknown", ""),
         ("SELECT stay_id, {} FROM stays UNION SELECT stay_id, {} FROM stays", "unknown", ""),
     ],
 )  # fmt: skip

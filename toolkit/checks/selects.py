@@ -6,7 +6,7 @@ The rest of SQL is not read.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -163,6 +163,31 @@ def without_comments(rows: str) -> str:
 def tables_of(rows: str) -> Mapping[str, str]:
     """Return the tables of a SELECT by alias, in the order in which it names them."""
     return {alias or name: name for name, alias in _TABLE.findall(rows)}
+
+
+def plain_columns(rows: str, names: Iterable[str]) -> Mapping[str, Origin]:
+    """Return the tables of those columns of a SELECT that it selects as they are."""
+    select = _Select(without_comments(rows))
+    marks = [*select.find(_CLAUSE, ())]
+    if marks[0][0].upper() != "FROM" or any(select.find(_TOGETHER, ())):
+        return {}
+    start, end = (mark.start() for mark in marks[:2])
+    named = [m for m in select.find(_TABLE, (), start) if m.start() < end]
+    tables = {match[2] or match[1]: match[1] for match in named}
+    # A second table, or a subquery, may have columns of any name.
+    source = select.bare[start:end]
+    is_alone = len(tables) == 1 and not re.search(r"\bJOIN\b|[(,]", source, re.I)
+    only = next(iter(tables)) if is_alone else ""
+    stars = re.findall(r"(?:(\w+)\.)?\*", select.bare[:start])
+    origins = {}
+    for name in names:
+        item = select.item(name, start)
+        if not item and len(stars) == 1:
+            item = f"{stars[0]}.{name}" if stars[0] else name
+        match = re.fullmatch(_COLUMN, item)
+        if match and (match[1] or only) in tables:
+            origins[name] = Origin(tables[match[1] or only], match[2])
+    return origins
 
 
 def comparisons(rows: str) -> Iterator[JoinComparison]:

@@ -31,10 +31,11 @@ from adapters.sql.adapter import (
 )
 from adapters.sql.columns import ColumnKind
 from adapters.sql.dialects.base import Origin
+from adapters.sql.engine import Database
 from adapters.sql.query import ALWAYS, Columns, Condition, KeyColumn, all_of, any_of
 from toolkit.checks.inspection import Counted, Inspection, SampledRows
 from toolkit.checks.rows import EARLIEST_DAY, FAR_AHEAD, MOST_DIFFERENT, SAMPLE_ROWS
-from toolkit.checks.selects import table_behind
+from toolkit.checks.selects import plain_columns, table_behind
 from toolkit.findings import Finding, Result, Severity
 
 _MIDDLE_PAGES = 10
@@ -45,6 +46,16 @@ GROUPS = 1000
 
 _VALUES = 200
 """How many values are read to see how they are written."""
+
+
+def origins_of(database: Database, rows: str) -> Mapping[str, Origin]:
+    """Return the table and column that columns of a SELECT come from.
+
+    Where the database reports none, they are those that its text shows.
+    """
+    if reported := database.origins(rows):
+        return reported
+    return plain_columns(rows, [column.name for column in database.columns(rows)])
 
 
 class SqlInspection(Inspection):
@@ -210,7 +221,7 @@ class SqlInspection(Inspection):
     def origins_of(self, rows: str) -> Mapping[str, Origin]:
         """Return the table and column that columns of a SELECT come from."""
         if rows not in self._origins:
-            self._origins[rows] = self.database.origins(rows) if rows else {}
+            self._origins[rows] = origins_of(self.database, rows) if rows else {}
         return self._origins[rows]
 
     def origin(self, place: Place) -> Origin | None:

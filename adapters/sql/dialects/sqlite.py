@@ -3,9 +3,9 @@
 import re
 import sqlite3
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -17,9 +17,7 @@ from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     AddressError,
     Dialect,
-    Origin,
     PoolConfig,
-    description,
     execute,
     pooled,
 )
@@ -156,89 +154,6 @@ def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collectio
     return {step[1] for step in steps if step}
 
 
-class _Root(NamedTuple):
-    """The table or index at a root page: its table, columns, and the name of the row id."""
-
-    table: str
-    columns: list[str]
-    key: str
-
-
-class _Step(NamedTuple):
-    """A step of a program of SQLite (sqlite.org/opcode.html)."""
-
-    opcode: str
-    p1: int
-    p2: int
-    p3: int
-
-
-def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
-    """Read the programs that SQLite makes to select each column alone."""
-    roots = _roots(connection)
-    origins = {}
-    for name, *_ in description(connection, rows):
-        program = execute(connection, f"EXPLAIN SELECT {_quoted(name)} FROM ({rows}\n)")
-        origin = _origin([_Step(*row[1:5]) for row in program], roots)
-        if origin:
-            origins[name] = origin
-    return origins
-
-
-def _roots(connection: sa.Connection) -> Mapping[int, _Root]:
-    """Return the tables and indexes by their root pages."""
-    roots = {}
-    for type_, name, table, page in execute(
-        connection,
-        "SELECT type, name, tbl_name, rootpage FROM main.sqlite_master WHERE rootpage > 0",
-    ).all():
-        info = execute(connection, f"PRAGMA main.table_info({_quoted(table)})").all()
-        columns = [str(row[1]) for row in info]
-        keys = [str(row[1]) for row in info if row[5]]
-        if type_ == "index":
-            index = execute(connection, f"PRAGMA main.index_xinfo({_quoted(name)})")
-            columns = [str(row[2] or "") for row in index]
-        roots[page] = _Root(table, columns, keys[0] if len(keys) == 1 else "")
-    return roots
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-_WRITES_P2 = (
-    *("Null", "Integer", "Int64", "Real", "String", "String8", "Blob", "Variable"),
-    *("Copy", "SCopy", "Move", "Rowid", "IdxRowid"),
-)
-_WRITES_P3 = (
-    *("Column", "Function", "PureFunc", "Add", "Subtract", "Multiply", "Divide"),
-    *("Remainder", "Concat", "And", "Or", "BitAnd", "BitOr", "AggFinal", "AggValue"),
-)
-"""The opcodes that write a register, by the operand that names it."""
-
-
-def _origin(steps: list[_Step], roots: Mapping[int, _Root]) -> Origin | None:
-    """Return the column that the one cell of a result is read from, None if computed."""
-    cells = {step.p1 for step in steps if step.opcode == "ResultRow"}
-    writers = [
-        step
-        for step in steps
-        if (step.opcode in _WRITES_P2 and step.p2 in cells)
-        or (step.opcode in _WRITES_P3 and step.p3 in cells)
-    ]
-    is_cast = any(step.opcode == "Cast" and step.p1 in cells for step in steps)
-    if len(cells) != 1 or len(writers) != 1 or is_cast:
-        return None
-    opened = {step.p1: step.p2 for step in steps if step.opcode == "OpenRead"}
-    (writer,) = writers
-    root = roots.get(opened.get(writer.p1, 0))
-    if root is None:
-        return None
-    column = root.key if writer.opcode in ("Rowid", "IdxRowid") else ""
-    if writer.opcode == "Column" and writer.p2 < len(root.columns):
-        # An index ends with the row id, which has no name there.
-        column = root.columns[writer.p2] or root.key
-    return Origin(root.table, column) if column else None
 
 
 DIALECT = Dialect(
@@ -261,6 +176,5 @@ DIALECT = Dialect(
     unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
     scanned=_scanned,
-    origins=_origins,
     folds_names=True,
 )
