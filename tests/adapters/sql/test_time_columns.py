@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from adapters.contract import (
     Adapter,
-    NotFoundError,
     Prefix,
     RowFault,
     Sort,
@@ -24,7 +23,7 @@ from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, ColumnKind, instant_of
 from tests.adapters.emptied import Opened
 from tests.databases import writing
-from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
+from toolkit.contract.harness import STAY, ask, dates, ids_of, walk
 from toolkit.contract.hospital import PARIS, Hospital, StayRow
 
 TIMES = """\
@@ -65,11 +64,6 @@ class Layout(NamedTuple):
     step: timedelta = SECOND
 
 
-def _form(url: str, form: str, step: timedelta = SECOND) -> Layout:
-    options = f', format: "{form}"'
-    return Layout(url, "VARCHAR(30)", options, lambda t: t.strftime(form), step)
-
-
 def _epoch(url: str, type_: str, form: str = "epoch") -> Layout:
     unit = timedelta(milliseconds=1) if form == "epoch-ms" else SECOND
 
@@ -81,8 +75,13 @@ def _epoch(url: str, type_: str, form: str = "epoch") -> Layout:
 
 NOON, OF_UTC = ', at: "12:00"', ", time_zone: UTC"
 LAYOUTS = {
-    "compact": _form("sqlite", "%Y%m%d%H%M%S"),
-    "minutes": _form("sqlite", "%Y-%m-%d %H:%M", MINUTE),
+    "numbers": Layout(
+        "postgresql",
+        "DECIMAL(12)",
+        ', format: "%Y%m%d%H%M"',
+        lambda t: int(f"{t:%Y%m%d%H%M}"),
+        MINUTE,
+    ),
     "days": Layout("sqlite", "TEXT", NOON, lambda t: t.date().isoformat(), DAY),
     "utc": Layout("sqlite", "TEXT", OF_UTC, lambda t: _utc(t).isoformat(" ")),
     "epoch": _epoch("sqlite", "INTEGER"),
@@ -92,7 +91,6 @@ LAYOUTS = {
     "pg-epoch-numeric": _epoch("postgresql", "NUMERIC(20, 3)"),
     "maria-epoch": _epoch("mariadb", "INTEGER UNSIGNED"),
     "my-epoch": _epoch("mysql", "DECIMAL(20, 6)", "epoch-ms"),
-    "pg-minutes": _form("postgresql", "%Y-%m-%dT%H:%M", MINUTE),
     "pg-instants": Layout("postgresql", "TIMESTAMPTZ", "", _instant),
     "pg-days": Layout("postgresql", "DATE", NOON, lambda t: t.date(), DAY),
     "pg-utc": Layout("postgresql", "TIMESTAMP", OF_UTC, _utc),
@@ -184,133 +182,66 @@ def test_walk(on_layout: Callable[..., Adapter], layout: Layout) -> None:
 
 
 MAPPING = """\
-codes: {states: {table: {S: finished}}}
 encounter:
-  rows: SELECT id, patient, visit, state, began, ended, changed FROM stays
+  rows: SELECT id, visit, began, ended FROM stays
   fields:
     id: {from: id}
-    status: {from: state, codes: states}
-    patient_id: {from: patient}
+    status: finished
+    patient_id: P
     visit_number: {from: visit}
     start: {from: began}
     end: {from: ended, absent: [infinity], at: "12:00"}
-    last_updated: {from: changed}
-  search: [_id, patient, date]
-  sort: [date, _lastUpdated]
+  search: [_id, date]
+  sort: [date]
 """
-
-TABLE = (
-    "CREATE TABLE stays (id text, patient text, visit text, state text,"
-    " began timestamp, ended date, changed {})"
-)
-
-BEGAN = {
-    "a": "2024-03-14 10:00:00",
-    "b": "infinity",
-    "c": "-infinity",
-    "d": "10000-01-01 00:00:00",
-    "e": "0044-03-15 12:00:00 BC",
-    "f": "2024-03-14 11:00:00",
-    "g": None,
-}
-"""In PostgreSQL's own order: c e a f d b, and g without one."""
-
-UNHELD = {"b", "c", "d", "e"}
+UNHELD = ("infinity", "-infinity", "10000-01-01", "0044-03-15 12:00:00 BC")
 
 
-@pytest.fixture
-def adapter(opened: Opened) -> Adapter:
-    """Return an adapter on such times; its tests choose PostgreSQL."""
-    rows = (
-        f"INSERT INTO stays VALUES ('{id}', 'P', '{id}', 'S', {time}, {ended}, {time})"
-        for id, began in BEGAN.items()
-        for time in [f"'{began}'" if began else "NULL"]
-        for ended in ["'infinity'" if id == "a" else "NULL"]
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("type_", ["timestamp", "timestamptz"])
+def test_only_the_row_of_such_a_time_is_a_fault(opened: Opened, type_: str) -> None:
+    rows = ", ".join(f"('{n}', 'V', '{text}', NULL)" for n, text in enumerate(UNHELD))
+    adapter = opened(
+        MAPPING,
+        (
+            f"CREATE TABLE stays (id text, visit text, began {type_}, ended date)",
+            f"INSERT INTO stays VALUES {rows}, ('a', 'V', '2024-03-14', 'infinity')",
+        ),
     )
-    zone = "SET TIME ZONE 'UTC'"
-    return opened(MAPPING, (zone, TABLE.format("timestamptz"), *rows))
-
-
-ON_POSTGRESQL = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-
-
-@ON_POSTGRESQL
-def test_only_the_row_of_such_a_time_is_a_fault(adapter: Adapter) -> None:
-    page = adapter.search(ask())
-    faults = [row for row in page.rows if isinstance(row, RowFault)]
-    read = {row.id for row in page.rows if not isinstance(row, RowFault)}
-    assert read == set(BEGAN) - UNHELD
-    told = [(fault.column, fault.rule) for fault in faults]
-    assert told == [("began", "outside the years 1 to 9999")] * len(UNHELD)
+    faults = [r for r in adapter.search(ask()).rows if isinstance(r, RowFault)]
+    written = ("began", "outside the years 1 to 9999")
+    assert [(fault.column, fault.rule) for fault in faults] == [written] * len(UNHELD)
     with pytest.raises(SourceDataError) as refused:
-        adapter.read(STAY, "b")
+        adapter.read(STAY, "0")
     assert refused.value.fault is not None
     assert refused.value.fault.column == "began"
-    with pytest.raises(NotFoundError):
-        adapter.read(STAY, "z")
     # It may stand for none, `absent: [infinity]`: a stay that has not ended.
     assert getattr(adapter.read(STAY, "a"), "end", "?") is None
+    # Among the instants of other sources they are first and last.
+    for kind in (ColumnKind.LOCAL_TIME, ColumnKind.INSTANT):
+        ends = [instant_of(kind, TimeRule(PARIS, PARIS), text) for text in UNHELD]
+        assert ends == [LAST, FIRST, LAST, FIRST]
 
 
-@ON_POSTGRESQL
-def test_a_walk_passes_them_once(adapter: Adapter) -> None:
-    order = ["!began", "!began", "a", "f", "!began", "!began"]
-    keys = (SortKey.DATE, SortKey.LAST_UPDATED)
-    for key, descending, size in product(keys, (False, True), (1, 2, 3)):
-        query = ask(sort=Sort(key, descending), count=size)
-        found = [id for page in walk(adapter, query) for id in ids_of(page)]
-        assert found == [*(order[::-1] if descending else order), "g"]
-    assert adapter.count(ask(dates("ge2025"))) == 2
-    assert adapter.count(ask(dates("lt2024"))) == 2
-
-
-def test_they_have_a_place_among_the_instants_of_other_sources() -> None:
-    late = ("infinity", "10000-01-01", "294276-12-31 23:59:59")
-    early = ("-infinity", "2024-03-14 BC", "0044-03-15 12:00:00+00 BC")
-    for kind in (ColumnKind.DATE, ColumnKind.LOCAL_TIME, ColumnKind.INSTANT):
-        rule = TimeRule(PARIS, PARIS, at=time() if kind is ColumnKind.DATE else None)
-        assert {instant_of(kind, rule, text) for text in late} == {LAST}
-        assert {instant_of(kind, rule, text) for text in early} == {FIRST}
-
-
-NOT_UTF8 = (
-    TABLE.format("text"),
-    *(
-        f"INSERT INTO stays VALUES ('{id}', 'P', {visit}, 'S', '2024-03-14 10:00:00',"
-        " NULL, NULL)"
-        for id, visit in (
-            ("a", "'1'"),
-            ("b", "CAST(x'4af67267' AS TEXT)"),
-            ("c", "'Jörg'"),
-        )
-    ),
-)
-"""One of the names is in Latin-1."""
-
-ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-BY_ID = Sort(SortKey.ID)
-
-
-@ON_SQLITE
-def test_only_the_row_of_a_text_that_is_not_utf8_is_a_fault(opened: Opened) -> None:
-    adapter = opened(MAPPING, NOT_UTF8)
-    for _ in range(2):
-        page = adapter.search(ask(patient("P"), sort=BY_ID))
-        assert ids_of(page) == ["a", "!visit", "c"]
-        assert getattr(page.rows[2], "visit_number", "") == "Jörg"
-
-
-@ON_SQLITE
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("column", ["id: {from: id}", "start: {from: began}"])
-def test_a_page_that_would_go_on_from_such_a_text_is_refused(
+def test_a_page_that_would_go_on_from_a_text_that_is_not_utf8_is_refused(
     opened: Opened, column: str
 ) -> None:
     """No text that can be bound compares as it does, nor has it a place among sources."""
     changed = column.replace(column.split()[-1], "visit}")
-    adapter = opened(MAPPING.replace(column, changed), NOT_UTF8)
+    adapter = opened(
+        MAPPING.replace(column, changed),
+        (
+            "CREATE TABLE stays (id text, visit text, began text, ended date)",
+            "INSERT INTO stays VALUES ('a', '1', '2024-03-14 10:00:00', NULL),"
+            " ('b', CAST(x'4af67267' AS TEXT), '2024-03-14 10:00:00', NULL)",
+        ),
+    )
     with pytest.raises(SourceDataError, match="no text"):
         adapter.search(replace(ask(), placed=True))
     if column.startswith("id"):
-        assert len(ids_of(adapter.search(ask(sort=BY_ID)))) == 3
+        by_id = Sort(SortKey.ID)
+        assert len(ids_of(adapter.search(ask(sort=by_id)))) == 2
         with pytest.raises(SourceDataError, match="no text"):
-            list(walk(adapter, ask(sort=BY_ID, count=1)))
+            list(walk(adapter, ask(sort=by_id, count=1)))
