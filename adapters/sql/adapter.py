@@ -448,14 +448,12 @@ class OpenSqlSection:
         """
         if self.filters.served is ALWAYS:
             return records
-        columns = self.mapping.fields["status"].columns
-        fault = RowFault("status", ", ".join(columns), _BLANKS)
-        return tuple(
-            replace(fault, id=r.id)
-            if isinstance(r, EncounterRecord) and r.status in UNSERVED
-            else r
-            for r in records
-        )
+        columns = ", ".join(self.mapping.fields["status"].columns)
+        served = list(records)
+        for index, record in enumerate(records):
+            if isinstance(record, EncounterRecord) and record.status in UNSERVED:
+                served[index] = RowFault("status", columns, _BLANKS, id=record.id)
+        return tuple(served)
 
     def _position(self, query: SearchQuery, group: Group | None, row: Any) -> Position:
         """Return the position of a row that a segment of this group has read."""

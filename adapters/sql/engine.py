@@ -98,13 +98,13 @@ class Database:
         if not isinstance(statement, Statement):
             return self.run(lambda connection: connection.execute(statement).all())
         text, values = self._sent(statement)
-        return self._asked(
+        return self._run(
             self._engine.raw_connection, partial(self._rows, text, values), text
         )
 
     def run(self, question: Callable[[sa.Connection], T]) -> T:
         """Return what a question finds out over one connection; a stale one is replaced."""
-        return self._asked(self._engine.connect, partial(self._answer, question))
+        return self._run(self._engine.connect, partial(self._answer, question))
 
     def columns(self, rows: str) -> tuple[Column, ...]:
         """Return the columns of a SELECT, without reading a row."""
@@ -160,7 +160,7 @@ class Database:
         # Without values the driver replaces nothing in the text.
         return self.text(statement), statement.values or None
 
-    def _asked(
+    def _run(
         self,
         connect: Callable[[], Connection],
         question: Callable[[Connection], T],
@@ -169,20 +169,20 @@ class Database:
         """Return what a question finds out, from a second connection if one was stale."""
         began = time.monotonic()
         try:
-            return self._asked_once(connect, question, text)
+            return self._run_once(connect, question, text)
         except _ConnectionLostError:
             # A database that was restarted fails at once. One that hangs gets no retry.
             if time.monotonic() - began >= self._seconds:
                 raise
-            return self._asked_once(connect, question, text)
+            return self._run_once(connect, question, text)
 
-    def _asked_once(
+    def _run_once(
         self,
         connect: Callable[[], Connection],
         question: Callable[[Connection], T],
         text: str,
     ) -> T:
-        connection = self._connected(connect)
+        connection = self._checked_out(connect)
         try:
             return question(connection)
         except BaseException as error:
@@ -230,7 +230,7 @@ class Database:
             with suppress(self._driver_error):
                 cursor.close()
 
-    def _connected(self, connect: Callable[[], Connection]) -> Connection:
+    def _checked_out(self, connect: Callable[[], Connection]) -> Connection:
         """Return a connection that lives, and is younger than the last fault of all."""
         with self._connecting():
             while True:

@@ -113,17 +113,17 @@ def _values_of(parts: Iterable[Sql]) -> tuple[object, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SqlColumn:
-    """A column of a SELECT in SQL, and how values are compared with it."""
+    """A `Column` in SQL, `plain`, and how values are compared with it."""
 
     name: str
     kind: ColumnKind
     collation: str
+    enumeration: str
+    is_nullable: bool
+    form: Form
+    encoding: str
     plain: str
     dialect: Dialect
-    enumeration: str = ""
-    is_nullable: bool = True
-    form: Form = Form.HEX
-    encoding: str = ""
 
     @cached_property
     def read(self) -> str:
@@ -427,15 +427,9 @@ class Columns:
         self._from = f"\nFROM ({text}\n) {alias}"
         self._by_name = {
             column.name: SqlColumn(
-                name=column.name,
-                kind=column.kind,
-                collation=column.collation,
+                **column._asdict(),
                 plain=f"{alias}.{dialect.quoted(column.name)}",
                 dialect=dialect,
-                enumeration=column.enumeration,
-                is_nullable=column.is_nullable,
-                encoding=column.encoding,
-                form=column.form,
             )
             for column in columns
         }

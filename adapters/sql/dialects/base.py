@@ -159,13 +159,12 @@ class Dialect:
     """How one kind of database is used.
 
     Connecting: `engine` creates a pool of read-only connections by the `driver`, SQLAlchemy's
-    name for it, whose placeholders look like `placeholder`. `ready` is called with a cursor and
-    the seconds that it may take before a statement, or before a question of several.
-    `transport`: whether TLS verifies the server, as options like `verifying` make it.
-    `columns` reads the columns of a SELECT without reading a row. `write_grant`: a privilege
-    by which the account could change a table, "" for none. `lenient` makes a connection read
-    as text what has no value of its type, and as bytes what is no text, once `unread` has
-    recognised the error of one.
+    name for it, whose placeholders look like `placeholder`. `ready` is called before a
+    statement with a cursor and the seconds that it may take. `transport`: whether TLS verifies
+    the server, as options like `verifying` make it. `columns` reads the columns of a SELECT
+    without reading a row. `write_grant`: a privilege by which the account could change a table,
+    "" for none. Once `unread` has recognised the error of a value that has no value of its type
+    or is no text, `lenient` makes connections read such values as texts or as bytes.
 
     SQL, as functions of a text: `fold` writes `adapters.folding.fold` as far as a LIKE needs
     it, `fold_in` for a text in an encoding where `fold` is refused; `exact` makes a FOLDING
@@ -174,34 +173,32 @@ class Dialect:
     function. `marks` are how values are written for columns of a kind, where a MARK alone has
     no index; `reads` how they are selected, where the driver would change them. `writes`
     converts a value to the text that the service shows, where a CAST differs; `long` and
-    `short` are the types of other texts and of ids in a CAST.
-    `label` finds the value of an enumeration, by its type, that has a text, if any. `top`
-    stands before and `limit` after a SELECT of a number of rows; `is_null` compares with NULL.
-    `clock` returns the values of `:now` and `:today` for a time in the source's zone;
-    `some_time` is a literal of any time. With `orders_nulls`, ORDER BY names a column even
-    where it is NULL in every row: PostgreSQL needs that to use the index, MariaDB would sort.
-    With `has_included_columns`, an index can hold columns beside its keys (INCLUDE). With
-    `pads_bytes`, zeros at the end of bytes count in no comparison.
+    `short` are the types of other texts and of ids in a CAST. `label` finds the value of an
+    enumeration, by its type, that has a text. `top` stands before and `limit` after a SELECT
+    of a number of rows; `is_null` compares with NULL. `clock` returns the values of `:now` and
+    `:today` for a time in the source's zone; `some_time` is a literal of any time. With
+    `orders_nulls`, ORDER BY names a column even where it is NULL in every row: PostgreSQL needs
+    that to use the index, MariaDB would sort. With `has_included_columns`, an index can hold
+    columns beside its keys (INCLUDE). With `pads_bytes`, zeros at the end of bytes count in no
+    comparison.
 
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
-    timeout, `pooler` those of a pooler that loses prepared statements, and `unknowns` matches
-    those of a statement that the database refuses. `missing` are patterns of messages about a
-    column or table that is missing; `denied` are those about one that the account may not
-    read, each with the GRANT that it lacks, and `repeated` about two of one name;
-    `invalid_option` names the option of the address that the driver refuses, "" for an
-    unknown one, None for other errors; `refusals` are patterns of code and message, each with
-    why there is no connection. `replans`: whether prepared statements no longer fit their
-    tables, on any connection.
+    timeout, `pooler` those of a pooler that loses prepared statements, `unknowns` matches those
+    of a statement that the database refuses. Patterns of messages: `missing` of a column or
+    table that is missing, `denied` of one that the account may not read, each with the GRANT
+    that it lacks, `repeated` of two of one name, `refusals` of code and message, each with why
+    there is no connection. `invalid_option` names the option of the address that the driver
+    refuses, "" for an unknown one, None for other errors. `replans`: whether prepared
+    statements no longer fit their tables, on any connection.
 
-    Where the database reports it: `rows_read` runs a statement and counts, `scanned`
-    names the tables, or their aliases, that its plan reads whole, `origins`
-    of the columns of a SELECT, `computed` those of its columns that a table can have an index
-    on as an expression, `filtered` the tables of a SELECT of which a policy hides rows from
-    the account, `server_time` is its clock.
+    Where the database reports it: `rows_read` runs a statement and counts, `scanned` names the
+    tables, or their aliases, that its plan reads whole, `origins` of the columns of a SELECT,
+    `computed` those of its columns that a table can have an index on as an expression,
+    `filtered` the tables of a SELECT of which a policy hides rows, `server_time` is its clock.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
     read, where it sees others too; `folds_names` means that names ignore case. `zero_date` is
-    what IS NULL matches too, "" for nothing. `unreal`: whether a text is a time that its
-    columns of times hold, and no datetime; a mapping may list it as absent.
+    what IS NULL matches too. `unreal`: whether a text is a time that its columns of times hold,
+    and no datetime.
     """
 
     driver: str

@@ -4,7 +4,7 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -156,23 +156,31 @@ def _is_unreal(text: str) -> bool:
 
 # Columns and their collations
 
+_CITEXT = "citext"
+_NAMED = f"""
+SELECT oid, CASE typtype WHEN 'e' THEN format_type(oid, NULL) ELSE typname END
+ FROM pg_type WHERE oid = ANY(%s) AND (typtype = 'e' OR typname = '{_CITEXT}')
+"""
+"""Enumerations, and a type of an extension, whose number differs between databases."""
+
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     described = _described(connection, rows)
-    citext = _citext(connection, [column.type for column in described])
+    unknown = [column.type for column in described if column.type not in _KINDS]
+    named = dict(execute(connection, _NAMED, (unknown,)).all()) if unknown else {}
     kinds = [
         ColumnKind.FOLDING
-        if column.type == citext
+        if named.get(column.type) == _CITEXT
         else _KINDS.get(column.type, ColumnKind.OTHER)
         for column in described
     ]
+    enumerations = {oid: name for oid, name in named.items() if name != _CITEXT}
     texts = [
         index
         for index, column in enumerate(described)
         if kinds[index] in TEXTS and column.type != _ONE_BYTE
     ]
     collations = _collations(connection, rows, len(kinds), texts)
-    enumerations = _enumerations(connection, [column.type for column in described])
     never_null = _never_null(connection, rows, described)
     encoding = _encoding(connection)
     return tuple(
@@ -266,26 +274,6 @@ def _never_null(
     known = {node.get("Relation Name") for node in nodes}
     known -= {node.get("Relation Name") for node in nulled}
     return {c for c in described if named.get((c.table, c.number)) in known - {None}}
-
-
-def _citext(connection: sa.Connection, types: Iterable[int]) -> int | None:
-    """Return the id of the type citext, which differs between databases."""
-    unknown = [type_ for type_ in types if type_ not in _KINDS]
-    if not unknown:
-        return None
-    named = "SELECT oid FROM pg_type WHERE typname = 'citext' AND oid = ANY(%s)"
-    oid: int | None = execute(connection, named, (unknown,)).scalar()
-    return oid
-
-
-def _enumerations(connection: sa.Connection, types: Iterable[int]) -> Mapping[int, str]:
-    """Return the names of those of the types that are enumerations."""
-    unknown = [type_ for type_ in types if type_ not in _KINDS]
-    if not unknown:
-        return {}
-    named = "SELECT oid, format_type(oid, NULL) FROM pg_type WHERE typtype = 'e'"
-    result = execute(connection, f"{named} AND oid = ANY(%s)", (unknown,))
-    return {row[0]: row[1] for row in result}
 
 
 _FOLDS = "SELECT NOT collisdeterministic FROM pg_collation WHERE oid ="

@@ -154,8 +154,6 @@ def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collectio
     return {step[1] for step in steps if step}
 
 
-
-
 DIALECT = Dialect(
     driver="sqlite",
     engine=_engine,
