@@ -42,8 +42,8 @@ from app.console import FINE, CannotRunError
 from toolkit.checks.rows import code_of, plain_text
 from toolkit.console import MappingFile, write_text
 from toolkit.findings import Finding, Severity
+from toolkit.searches import RefusedError, Searches, searching
 from toolkit.source_rows import SourceReader
-from toolkit.trial import RefusedError, Searches, searching
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 

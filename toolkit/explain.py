@@ -28,16 +28,9 @@ from app.search.types import TYPES
 from toolkit.checks.selects import steps, without_comments
 from toolkit.checks.sql_inspection import origins_of
 from toolkit.console import MappingFile
+from toolkit.searches import RefusedError, Searches, parsed_search, searching
 from toolkit.source_rows import SourceReader
-from toolkit.trial import (
-    MASK,
-    PERSONAL,
-    RefusedError,
-    Searches,
-    TriedRow,
-    parsed_search,
-    searching,
-)
+from toolkit.tried_row import MASK, PERSONAL, TriedRow
 
 
 class ParameterRow(NamedTuple):

@@ -40,14 +40,13 @@ from app.search.parser import Parameters
 from toolkit.console import MappingFile, NoSectionError
 from toolkit.findings import Finding, Severity, findings_of
 from toolkit.lineage import TracedField
-from toolkit.trial import (
-    RefusedError,
+from toolkit.searches import RefusedError, searching
+from toolkit.tried_row import (
     TriedRow,
     element_of,
     entry_of,
     is_below,
     leaves,
-    searching,
     unnumbered,
     written,
 )

@@ -12,7 +12,7 @@ from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Table, parse_file
 from app.console import FINDINGS, FINE, print_json
 from toolkit.console import MappingFile
-from toolkit.trial import PERSONAL, TriedRow
+from toolkit.tried_row import PERSONAL, TriedRow
 from toolkit.written_rows import read_row
 
 

@@ -1,7 +1,7 @@
 """Rows as their sources have them: the one reader of all tools.
 
 The adapters read rows as they do for a client. A row that a person wrote is `toolkit.written_rows`,
-what a row becomes `toolkit.trial`.
+what a row becomes `toolkit.tried_row`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

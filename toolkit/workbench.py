@@ -66,16 +66,15 @@ from toolkit.findings import Finding, Measurement, Severity, timed
 from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
 from toolkit.new import run as write_first
+from toolkit.searches import parsed_search, searching
 from toolkit.source_rows import FoundRow, SourceReader
-from toolkit.trial import (
+from toolkit.tried_row import (
     PERSONAL_TEXTS,
     TriedRow,
     as_resource,
     cell_text,
     element_of,
     masked_cells,
-    parsed_search,
-    searching,
 )
 
 HOST = "127.0.0.1"
