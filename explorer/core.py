@@ -22,10 +22,10 @@ from app.in_process import PERSON, REASON
 from app.middleware import REQUEST_ID_HEADER, requester
 from app.redis_client import connect
 from explorer.failures import RefusedError
-from explorer.login import Login
+from explorer.login import ProviderLogin
 from explorer.offer import Offer, SearchOffer
-from explorer.results import Results
-from explorer.sessions import Pairs, Record, Result, Session, Sessions
+from explorer.results import BundleEntries
+from explorer.sessions import Pairs, SearchResult, Session, Sessions, StoredT
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
 """What comes with stays, so that they have names."""
@@ -56,7 +56,7 @@ class Explorer:
         )
         redirect_uri = f"{self.url.rstrip('/')}/login/done"
         has_provider = settings.explorer_client_id is not None
-        self.login = Login(settings, redirect_uri) if has_provider else None
+        self.login = ProviderLogin(settings, redirect_uri) if has_provider else None
         # Read once, by whoever comes first: another mapping is served by other processes.
         self.offer: Offer | None = None
 
@@ -143,7 +143,7 @@ class Explorer:
             raise NotFound
         return search
 
-    def search(self, kind: str, criteria: Pairs) -> Result:
+    def search(self, kind: str, criteria: Pairs) -> SearchResult:
         """Search; the criteria of the result are all parameters that were sent.
 
         Patients and hospitals come with stays as far as the person may see them: the first
@@ -167,12 +167,12 @@ class Explorer:
             if usual and known is None:
                 g.session.includes = [*includes]
                 self.sessions.save(g.session)
-            result = Result(kind, sent, bundle)
+            result = SearchResult(kind, sent, bundle)
             self.remember_wards(result)
             return result
         raise RefusedError(HTTPStatus.FORBIDDEN)
 
-    def collect(self, kind: str, criteria: Pairs, most: int) -> Result:
+    def collect(self, kind: str, criteria: Pairs, most: int) -> SearchResult:
         """Search and follow pages to `most` matches, as one Bundle. Raises RefusedError."""
         size = self.search_offer(kind).most_count
         plain = [pair for pair in criteria if pair[0] != "_count"]
@@ -190,9 +190,9 @@ class Explorer:
         whole = {**result.bundle, "link": links, "entry": entries}
         return replace(result, bundle=whole)
 
-    def remember_wards(self, result: Result) -> None:
+    def remember_wards(self, result: SearchResult) -> None:
         """Remember the wards of stays by name, for forms."""
-        stays = Results(result.bundle).stays if result.kind == "Encounter" else ()
+        stays = BundleEntries(result.bundle).stays if result.kind == "Encounter" else ()
         names = {stay.unit: stay.ward for stay in stays if stay.unit}
         wards = g.session.wards
         if not names.keys() <= wards.keys():
@@ -200,7 +200,7 @@ class Explorer:
             g.session.wards = dict(sorted(merged.items())[:MOST_WARDS])
             self.sessions.save(g.session)
 
-    def stored(self, id: str, record: type[Record]) -> Record:
+    def stored(self, id: str, record: type[StoredT]) -> StoredT:
         """Return a result or a file of this session, else NotFound."""
         stored = self.sessions.stored(g.session, id, record)
         if stored is None:

@@ -12,9 +12,9 @@ from werkzeug.exceptions import NotFound
 from explorer.core import blueprint, explorer, see
 from explorer.failures import RefusedError
 from explorer.language import gettext, mark
-from explorer.records import House, Person, Stay
-from explorer.results import REFERENCE, Results, columns_of
-from explorer.sessions import Result
+from explorer.resources import House, Person, Stay
+from explorer.results import REFERENCE, BundleEntries, columns_of
+from explorer.sessions import SearchResult
 from explorer.timeline import Band, timelines, wall
 from explorer.words import CLASSES
 
@@ -64,7 +64,9 @@ def _unsealed(sealed: str) -> str:
 def _page(template: str, reference: str, **shown: Any) -> str:
     """Return a page of a resource, with the result that it was opened from."""
     origin = request.args.get("origin", "")
-    result = explorer.sessions.stored(g.session, origin, Result) if origin else None
+    result = (
+        explorer.sessions.stored(g.session, origin, SearchResult) if origin else None
+    )
     shown |= {"now": explorer.read_offer().now(), "origin": None}
     if result is not None:
         total = result.bundle.get("total")
@@ -73,9 +75,9 @@ def _page(template: str, reference: str, **shown: Any) -> str:
     return render_template(template, **shown)
 
 
-def _neighbours(reference: str, origin: str, result: Result) -> dict[str, Any]:
+def _neighbours(reference: str, origin: str, result: SearchResult) -> dict[str, Any]:
     """Return the place of a resource in a result, and the addresses beside it."""
-    matches = Results(result.bundle).matches
+    matches = BundleEntries(result.bundle).matches
     references = [f"{match['resourceType']}/{match['id']}" for match in matches]
     if reference not in references:
         return {}
@@ -127,7 +129,7 @@ def _stay(reference: str) -> str:
     )
 
 
-def _around(stay: Stay) -> Results:
+def _around(stay: Stay) -> BundleEntries:
     """Return the patient's stays about a stay's time, with what comes with them."""
     offer = explorer.search_offer("Encounter")
     criteria = [("patient", stay.subject)]
@@ -138,11 +140,11 @@ def _around(stay: Stay) -> Results:
     if offer.most_count:
         criteria.append(("_count", offer.most_count))
     try:
-        return Results(explorer.search("Encounter", criteria).bundle)
+        return BundleEntries(explorer.search("Encounter", criteria).bundle)
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
-        return Results({})
+        return BundleEntries({})
 
 
 def _read(reference: str) -> Any:
@@ -176,13 +178,13 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     # Another period or page of what has been read is no new look at the patient.
     result = None
     if chosen is not None or "page" in request.args:
-        result = explorer.sessions.stored(g.session, digest, Result)
+        result = explorer.sessions.stored(g.session, digest, SearchResult)
     if result is None:
         result = _collected(reference)
         explorer.sessions.store(g.session, digest, result)
     elif is_whole:
         explorer.call(reference)
-    results = Results(result.bundle)
+    results = BundleEntries(result.bundle)
     patient, stays = Person(results.included[reference]), results.stays
     now = explorer.read_offer().now()
     period = chosen or ("12" if chosen is None and len(stays) > MANY else "")
@@ -213,10 +215,10 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     )
 
 
-def _collected(reference: str) -> Result:
+def _collected(reference: str) -> SearchResult:
     """Return a patient and all stays, as one Bundle."""
     patient = explorer.call(reference)
-    result = Result("Encounter", [], bundle={"entry": [], "link": []})
+    result = SearchResult("Encounter", [], bundle={"entry": [], "link": []})
     try:
         result = explorer.collect("Encounter", [("patient", reference)], MOST_STAYS)
     except RefusedError as error:

@@ -19,7 +19,7 @@ from explorer.failures import LoginError
 from explorer.language import LANGUAGES
 from explorer.language import mark as _
 from explorer.search import form_page
-from explorer.sessions import LOGIN_SECONDS, Pairs, Result, Session
+from explorer.sessions import LOGIN_SECONDS, Pairs, SearchResult, Session
 from explorer.words import RESOURCES
 
 MOST_REASON = 200
@@ -89,7 +89,7 @@ def expired() -> Response:
     match = _RESULT.match(path)
     if shown := match[1] if match else request.args.get("origin"):
         ended = Session(id=explorer.sessions.cookie(), expires=0)
-        result = explorer.sessions.stored(ended, shown, Result)
+        result = explorer.sessions.stored(ended, shown, SearchResult)
         if result is not None:
             path, pairs = f"/search/{result.kind}", result.form
     parked = ""

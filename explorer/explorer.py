@@ -22,7 +22,7 @@ from explorer import details, entry, exports, language, search, words
 from explorer.core import Explorer, blueprint, clock, explorer, see
 from explorer.failures import Failure
 from explorer.language import ngettext as count_in_words
-from explorer.records import changed
+from explorer.resources import changed
 from explorer.results import as_curl, elements
 
 HEADERS = (

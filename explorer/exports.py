@@ -21,8 +21,8 @@ from explorer.core import blueprint, explorer, go, step_of
 from explorer.failures import Failure, RefusedError
 from explorer.language import gettext, read_day
 from explorer.language import mark as _
-from explorer.results import Results, csv_lines
-from explorer.sessions import Export, Result
+from explorer.results import BundleEntries, csv_lines
+from explorer.sessions import Export, SearchResult
 
 FORMATS: Mapping[str, tuple[str, str]] = {
     "csv": ("CSV", "text/csv"),
@@ -63,7 +63,7 @@ def exports() -> list[Export]:
 @blueprint.post("/results/<id>/export")
 def export(id: str) -> BaseResponse:
     """Begin a file; with script the page of the result shows its progress."""
-    result, format = explorer.stored(id, Result), request.form.get("format", "")
+    result, format = explorer.stored(id, SearchResult), request.form.get("format", "")
     if not may_export() or format not in FORMATS:
         raise NotFound
     at = explorer.read_offer().now()
@@ -83,7 +83,7 @@ def export(id: str) -> BaseResponse:
     return go(url_for(".progress", id=new.id))
 
 
-def _name(result: Result, at: datetime) -> str:
+def _name(result: SearchResult, at: datetime) -> str:
     """Return the name of a file; it has the days of the search, and no patient."""
     form: MultiDict[str, str] = MultiDict(result.form)
     days = [form.get(f"admission.{bound}", "") for bound in ("from", "to")]
@@ -155,7 +155,7 @@ def _read_page(file: Export) -> None:
         bundle = explorer.call(f"{file.kind}/_search", form=form)
     else:
         bundle = explorer.call("Bundle", query=file.next)
-    file.next, results = step_of(bundle, "next"), Results(bundle)
+    file.next, results = step_of(bundle, "next"), BundleEntries(bundle)
     left = explorer.settings.explorer_export_rows - file.rows
     if len(results.matches) >= left:
         results.matches, file.next = results.matches[:left], []
@@ -166,7 +166,7 @@ def _read_page(file: Export) -> None:
     explorer.sessions.store_part(g.session, file, part)
 
 
-def _part(file: Export, results: Results, *, is_first: bool) -> bytes:
+def _part(file: Export, results: BundleEntries, *, is_first: bool) -> bytes:
     if file.format == "csv":
         now = explorer.read_offer().now()
         text = csv_lines(file.kind, results, now, head=is_first)

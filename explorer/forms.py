@@ -27,7 +27,7 @@ IDENTIFYING = frozenset({"name", "born", "ipp", "visit", "patient"})
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """A condition of a form; `parameter` is one of the resource type `of`.
 
     `input` is how it is filled in: as "text" or a "number", by a "day" or two "days", by a
@@ -47,41 +47,41 @@ class Field:
         return (f"{self.name}.from", f"{self.name}.to") if is_span else (self.name,)
 
 
-_NAME = Field("name", _("Name"), "text", "Patient", "name")
-_BORN = Field("born", _("Birth date"), "day", "Patient", "birthdate")
-_IPP = Field("ipp", _("Patient number (IPP)"), "number", "Patient", "identifier")
-_VISIT = Field("visit", _("Visit number"), "number", "Encounter", "identifier")
-_PATIENT = Field("patient", _("Patient id"), "number", "Encounter", "patient")
+_NAME = FormField("name", _("Name"), "text", "Patient", "name")
+_BORN = FormField("born", _("Birth date"), "day", "Patient", "birthdate")
+_IPP = FormField("ipp", _("Patient number (IPP)"), "number", "Patient", "identifier")
+_VISIT = FormField("visit", _("Visit number"), "number", "Encounter", "identifier")
+_PATIENT = FormField("patient", _("Patient id"), "number", "Encounter", "patient")
 """The condition of a deployment whose patients are not found by their number."""
 
 _UNIT = "service-provider._extension"
 
-FIELDS: Mapping[str, Sequence[Field]] = {
+FIELDS: Mapping[str, Sequence[FormField]] = {
     "Encounter": (
         _NAME,
         _BORN,
         _IPP,
         _VISIT,
-        Field("admission", _("Admission"), "days", "Encounter", "date"),
-        Field("ward", _("Ward (unit)"), "ward", "Encounter", _UNIT),
-        Field("status", _("Status"), "codes", "Encounter", "status"),
-        Field("class", _("Type of stay"), "codes", "Encounter", "class"),
+        FormField("admission", _("Admission"), "days", "Encounter", "date"),
+        FormField("ward", _("Ward (unit)"), "ward", "Encounter", _UNIT),
+        FormField("status", _("Status"), "codes", "Encounter", "status"),
+        FormField("class", _("Type of stay"), "codes", "Encounter", "class"),
     ),
     "Patient": (
         _NAME,
         _BORN,
         _IPP,
-        Field("gender", _("Sex"), "codes", "Patient", "gender"),
+        FormField("gender", _("Sex"), "codes", "Patient", "gender"),
     ),
     "Organization": (
-        Field("name", _("Name"), "text", "Organization", "name"),
-        Field("finess", "FINESS", "number", "Organization", "identifier"),
+        FormField("name", _("Name"), "text", "Organization", "name"),
+        FormField("finess", "FINESS", "number", "Organization", "identifier"),
     ),
 }
 """The conditions of each form, in its order."""
 
 
-def fields_of(offer: Offer, kind: str) -> Sequence[Field]:
+def fields_of(offer: Offer, kind: str) -> Sequence[FormField]:
     """Return the conditions of a form that the deployment offers."""
     fields = []
     for condition in FIELDS[kind]:
@@ -96,13 +96,13 @@ def fields_of(offer: Offer, kind: str) -> Sequence[Field]:
     return fields
 
 
-def is_offered(offer: Offer, condition: Field) -> bool:
+def is_offered(offer: Offer, condition: FormField) -> bool:
     """Return whether the deployment offers a condition."""
     return offer.parameter(condition.of, condition.parameter) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldFault:
     """What is wrong with an input; `name` is its text where it may be somebody's name."""
 
     title: str
@@ -121,8 +121,8 @@ class Conditions:
         self, offer: Offer, kind: str, form: Form, wards: Mapping[str, str]
     ) -> None:
         self.kind, self.form, self.wards = kind, form, wards
-        self.faults: dict[str, Fault] = {}
-        self.chips: dict[Field, str] = {}
+        self.faults: dict[str, FieldFault] = {}
+        self.chips: dict[FormField, str] = {}
         self.patients: list[tuple[str, str]] = []
         self.criteria: list[tuple[str, str]] = []
         for condition in fields_of(offer, kind):
@@ -154,7 +154,7 @@ class Conditions:
         title = gettext(RESOURCES[self.kind])
         return gettext("%(title)s: %(value)s", title=title, value=text)
 
-    def _read(self, condition: Field) -> tuple[str, Sequence[str]]:
+    def _read(self, condition: FormField) -> tuple[str, Sequence[str]]:
         """Return a condition in words and its values, which are [] without one."""
         if condition.input == "days":
             return self._read_days(condition)
@@ -176,7 +176,7 @@ class Conditions:
                 text = gettext(
                     "“%(text)s” looks like a name: a number has digits.", text=value
                 )
-                self.faults[condition.name] = Fault(title, text, value)
+                self.faults[condition.name] = FieldFault(title, text, value)
                 sent = ""
         elif condition.input == "ward":
             # A list of wards writes the name behind the code.
@@ -186,22 +186,22 @@ class Conditions:
         words = gettext("%(title)s: %(value)s", title=title, value=shown)
         return words, [sent] if sent else []
 
-    def _read_day(self, condition: Field, name: str) -> date | None:
+    def _read_day(self, condition: FormField, name: str) -> date | None:
         text = self.form.get(name, "").strip()
         try:
             return read_day(text) if text else None
         except DateError as error:
-            self.faults[name] = Fault(gettext(condition.title), str(error))
+            self.faults[name] = FieldFault(gettext(condition.title), str(error))
             return None
 
-    def _read_days(self, condition: Field) -> tuple[str, Sequence[str]]:
+    def _read_days(self, condition: FormField) -> tuple[str, Sequence[str]]:
         first, last = (self._read_day(condition, name) for name in condition.inputs)
         texts = {"title": gettext(condition.title)}
         texts |= {"first": day(first)} if first else {}
         texts |= {"last": day(last)} if last else {}
         if first and last and first > last:
             text = gettext("The first day is after the last one.")
-            self.faults[condition.inputs[1]] = Fault(texts["title"], text)
+            self.faults[condition.inputs[1]] = FieldFault(texts["title"], text)
         if first and first == last:
             return gettext("%(title)s on %(first)s", **texts), [first.isoformat()]
         if first and last:
@@ -226,7 +226,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\,|$])", r"\\\1", text)
 
 
-def without(form: Form, condition: Field) -> Form:
+def without(form: Form, condition: FormField) -> Form:
     """Return a form without one of its conditions."""
     dropped = {*condition.inputs, "preset"}
     return MultiDict([p for p in form.items(multi=True) if p[0] not in dropped])
@@ -253,7 +253,7 @@ def presets_of(offer: Offer) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BoxReading:
     """How the text of the search box is read: as a form of each resource type in turn."""
 
     words: str
@@ -261,18 +261,18 @@ class Reading:
     fault: str = ""
 
 
-def read_box(offer: Offer, text: str) -> Reading:
+def read_box(offer: Offer, text: str) -> BoxReading:
     """Read a name, a birth date, both, or a number; a number is a patient's or a visit's."""
     text = " ".join(text.split())
     if not text:
-        return Reading("", fault=gettext("Write a name, a number or a birth date."))
+        return BoxReading("", fault=gettext("Write a name, a number or a birth date."))
     name, born = text, ""
     if match := DATE_IN_TEXT.search(text):
         name = " ".join((text[: match.start()] + " " + text[match.end() :]).split())
         try:
             born = day(read_day(match[0]))
         except DateError as error:
-            return Reading("", fault=str(error))
+            return BoxReading("", fault=str(error))
     bare = name.replace(" ", "")
     is_number = bare.isdecimal() or (name == bare and re.search(r"\d", name))
     if is_number and not born:
@@ -298,5 +298,5 @@ def read_box(offer: Offer, text: str) -> Reading:
         fault = gettext(
             "This hospital does not offer a search by %(words)s.", words=words
         )
-        return Reading(words, fault=fault)
-    return Reading(words, forms)
+        return BoxReading(words, fault=fault)
+    return BoxReading(words, forms)

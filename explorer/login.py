@@ -43,7 +43,7 @@ _SIGNATURES = JWSRegistry(
 _log = logging.getLogger(__name__)
 
 
-class Login:
+class ProviderLogin:
     """Logs people in at the identity provider of the deployment."""
 
     def __init__(self, settings: Settings, redirect_uri: str) -> None:

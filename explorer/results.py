@@ -17,7 +17,7 @@ from flask import request
 
 from explorer.language import gettext, language, moment, ngettext
 from explorer.language import mark as _
-from explorer.records import House, Person, Resource, Stay, changed
+from explorer.resources import House, Person, Resource, Stay, changed
 from explorer.words import MESSAGES
 
 REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64}")
@@ -29,7 +29,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet compute a cell."""
 
 
-class Results:
+class BundleEntries:
     """The entries of a Bundle: matches, what is included, and messages about them."""
 
     def __init__(self, bundle: Resource) -> None:
@@ -95,7 +95,7 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table: its title, and the text of a row at a time of looking.
 
     `sort` is what the service sorts it by, "" for nothing.
@@ -111,56 +111,60 @@ def _when(time: datetime | None) -> str:
     return moment(time) if time else ""
 
 
-_CHANGED = Column(
+_CHANGED = TableColumn(
     "changed",
     _("Last changed"),
     lambda row, _: _when(changed(row.resource)),
     "_lastUpdated",
 )
 
-_FIRST: Mapping[str, Sequence[Column]] = {
+_FIRST: Mapping[str, Sequence[TableColumn]] = {
     "Encounter": (
-        Column("name", _("Patient"), lambda s, _: s.patient.name if s.patient else ""),
-        Column("born", _("Born"), lambda s, _: s.patient.born if s.patient else ""),
+        TableColumn(
+            "name", _("Patient"), lambda s, _: s.patient.name if s.patient else ""
+        ),
+        TableColumn(
+            "born", _("Born"), lambda s, _: s.patient.born if s.patient else ""
+        ),
     ),
     "Patient": (
-        Column("name", _("Patient"), lambda person, _: person.name),
-        Column("born", _("Born"), lambda person, _: person.born),
+        TableColumn("name", _("Patient"), lambda person, _: person.name),
+        TableColumn("born", _("Born"), lambda person, _: person.born),
     ),
-    "Organization": (Column("name", _("Hospital"), lambda house, _: house.name),),
+    "Organization": (TableColumn("name", _("Hospital"), lambda house, _: house.name),),
 }
 """The first columns of a CSV file, which name who or what a row is."""
 
-COLUMNS: Mapping[str, Sequence[Column]] = {
+COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "Encounter": (
-        Column("status", _("Status"), lambda stay, _: stay.status_words),
-        Column("class", _("Type"), lambda stay, _: stay.class_words),
-        Column("start", _("Admission"), lambda stay, _: _when(stay.start), "date"),
-        Column("end", _("Discharge"), lambda stay, _: _when(stay.end)),
-        Column("duration", _("Length"), lambda stay, now: stay.took(now)),
-        Column("ward", _("Ward"), lambda stay, _: stay.place),
-        Column("site", _("Hospital"), lambda stay, _: stay.site_name),
-        Column("visit", _("Visit number"), lambda stay, _: stay.visit),
+        TableColumn("status", _("Status"), lambda stay, _: stay.status_words),
+        TableColumn("class", _("Type"), lambda stay, _: stay.class_words),
+        TableColumn("start", _("Admission"), lambda stay, _: _when(stay.start), "date"),
+        TableColumn("end", _("Discharge"), lambda stay, _: _when(stay.end)),
+        TableColumn("duration", _("Length"), lambda stay, now: stay.took(now)),
+        TableColumn("ward", _("Ward"), lambda stay, _: stay.place),
+        TableColumn("site", _("Hospital"), lambda stay, _: stay.site_name),
+        TableColumn("visit", _("Visit number"), lambda stay, _: stay.visit),
         _CHANGED,
     ),
     "Patient": (
-        Column("sex", _("Sex"), lambda person, _: person.sex),
-        Column("ipp", _("IPP"), lambda person, _: person.masked_number),
+        TableColumn("sex", _("Sex"), lambda person, _: person.sex),
+        TableColumn("ipp", _("IPP"), lambda person, _: person.masked_number),
         _CHANGED,
     ),
-    "Organization": (Column("finess", "FINESS", lambda h, _: h.finess), _CHANGED),
+    "Organization": (TableColumn("finess", "FINESS", lambda h, _: h.finess), _CHANGED),
 }
 """The columns beside the first one, which names who or what a row is."""
 
 
-def columns_of(kind: str) -> Sequence[Column]:
+def columns_of(kind: str) -> Sequence[TableColumn]:
     """Return the columns that the person has chosen for a table, else the usual ones."""
     names = request.cookies.get(f"{COLUMN_COOKIE}{kind}", "").split(".")
     chosen = [column for column in COLUMNS[kind] if column.name in names]
     return chosen or [column for column in COLUMNS[kind] if column is not _CHANGED]
 
 
-def csv_lines(kind: str, results: Results, now: datetime, *, head: bool) -> str:
+def csv_lines(kind: str, results: BundleEntries, now: datetime, *, head: bool) -> str:
     """Return rows as CSV (RFC 4180), as spreadsheets of the language read it.
 
     French ones separate by semicolons. No cell is a formula.

@@ -21,11 +21,11 @@ from werkzeug.wrappers import Response as BaseResponse
 from explorer import forms
 from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
 from explorer.failures import Failure, RefusedError
-from explorer.forms import Conditions, Fault, Form
+from explorer.forms import Conditions, FieldFault, Form
 from explorer.language import gettext
-from explorer.records import Stay
-from explorer.results import COLUMN_COOKIE, COLUMNS, Results, columns_of
-from explorer.sessions import Result
+from explorer.resources import Stay
+from explorer.results import COLUMN_COOKIE, COLUMNS, BundleEntries, columns_of
+from explorer.sessions import SearchResult
 from explorer.timeline import Band, Timeline, timelines
 from explorer.words import PRESETS, SORTED
 
@@ -41,7 +41,7 @@ MOST_COUNTS = 3
 NOBODY = "-"
 """An id that no patient has: a search for the stays of nobody finds none."""
 
-NO_FAULTS: Mapping[str, Fault] = {}
+NO_FAULTS: Mapping[str, FieldFault] = {}
 
 _GUTTER = 176
 
@@ -51,7 +51,9 @@ Shown = BaseResponse | str | tuple[str, int]
 # ------------------------------------------------------------------------------- forms
 
 
-def form_page(kind: str, form: Form, faults: Mapping[str, Fault] = NO_FAULTS) -> str:
+def form_page(
+    kind: str, form: Form, faults: Mapping[str, FieldFault] = NO_FAULTS
+) -> str:
     """Return the page of a form, "" for the home page, filled in, with its faults."""
     offer = explorer.read_offer()
     first = kind or next(iter(offer.searches))
@@ -86,9 +88,9 @@ def find() -> Shown:
     """Search what the box was filled in with, in every way that it can be read."""
     reading = forms.read_box(explorer.read_offer(), request.form.get("q", ""))
     if reading.fault:
-        page = form_page("", request.form, {"": Fault(reading.fault)})
+        page = form_page("", request.form, {"": FieldFault(reading.fault)})
         return page, HTTPStatus.UNPROCESSABLE_ENTITY
-    answers: list[tuple[Conditions, Result]] = []
+    answers: list[tuple[Conditions, SearchResult]] = []
     for kind, form in reading.forms:
         conditions = _read(kind, form)
         try:
@@ -108,8 +110,10 @@ def find() -> Shown:
 @blueprint.get("/found/<first>/<second>")
 def choose(first: str, second: str) -> str:
     """Show what a number names, each under its heading."""
-    stored = {id: explorer.stored(id, Result) for id in (first, second)}
-    parts = [(id, result, Results(result.bundle)) for id, result in stored.items()]
+    stored = {id: explorer.stored(id, SearchResult) for id in (first, second)}
+    parts = [
+        (id, result, BundleEntries(result.bundle)) for id, result in stored.items()
+    ]
     return render_template(
         "found.html", parts=parts, columns=columns_of, now=clock(stored[first].at)
     )
@@ -176,7 +180,7 @@ def _run(kind: str, form: Form, sort: str = "") -> Shown:
     return go(url_for(".results", id=_store(result, of=conditions)))
 
 
-def _faults(kind: str, error: RefusedError) -> dict[str, Fault]:
+def _faults(kind: str, error: RefusedError) -> dict[str, FieldFault]:
     """Return a refusal as a fault, of its field where it has one; an ended login is raised."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         raise error
@@ -185,13 +189,13 @@ def _faults(kind: str, error: RefusedError) -> dict[str, Fault]:
     for condition in fields:
         if condition.parameter == error.parameter:
             title = gettext(condition.title)
-            return {condition.inputs[0]: Fault(title, failure.text)}
-    return {"": Fault(failure.text, failure.advice)}
+            return {condition.inputs[0]: FieldFault(title, failure.text)}
+    return {"": FieldFault(failure.text, failure.advice)}
 
 
 def _search(
     conditions: Conditions, sort: str = "", *, read_as: str = "", patients: str = ""
-) -> Result:
+) -> SearchResult:
     """Search what a form says; its conditions on patients find these first.
 
     `patients` are their ids where they are known. Raises RefusedError.
@@ -206,7 +210,7 @@ def _search(
             bundle = explorer.call("Patient/_search", form=sized)
             if step_of(bundle, "next"):
                 raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY)
-            ids = [patient["id"] for patient in Results(bundle).matches]
+            ids = [patient["id"] for patient in BundleEntries(bundle).matches]
             patients = ",".join(ids) or NOBODY
         criteria.append(("patient", patients))
     if sort in explorer.search_offer(kind).sorts:
@@ -216,7 +220,7 @@ def _search(
     return replace(result, form=form, read_as=read_as)
 
 
-def _store(result: Result, *, of: Conditions | None = None) -> str:
+def _store(result: SearchResult, *, of: Conditions | None = None) -> str:
     """Store a result; return its id. The search that it is `of` is listed as a recent one."""
     if of is not None:
         entry: dict[str, Any] = {
@@ -241,16 +245,16 @@ def _store(result: Result, *, of: Conditions | None = None) -> str:
 @blueprint.get("/results/<id>")
 def results(id: str) -> str:
     """Show a page of a result, in one of the tabs."""
-    result, tab = explorer.stored(id, Result), request.args.get("tab", "table")
+    result, tab = explorer.stored(id, SearchResult), request.args.get("tab", "table")
     tabs = [name for name in TABS if name != "timeline" or result.kind == "Encounter"]
     if tab not in tabs:
         raise NotFound
     return _page(id, result, tab=tab, tabs=tabs)
 
 
-def _page(id: str, result: Result, **more: Any) -> str:
+def _page(id: str, result: SearchResult, **more: Any) -> str:
     kind, search = result.kind, explorer.search_offer(result.kind)
-    shown, at = Results(result.bundle), clock(result.at)
+    shown, at = BundleEntries(result.bundle), clock(result.at)
     return render_template(
         "results.html" if shown.matches else "none.html",
         id=id,
@@ -273,7 +277,7 @@ def _page(id: str, result: Result, **more: Any) -> str:
     )
 
 
-def _drawn(shown: Results, id: str, at: datetime) -> list[Timeline]:
+def _drawn(shown: BundleEntries, id: str, at: datetime) -> list[Timeline]:
     """Return a timeline with a band for each patient, in the order of the list."""
     by_patient: dict[str, list[Stay]] = {}
     for stay in shown.stays:
@@ -290,13 +294,13 @@ def _drawn(shown: Results, id: str, at: datetime) -> list[Timeline]:
 @blueprint.get(f"/results/<id>/<any({', '.join(STEPS)}):relation>")
 def step(id: str, relation: str) -> BaseResponse:
     """Read the next or the previous page of a result and lead to it, or to its stay."""
-    result = explorer.stored(id, Result)
+    result = explorer.stored(id, SearchResult)
     query = step_of(result.bundle, relation)
     if not query:
         raise NotFound
     bundle = explorer.call("Bundle", query=query)
-    page = Results(bundle)
-    first = result.first + len(Results(result.bundle).matches)
+    page = BundleEntries(bundle)
+    first = result.first + len(BundleEntries(result.bundle).matches)
     if relation == "previous":
         first = max(1, result.first - len(page.matches))
     stepped = replace(result, bundle=bundle, first=first, at=time.time())
@@ -311,14 +315,14 @@ def step(id: str, relation: str) -> BaseResponse:
 @blueprint.get("/results/<id>/sort")
 def sort(id: str) -> Shown:
     """Search again in another order."""
-    result = explorer.stored(id, Result)
+    result = explorer.stored(id, SearchResult)
     return _run(result.kind, MultiDict(result.form), request.args.get("key", ""))
 
 
 @blueprint.get("/results/<id>/without/<name>")
 def drop(id: str, name: str) -> Shown:
     """Search again without one of the conditions; without any, show the form."""
-    result = explorer.stored(id, Result)
+    result = explorer.stored(id, SearchResult)
     conditions = _read(result.kind, MultiDict(result.form))
     fields = [condition for condition in conditions.chips if condition.name == name]
     if not fields:
@@ -332,16 +336,16 @@ def drop(id: str, name: str) -> Shown:
 @blueprint.get("/results/<id>/change")
 def change(id: str) -> str:
     """Show the form of a result again, filled in."""
-    result = explorer.stored(id, Result)
+    result = explorer.stored(id, SearchResult)
     return form_page(result.kind, MultiDict(result.form))
 
 
 @blueprint.post("/results/<id>/widen")
 def widen(id: str) -> str:
     """Count what there is without each condition, to show which one excludes most."""
-    result = explorer.stored(id, Result)
+    result = explorer.stored(id, SearchResult)
     conditions = _read(result.kind, MultiDict(result.form))
-    counts: list[tuple[forms.Field, str, int | None]] = []
+    counts: list[tuple[forms.FormField, str, int | None]] = []
     for condition, words in list(conditions.chips.items())[:MOST_COUNTS]:
         wider = _read(result.kind, forms.without(conditions.form, condition))
         patients = ""
@@ -359,7 +363,7 @@ def widen(id: str) -> str:
 @blueprint.post("/results/<id>/all")
 def whole(id: str) -> BaseResponse:
     """Show a result on one page, to print it."""
-    result = explorer.stored(id, Result)
+    result = explorer.stored(id, SearchResult)
     new = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
     return go(url_for(".results", id=_store(replace(new, form=result.form))))
 
@@ -367,7 +371,7 @@ def whole(id: str) -> BaseResponse:
 @blueprint.post("/results/<id>/columns")
 def columns(id: str) -> BaseResponse:
     """Keep the chosen columns in a cookie."""
-    kind = explorer.stored(id, Result).kind
+    kind = explorer.stored(id, SearchResult).kind
     names = [c.name for c in COLUMNS[kind] if c.name in request.form.getlist("column")]
     response = go(url_for(".results", id=id))
     set_choice(response, f"{COLUMN_COOKIE}{kind}", ".".join(names))

@@ -83,7 +83,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SearchResult:
     """What a search found: its form, its criteria, and the service's Bundle at a time.
 
     `form` is the search form as it was sent, `criteria` the parameters that it became.
@@ -122,7 +122,7 @@ class Export:
     next: Pairs | None = None
 
 
-Record = TypeVar("Record", Result, Export)
+StoredT = TypeVar("StoredT", SearchResult, Export)
 
 
 class Sessions:
@@ -206,11 +206,13 @@ class Sessions:
 
     # ------------------------------------------------------------- results and files
 
-    def store(self, session: Session, id: str, record: Result | Export) -> None:
+    def store(self, session: Session, id: str, record: SearchResult | Export) -> None:
         """Store a result or a file under an id that is of use to this session alone."""
         self._store(session, id, type(record).__name__, orjson.dumps(record))
 
-    def stored(self, session: Session, id: str, record: type[Record]) -> Record | None:
+    def stored(
+        self, session: Session, id: str, record: type[StoredT]
+    ) -> StoredT | None:
         """Return a result or a file, None where none of that id is stored."""
         raw = self._stored(session, id, record.__name__)
         if raw is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from explorer.language import day, gettext, named, ngettext
-from explorer.records import Stay
+from explorer.resources import Stay
 
 GAP = 4
 """What is between two bars of a lane at least."""
@@ -26,7 +26,7 @@ _LETTER, _RIGHT, _TOP = 6.7, 8, 44
 
 
 @dataclass(frozen=True)
-class Step:
+class TickStep:
     """What is between two ticks: hours, counted from a Monday, or months."""
 
     hours: int = 0
@@ -59,8 +59,8 @@ class Step:
 
 
 _STEPS = (
-    *(Step(hours=hours) for hours in (6, 24, 48, 168)),
-    *(Step(months=months) for months in (1, 2, 3, 12, 24, 60, 120)),
+    *(TickStep(hours=hours) for hours in (6, 24, 48, 168)),
+    *(TickStep(months=months) for months in (1, 2, 3, 12, 24, 60, 120)),
 )
 
 
@@ -131,7 +131,7 @@ class Timeline:
     drawing: Drawing
     first: datetime
     last: datetime
-    step: Step
+    step: TickStep
     left: float
     now: datetime
     height: float = _TOP
