@@ -21,19 +21,16 @@
 """
 
 import argparse
-import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import eq, ge, lt
-from pathlib import Path
 from secrets import compare_digest, token_urlsafe
 from typing import Any, TypeAlias
 
-from flask import Blueprint, Flask, jsonify, request
+from flask import Flask, jsonify, request
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import Headers
 
@@ -58,7 +55,6 @@ FRACTION = f"{MOMENT}.%f"
 IPP = "IPP"
 
 _UNKNOWN_DAY = "01/01/1900"
-_TIMES = ("dateEntree", "dateSortie", "dateNaissance", "maj")
 _NEVER = datetime(1, 1, 1)  # noqa: DTZ001 - local, as all times of the hospital
 
 
@@ -151,44 +147,6 @@ def _moment(text: str) -> datetime:
 
 def _known(text: str | None) -> datetime | None:
     return None if not text or text.startswith(_UNKNOWN_DAY) else _moment(text)
-
-
-# Hospitals in files
-
-
-class HospitalFileError(Exception):
-    """A file that contains no hospital; the text says where it goes wrong."""
-
-
-def read_hospital(text: bytes) -> Pas:
-    """Return the hospital of a file: the rows of each kind, as the API shows them."""
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise HospitalFileError("this is not JSON") from error
-    if not isinstance(content, dict) or not set(content) <= set(KINDS):
-        raise HospitalFileError(f"rows by kind ({', '.join(KINDS)}) are expected")
-    pas: Pas = {kind: {} for kind in KINDS}
-    for kind, rows in content.items():
-        try:
-            for row in rows:
-                pas[kind][str(row["id"])] = row
-                for name in _TIMES:
-                    _known(row.get(name))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            text_ = f"{kind}: a row has no id, or a time that cannot be read"
-            raise HospitalFileError(text_) from error
-    return pas
-
-
-def read_folder(folder: Path, name: str) -> Pas | None:
-    """Return a hospital as its file is now, None if there is none."""
-    if not re.fullmatch(r"[\w-][\w.-]*", name):
-        return None
-    try:
-        return read_hospital((folder / f"{name}.json").read_bytes())
-    except FileNotFoundError:
-        return None
 
 
 # Searches
@@ -384,36 +342,18 @@ class Access:
         return compare_digest(text.encode(), self._key.encode())
 
 
-def application(
-    current: Callable[[str], Pas | None],
-    access: Access,
-    *,
-    paging: bool = True,
-) -> Flask:
-    """Return the API; `current` gives the hospital of a name, "" for the only one.
-
-    A hospital with a name is below /NAME/. `paging=False` makes the older release.
-    """
+def application(pas: Pas, access: Access, *, paging: bool = True) -> Flask:
+    """Return the API of a hospital; `paging=False` makes the older release."""
     app = Flask("demo.http", static_folder=None)
-    api = Blueprint("hospital", __name__)
-
     _guard(app, access)
 
-    @app.errorhandler(HospitalFileError)
-    def fail(error: HospitalFileError) -> ResponseReturnValue:
-        app.logger.error("%s: %s", request.path, error)
-        return _refusal("PANNE", 503)
-
-    @api.get("/<any(sejours, patients, etablissements):kind>/<id>")
-    def read(kind: str, id: str, name: str = "") -> ResponseReturnValue:
-        row = (current(name) or {}).get(kind, {}).get(id)
+    @app.get("/<any(sejours, patients, etablissements):kind>/<id>")
+    def read(kind: str, id: str) -> ResponseReturnValue:
+        row = pas[kind].get(id)
         return _refusal("ABSENT", 404) if row is None else jsonify(row)
 
-    @api.get("/<any(sejours, patients, etablissements):kind>")
-    def find(kind: str, name: str = "") -> ResponseReturnValue:
-        pas = current(name)
-        if pas is None:
-            return _refusal("ABSENT", 404)
+    @app.get("/<any(sejours, patients, etablissements):kind>")
+    def find(kind: str) -> ResponseReturnValue:
         newer = () if paging else ("debut", "tri")
         args = {k: v for k, v in request.args.items() if k not in newer}
         try:
@@ -424,8 +364,6 @@ def application(
         page = rows[start : start + size]
         return jsonify({"nombre": len(rows), "resultats": page})
 
-    app.register_blueprint(api)
-    app.register_blueprint(api, url_prefix="/<name>", name="named")
     return app
 
 
@@ -461,14 +399,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--stays", type=int, default=2000, help="default 2000")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
     parser.add_argument(
-        "--folder",
-        type=Path,
-        metavar="DIR",
-        help="serve your own rows: DIR/NAME.json is the hospital below /NAME/, as"
-        ' {"sejours": [...], "patients": [...], "etablissements": [...]}. To change it,'
-        " write a new file and rename it",
-    )
-    parser.add_argument(
         "--no-paging",
         action="store_true",
         help="neither page nor sort, as an older API",
@@ -480,9 +410,8 @@ def main(arguments: list[str] | None = None) -> None:
     if not (key := os.environ.get(KEY_VARIABLE)):
         text = f"{KEY_VARIABLE} must be the key, which requests carry in {KEY_HEADER}"
         parser.exit(1, f"{parser.prog}: {text}\n")
-    pas = {} if options.folder else hospital(generate(options.stays, options.seed))
     app = application(
-        partial(read_folder, options.folder) if options.folder else {"": pas}.get,
+        hospital(generate(options.stays, options.seed)),
         Access(key, options.session),
         paging=not options.no_paging,
     )

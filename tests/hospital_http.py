@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from demo.http import Json, read_hospital, search
-from tests.hospital_http_rows import file_text
-from toolkit.contract.hospital import Hospital
+from demo.http import Json, search
+from tests.hospital_http_rows import rows_of
+from toolkit.contract.hospital import Hospital, StayRow
 
 Args = Mapping[str, str]
 SECRETS = {"PAS_KEY": "k-1", "PAS_USER": "lecture", "PAS_PASSWORD": "p-1"}
@@ -35,7 +35,21 @@ class Api:
     most: int = 1000
 
     def __post_init__(self) -> None:
-        self._pas = read_hospital(file_text(self.hospital))
+        self._stays = {row.id: row for row in self.hospital.stays}
+        self._show()
+
+    def _show(self) -> None:
+        self._pas = rows_of(self.hospital, self._stays.values())
+
+    def put_stay(self, row: StayRow) -> None:
+        """Add a stay, or put it in place of the one with its id."""
+        self._stays[row.id] = row
+        self._show()
+
+    def delete_stay(self, id: int) -> None:
+        """Take a stay away."""
+        del self._stays[id]
+        self._show()
 
     def __call__(self, environ: Any, start: Any) -> Any:
         request = Request(environ)

@@ -1,10 +1,9 @@
-"""A tiny hospital as a file that the demo serves over HTTP."""
+"""The rows of a tiny hospital as the API of the demo shows them."""
 
-import json
 from collections.abc import Iterable
 from datetime import date, datetime
 
-from demo.http import FRACTION, Json
+from demo.http import FRACTION, Json, Pas
 from toolkit.contract import hospital as tiny
 from toolkit.contract.hospital import (
     Hospital,
@@ -26,16 +25,14 @@ COLUMNS = {
 """The suite's name of each column that a fault may name."""
 
 
-def file_text(hospital: Hospital, stays: Iterable[StayRow] | None = None) -> bytes:
-    """Return the file of a hospital, with other stays where there are such."""
+def rows_of(hospital: Hospital, stays: Iterable[StayRow]) -> Pas:
+    """Return the rows of a hospital with these stays, as the API shows them."""
     rows = {
-        "sejours": [
-            stay(hospital, row) for row in (hospital.stays if stays is None else stays)
-        ],
+        "sejours": [stay(hospital, row) for row in stays],
         "patients": [_patient(hospital, row) for row in hospital.patients],
         "etablissements": [_house(row) for row in hospital.organizations],
     }
-    return json.dumps(rows).encode()
+    return {kind: {str(row["id"]): row for row in made} for kind, made in rows.items()}
 
 
 def stay(hospital: Hospital, row: StayRow) -> Json:

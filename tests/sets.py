@@ -11,8 +11,8 @@ import pytest
 
 FIXTURES = frozenset(
     {
-        *("browser", "demo", "demo_api", "hospital_server"),
-        *("kestrel", "mariadb_server", "mysql_server", "pgbouncer"),
+        *("browser", "demo", "kestrel", "mariadb_server", "mysql_server"),
+        "pgbouncer",
     }
 )
 """A test with one of these starts a process, and is `system`."""
@@ -23,7 +23,7 @@ PARAMETERS = frozenset(
 )
 """So is a test with one of these parameters, or with one that names one of the servers.
 
-A source over HTTP is a process; a limit counts within one minute of the clock.
+A source over HTTP takes long; a limit counts within one minute of the clock.
 """
 
 LONGEST = ("test_guide.py", "test_run.py")

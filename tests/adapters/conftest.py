@@ -15,14 +15,12 @@ from adapters import open_adapter
 from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import DateReading
-from demo.http import KEY_HEADER
 from tests.adapters import emptied
 from tests.adapters.changeable import Changeable
 from tests.adapters.http_cases import LIMITS
-from tests.hospital_http import SECRETS
+from tests.hospital_http import Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import COLUMNS
-from tests.hospital_server import HospitalServer, demo_http
 from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.sets import SERVERS
 from toolkit.contract.harness import Open
@@ -74,22 +72,21 @@ def _http(
 ) -> Iterator[Changeable]:
     if hospital.date_reading is DateReading.PERIOD:
         pytest.skip("an HTTP source is not asked for whole periods")
-    server: HospitalServer = request.getfixturevalue("hospital_server")
-    served = server.new_hospital(directory.name, hospital)
+    api = Api(hospital)
     file = directory / "hospital.yaml"
-    source = f", headers: {{{KEY_HEADER}: {{env: PAS_KEY}}}}, {LIMITS}"
-    text = http_mapping_text(hospital, source=source)
+    text = http_mapping_text(hospital, source=f", {LIMITS}")
     file.write_text(text, encoding="utf-8")
-    adapter = open_adapter(load_mapping(file, {"PAS_URL": served.url, **SECRETS}))
-    yield Changeable(
-        hospital,
-        adapter,
-        hospital.model(),
-        served.put_stay,
-        served.delete_stay,
-        columns=COLUMNS,
-    )
-    adapter.close()
+    with serving(api) as url:
+        adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
+        yield Changeable(
+            hospital,
+            adapter,
+            hospital.model(),
+            api.put_stay,
+            api.delete_stay,
+            columns=COLUMNS,
+        )
+        adapter.close()
 
 
 Opener: TypeAlias = Callable[
@@ -104,16 +101,6 @@ OPENERS: Mapping[str, Opener] = {
     },
     "http": _http,
 }
-
-
-@pytest.fixture(scope="session")
-def hospital_server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[HospitalServer]:
-    """Serve hospitals by the demo's API, in a process of its own."""
-    folder = tmp_path_factory.mktemp("served")
-    with demo_http(folder, "--folder", str(folder)) as url:
-        yield HospitalServer(folder, url)
 
 
 def pytest_collection_modifyitems(

@@ -1,6 +1,5 @@
 """The demo hospital over HTTP: its searches, its files, and group A's mapping on it."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from werkzeug.test import Client
 
 from adapters.contract import EncounterRecord, SourceDataError
 from adapters.http.adapter import HttpAdapter
@@ -17,7 +15,6 @@ from adapters.mapping.load import load_mapping
 from demo import tables
 from demo.hospital import generate
 from demo.http import (
-    KEY_HEADER,
     LOGIN,
     SESSION_HEADER,
     USER,
@@ -25,11 +22,9 @@ from demo.http import (
     Pas,
     application,
     hospital,
-    read_folder,
 )
 from demo.people import Row
 from tests.hospital_http import SECRETS, serving
-from tests.hospital_server import demo_http
 from tests.live import ROOT
 from toolkit.contract.harness import (
     ORGANIZATION,
@@ -39,8 +34,6 @@ from toolkit.contract.harness import (
 MAPPING = ROOT / "mappings" / "group-a" / "group-a.yaml"
 KEY = SECRETS["PAS_KEY"]
 UNSERVED = ("A", "AN", "X", "SUP")
-
-STAYS = [{"id": 7, "etat": "E", "uf": None}, {"id": 8}, {"id": 9}]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +56,7 @@ def _adapter(url: str, key: str = KEY) -> HttpAdapter:
 
 def test_group_a_reads_all_stays_the_newest_first(rows: list[Row], pas: Pas) -> None:
     served = [row for row in of(rows, tables.SEJOUR) if row["etat"] not in UNSERVED]
-    with serving(application({"": pas}.get, Access(KEY), paging=False)) as url:
+    with serving(application(pas, Access(KEY), paging=False)) as url:
         adapter = _adapter(url)
         assert adapter.count(ask()) == len(served)
         page = adapter.search(ask(count=20))
@@ -93,7 +86,7 @@ def test_group_a_reads_all_stays_the_newest_first(rows: list[Row], pas: Pas) -> 
 
 
 def test_key_and_login_are_needed(pas: Pas, tmp_path: Path) -> None:
-    with serving(application({"": pas}.get, Access(KEY, 60))) as url:
+    with serving(application(pas, Access(KEY, 60))) as url:
         adapter = _with_login(tmp_path, url, KEY)
         assert adapter.read(ORGANIZATION, "2").id == "2"
         assert adapter.search(ask(count=3)).more
@@ -101,9 +94,9 @@ def test_key_and_login_are_needed(pas: Pas, tmp_path: Path) -> None:
         # A refused login is no outage.
         _assert_refused(_with_login(tmp_path, url, "other"), r"\(403\)")
     # A session of no length has ended by the next request.
-    with serving(application({"": pas}.get, Access(KEY, 0))) as url:
+    with serving(application(pas, Access(KEY, 0))) as url:
         _assert_refused(_with_login(tmp_path, url, KEY), "refuses the credentials")
-    with serving(application({"": pas}.get, Access(KEY))) as url:
+    with serving(application(pas, Access(KEY))) as url:
         _assert_refused(_adapter(url, "other"), "refuses the credentials")
 
 
@@ -128,64 +121,6 @@ def _with_login(directory: Path, url: str, password: str) -> HttpAdapter:
     file = directory / "mapping.yaml"
     file.write_text(text.replace(key, login), "utf-8")
     return HttpAdapter(load_mapping(file, {"PAS_URL": url, "PAS_KEY": password}))
-
-
-# Hospitals in files
-
-
-def _write(directory: Path, name: str, content: Any) -> None:
-    (directory / f"{name}.json").write_text(json.dumps(content), "utf-8")
-
-
-def _get(client: Client, path: str, status: int = 200) -> Any:
-    response = client.get(path, headers={KEY_HEADER: KEY})
-    assert response.status_code == status, response.text
-    return response.json
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Client:
-    _write(tmp_path, "north", {"sejours": STAYS})
-    return Client(application(lambda name: read_folder(tmp_path, name), Access(KEY)))
-
-
-def test_each_hospital_is_below_its_name(tmp_path: Path, client: Client) -> None:
-    _write(tmp_path, "south", {"patients": [{"id": 7}]})
-    assert _get(client, "/north/sejours?nb=1")["nombre"] == 3
-    assert _get(client, "/north/sejours/7")["etat"] == "E"
-    assert _get(client, "/south/patients/7") == {"id": 7}
-    assert _get(client, "/south/sejours?nb=1") == {"nombre": 0, "resultats": []}
-    for path in ("/north/patients/7", "/north/lits?nb=1", "/west/sejours?nb=1"):
-        _get(client, path, 404)
-    for path in ("/north", "/", "/..%2fnorth/sejours?nb=1", "/../north/sejours?nb=1"):
-        _get(client, path, 404)
-    assert client.get("/north/sejours?nb=1").status_code == 401
-
-
-def test_a_file_is_read_again_and_what_is_no_hospital_is_503(
-    tmp_path: Path, client: Client
-) -> None:
-    for number in (0, 1, 2):
-        _write(tmp_path, "now", {"sejours": [{"id": number}]})
-        (row,) = _get(client, "/now/sejours?nb=9")["resultats"]
-        assert row["id"] == number
-    for content in ([], {"lits": []}, {"sejours": [{}]}, {"sejours": [7]}):
-        _write(tmp_path, "now", content)
-        _get(client, "/now/sejours?nb=9", 503)
-    (tmp_path / "now.json").unlink()
-    _get(client, "/now/sejours?nb=9", 404)
-
-
-# As a process
-
-
-@pytest.mark.system
-def test_it_runs_as_a_process(tmp_path: Path) -> None:
-    with demo_http(tmp_path, "--stays", "1000", "--no-paging") as url:
-        adapter = _adapter(url)
-        assert list(adapter.check()) == []
-        assert adapter.search(ask(count=3)).more
-        adapter.close()
 
 
 @pytest.mark.system

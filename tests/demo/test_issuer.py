@@ -77,17 +77,6 @@ def test_a_token_carries_what_the_service_asks_for(
     }
 
 
-def test_the_client_may_authenticate_in_the_header_and_not_in_the_address(
-    server: FlaskClient, directory: DemoDirectory
-) -> None:
-    auth = ("ward-3", directory.client_secret().read_text())
-    answer = ask(server, auth, grant_type="client_credentials", scope="PATIENT_READ")
-    assert answer.get_json()["scope"] == "PATIENT_READ"
-    query = good_form(directory)
-    answer = server.post("/oauth/token", query_string=query, base_url=ISSUER)
-    assert answer.status_code in (400, 401)
-
-
 def test_a_bad_request_is_refused_by_name(
     server: FlaskClient, directory: DemoDirectory
 ) -> None:

@@ -1,20 +1,18 @@
 """The pages of docs/call say what the service does."""
 
-import ast
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import responses
 
 from app.config import DEFAULT_SCOPES
-from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED, IssueCode
+from app.errors import FAULTY_ROW, OUTCOMES, STATUSES, UNEXPECTED
 from tests.app import provider
 from tests.demo.running import Demo
 from tests.docs.commands import OUTPUTS, Answered, run_pages
-from tests.docs.pages import CALL, DECISIONS, blocks, door, section, table, words
+from tests.docs.pages import CALL, blocks, door, section, table
 from tests.live import ROOT
 from tests.redis_server import RedisServer
 from tests.serving import publish_keys, serve
@@ -74,19 +72,6 @@ def test_the_error_table_has_every_error_of_the_service() -> None:
     assert {(int(status), code) for status, code in PROXY} <= DOCUMENTED
 
 
-def test_each_issue_code_of_the_service_is_on_the_page() -> None:
-    in_bundles = {row[1] for row in table(PAGES["paging"], "Severity")}
-    assert in_bundles >= {"exception", "incomplete", "not-found", "too-costly"}
-    assert set(_codes_of_the_service()) <= {code for _, code in DOCUMENTED} | in_bundles
-
-
-def _codes_of_the_service() -> Iterator[str]:
-    for file in (ROOT / "app").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in IssueCode.__members__:
-                yield IssueCode[node.attr].value
-
-
 def test_the_error_table_has_only_errors_that_occur(
     answered: list[Answered], redis_server: RedisServer, tmp_path: Path
 ) -> None:
@@ -103,13 +88,6 @@ def test_the_error_table_has_only_errors_that_occur(
     (issue,) = response.get_json(force=True)["issue"]
     occurring.add((response.status_code, issue["code"]))
     assert occurring == DOCUMENTED
-
-
-def test_the_promise_is_the_one_of_decision_12() -> None:
-    decided = DECISIONS.read_text("utf-8")
-    found = re.search(r"\*a\s+(stay that exists.*?)\.\*", decided, re.DOTALL)
-    assert found is not None
-    assert f"A {words(found.group(1))}." in words(PAGES["paging"])
 
 
 def test_scopes_are_those_of_the_service() -> None:

@@ -55,20 +55,6 @@ def test_every_secret_is_in_the_table() -> None:
     assert {each.name for each in SETTINGS if each.secret} <= secrets
 
 
-def test_settings_and_defaults_that_are_named_are_those_of_the_service() -> None:
-    defaults = {each.name: each.default for each in SETTINGS}
-    for page in PAGES:
-        text = page.read_text("utf-8")
-        for name in re.findall(r"`(ENCOUNTERS_[A-Z_]+)", text):
-            assert name.removesuffix("_FILE") in defaults, page
-        for name, value in re.findall(r"`(ENCOUNTERS_[A-Z_]+)` \((\d+)\)", text):
-            assert defaults[name] == value, name
-    text = (FOLDER / "data-protection.md").read_text("utf-8")
-    idle, life = (defaults[f"ENCOUNTERS_PAGE_{e}_MINUTES"] for e in ("IDLE", "LIFE"))
-    assert f"{idle} minutes after the last use" in text
-    assert f"({life} minutes)" in text
-
-
 @pytest.mark.system
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")
 def test_the_commands_find_who_saw_whom(
