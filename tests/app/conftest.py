@@ -8,7 +8,7 @@ import pytest
 import responses
 
 from tests.app.changing import SEAL_KEYS, Changing, changing
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, started_redis
 from tests.serving import Served, publish_keys, serve
 from toolkit.contract.hospital import EDGES, Hospital
 
@@ -70,10 +70,8 @@ def hospital(
 @pytest.fixture
 def own_redis() -> Iterator[RedisServer]:
     """Return a Redis of the test's own, empty, that it may stop."""
-    server = RedisServer()
-    server.start()
-    yield server
-    server.remove()
+    with started_redis() as server:
+        yield server
 
 
 @pytest.fixture

@@ -94,12 +94,6 @@ def test_what_is_not_offered_is_refused(
     refused(answer, status, code, name)
 
 
-def test_groups_offer_no_include(groups: dict[str, Served]) -> None:
-    for served in groups.values():
-        answer = served.post("Encounter/_search", [("_id", "1"), PATIENT])
-        refused(answer, 400, "not-supported", "_include")
-
-
 def test_a_page_requires_every_scope_of_its_search(served: Served) -> None:
     searching = "ENCOUNTER_SEARCH PATIENT_SEARCH ENCOUNTER_READ"
     for include, scope in ((PATIENT, "PATIENT_READ"), (HOSPITAL, "ORGANIZATION_READ")):
