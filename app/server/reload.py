@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
@@ -150,7 +151,8 @@ def _check(sender: Connection, settings: Settings, mapping: SourceMapping) -> No
     except (MappingError, AdapterError, SettingsError, OSError) as error:
         problems = tuple(map(Problem, str(error).splitlines()))
     else:
-        problems = problems_of(app.extensions[EXTENSION].adapter)
+        with closing(app.extensions[EXTENSION].adapter) as adapter:
+            problems = problems_of(adapter)
     sender.send(problems)
 
 

@@ -22,6 +22,13 @@ def raw(served: Served, method: str, path: str, **sent: Any) -> TestResponse:
     )
 
 
+def read_from(served: Served, peer: str, forwarded: str | None = None) -> TestResponse:
+    """Read a stay from an address, by proxies that report others."""
+    headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
+    environ = {"REMOTE_ADDR": peer}
+    return raw(served, "GET", "Encounter/1", headers=headers, environ_overrides=environ)
+
+
 def body(response: TestResponse, status: int = 200) -> Any:
     """Return the body of an answer of this status."""
     assert response.status_code == status, response.text

@@ -27,7 +27,7 @@ from app.fhir.audit_event import (
     audit_event,
     read_event,
 )
-from tests.app.answers import raw
+from tests.app.answers import raw, read_from
 from tests.app.conftest import MakeService
 from tests.live import HOST, ROOT, wait_until
 from tests.serving import Served, ids
@@ -363,24 +363,14 @@ WAYS = [
 def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
     audited = audit(TRUSTED_PROXIES="10.1.0.0/16")
     for peer, told, _ in WAYS:
-        _ask_from(audited.served, peer, told)
+        read_from(audited.served, peer, told)
     networks = [event["agent"][0].get("network") for event in audited.events()]
     assert networks == [known and {"address": known} for _, _, known in WAYS]
     audited = audit(AUDIT_ADDRESSES="false")
-    _ask_from(audited.served, CLIENT, None)
+    read_from(audited.served, CLIENT)
     assert audited.last()["agent"] == [
         {"userId": {"value": "client-1"}, "requestor": True}
     ]
-
-
-def _ask_from(served: Served, peer: str, told: str | None) -> None:
-    named = {} if told is None else {"X-Forwarded-For": told}
-    served.http.get(
-        "/fhir/v3/Encounter/1",
-        base_url="https://encounters.example.org",
-        headers={**served.headers, **named},
-        environ_base={"REMOTE_ADDR": peer},
-    )
 
 
 @pytest.fixture

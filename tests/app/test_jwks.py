@@ -209,15 +209,6 @@ def test_the_first_token_after_a_quiet_night_is_checked_with_new_keys(
     assert find(keys, "rsa-2") == "rsa-2"
 
 
-def test_the_key_set_is_the_same_object_until_its_keys_change(keys, mock, clock):
-    first = keys.current()
-    clock.now += 300
-    assert keys.current() is first
-    provider.publish(mock, rsa(), rsa("rsa-2"))
-    clock.now += 300
-    assert keys.current() is not first
-
-
 def test_a_new_key_is_found_at_once_or_after_the_pause(keys, mock, clock):
     find(keys)
     provider.publish(mock, rsa(), rsa("rsa-2"))

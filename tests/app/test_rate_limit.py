@@ -12,12 +12,11 @@ from prometheus_client import REGISTRY
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from werkzeug.exceptions import TooManyRequests
-from werkzeug.test import TestResponse
 
 from app.rate_limit import AWAY_SECONDS, Throttle
 from app.service import EXTENSION
 from tests.app import provider
-from tests.app.answers import HOST, raw, refused
+from tests.app.answers import read_from, refused
 from tests.app.conftest import MakeService
 from tests.app.provider import Clock
 from tests.redis_server import RedisServer
@@ -260,18 +259,6 @@ def test_limits_are_settings(make_service: MakeService) -> None:
     assert asked[:3] == [200, 200, 200]
 
 
-def _asked(served: Served, peer: str, forwarded: str | None) -> TestResponse:
-    headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
-    return raw(
-        Served(served.app),
-        "GET",
-        "Encounter/1",
-        base_url=HOST,
-        headers=headers,
-        environ_overrides={"REMOTE_ADDR": peer},
-    )
-
-
 PROXY, INNER, OTHER = "10.1.2.3", "10.1.9.9", "192.0.2.7"
 # Which address a chain of proxies names: tests/app/test_audit.py.
 ADDRESSES = [
@@ -292,11 +279,12 @@ def test_an_address_is_the_one_that_trusted_proxies_name(
 ) -> None:
     served = make_service(TRUSTED_PROXIES="10.1.0.0/16")
     joined = served.app.extensions[EXTENSION]
+    anonymous = Served(served.app)
     for number, (first, second, status) in enumerate(ADDRESSES):
         throttle = make(addresses=1, key=b"key of %d" % number)
         served.app.extensions[EXTENSION] = replace(joined, throttle=throttle)
-        assert _asked(served, *first).status_code == 401
-        assert _asked(served, *second).status_code == status, (first, second)
+        assert read_from(anonymous, *first).status_code == 401
+        assert read_from(anonymous, *second).status_code == status, (first, second)
 
 
 def test_a_process_tells_redis_of_a_hundredth_at_a_time(

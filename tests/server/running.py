@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -110,6 +111,13 @@ class Running:
     def workers(self) -> list[psutil.Process]:
         """Return the worker processes."""
         return psutil.Process(self.process.pid).children()
+
+    def reload(self) -> None:
+        """Send SIGHUP, and wait until new workers have taken over."""
+        before = self.workers()
+        self.process.send_signal(signal.SIGHUP)
+        self.until(lambda: not any(each.is_running() for each in before))
+        self.until(lambda: self.operations("/live").status == 200)
 
 
 def fetch(url: str, headers: Mapping[str, str], seconds: float) -> Answered:

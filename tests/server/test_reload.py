@@ -1,7 +1,6 @@
 """SIGHUP loads a mapping that passes its check; one that fails takes nothing down."""
 
 import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -70,14 +69,6 @@ def next_page(service: Running) -> str:
     return str(link)
 
 
-def hang_up(service: Running) -> None:
-    """Send SIGHUP, and wait until its workers have taken over."""
-    before = service.workers()
-    service.process.send_signal(signal.SIGHUP)
-    service.until(lambda: not any(each.is_running() for each in before))
-    service.until(lambda: service.operations("/live").status == 200)
-
-
 def change(file: Path, old: str, new: str) -> None:
     text = file.read_text("utf-8")
     assert old in text
@@ -101,12 +92,12 @@ def test_a_mapping_that_passes_is_loaded_and_searches_go_on(
     link = next_page(service)
     change(mapping, "First", "Second")
     assert name(service) == "First"
-    hang_up(service)
+    service.reload()
     assert name(service) == "Second"
     assert service.events("mapping passed")[0]["file"] == str(mapping)
     assert service.page(link).status == 200
     change(mapping.with_name("base.yaml"), "FROM stays s LEFT", "FROM stays s  LEFT")
-    hang_up(service)
+    service.reload()
     assert service.page(link).status == 410
     assert next_page(service)
 
@@ -132,7 +123,7 @@ def test_a_mapping_that_is_refused_changes_nothing(
     for file, old, new, problem in BAD:
         link = next_page(service)
         change(mapping.with_name(file), old, new)
-        hang_up(service)
+        service.reload()
         problems = refusal(service)
         assert any(problem in text for text in problems)
         assert all(str(mapping.parent) in text for text in problems)
@@ -142,7 +133,7 @@ def test_a_mapping_that_is_refused_changes_nothing(
         assert name(service) == "First"
         assert refusal(service) == problems
         change(mapping.with_name(file), new, old)
-        hang_up(service)
+        service.reload()
         good = {"ready": True, "problems": []}
         service.until(lambda good=good: service.part("mapping") == good)
 
@@ -162,7 +153,7 @@ def test_a_worker_that_is_killed_while_files_are_faulty_or_gone_is_replaced(
     replace_worker(service)
     assert name(service) == "First"
     assert service.get(READ).status == 200
-    hang_up(service)
+    service.reload()
     assert refusal(service)
     replace_worker(service)
     assert name(service) == "First"
@@ -191,7 +182,7 @@ def test_no_request_is_lost_while_mappings_are_reloaded(
                 ("nmae:", "name:"),
             ):
                 change(mapping, old, new)
-                hang_up(service)
+                service.reload()
         finally:
             end.set()
         statuses = [status for client in clients for status in client.result()]
@@ -254,7 +245,7 @@ def test_secrets_whose_files_are_gone_keep_what_they_held(
             file.unlink()
             replace_worker(service)
             assert service.get(READ).status == 200
-            hang_up(service)
+            service.reload()
             assert any(named in text for text in refusal(service))
             assert service.get(READ).status == 200
             file.write_text(held)

@@ -4,7 +4,6 @@ Of each: clients go on, the old secret is no longer needed, and what it protecte
 """
 
 import shutil
-import signal
 import subprocess
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -72,13 +71,6 @@ class Deployed:
         )
         assert done.returncode == 0
 
-    def reload(self) -> None:
-        """Reload the service, as `systemctl reload` does."""
-        before = self.service.workers()
-        self.service.process.send_signal(signal.SIGHUP)
-        self.service.until(lambda: not any(each.is_running() for each in before))
-        self.service.until(lambda: self.service.operations("/live").status == 200)
-
     def first_page(self) -> Any:
         """Search, and return the first of several pages."""
         return self.service.page("Encounter?_count=2").json
@@ -145,14 +137,14 @@ def test_page_keys(deployment: Deployed) -> None:
     new = Fernet.generate_key().decode()
     first = deployment.first_page()
     deployment.put("seal_keys", f"{old} {new}")
-    deployment.reload()
+    deployment.service.reload()
     second = deployment.follow(first).json
     deployment.put("seal_keys", f"{new} {old}")
-    deployment.reload()
+    deployment.service.reload()
     third = deployment.follow(second).json
     fourth = deployment.follow(third).json
     deployment.put("seal_keys", new)
-    deployment.reload()
+    deployment.service.reload()
     assert deployment.follow(fourth, "self").status == 200
     assert deployment.follow(fourth, "previous").status == 200
     assert deployment.follow(first).status == 404
@@ -164,7 +156,7 @@ def rotated(deployment: Deployed, name: str) -> str:
     key = deployment.directory / name
     shutil.copy(key, key.with_suffix(".old"))
     deployment.put(name, "n" * 44)
-    deployment.reload()
+    deployment.service.reload()
     assert deployment.service.get("Patient/1").status == 200
     return str(key.with_suffix(".old"))
 
@@ -185,20 +177,20 @@ def test_the_address_of_the_database(deployment: Deployed) -> None:
     first, other = (deployment.directory / f"{name}.db" for name in ("pas", "other"))
     Tables(f"sqlite:///{other}", replace(EDGES, stays=())).close()
     deployment.put("pas_url", f"sqlite:///{other}")
-    deployment.reload()
+    deployment.service.reload()
     away = first.rename(first.with_suffix(".away"))
     assert deployment.service.get("Patient/1").status == 200
     assert deployment.service.page("Encounter?_count=1").json["total"] == 0
     away.rename(first)
     deployment.put("pas_url", f"sqlite:///{first}")
-    deployment.reload()
+    deployment.service.reload()
 
 
 def test_the_secret_of_the_introspection(deployment: Deployed) -> None:
     assert deployment.service.get("Patient/1", OPAQUE).status == 200
     deployment.introspection.secrets.add("n" * 32)
     deployment.put("introspection_client_secret", "n" * 32)
-    deployment.reload()
+    deployment.service.reload()
     deployment.introspection.secrets.remove("o" * 32)
     assert deployment.service.get("Patient/1", OPAQUE).status == 200
 
@@ -208,11 +200,11 @@ def test_the_password_of_redis(deployment: Deployed) -> None:
         redis.execute_command("ACL", "SETUSER", "encounters", "on", ">old", *RIGHTS)
         account = f"{deployment.redis.url}?username=encounters&password="
         deployment.put("redis_url", f"{account}old")
-        deployment.reload()
+        deployment.service.reload()
         first = deployment.first_page()
         redis.execute_command("ACL", "SETUSER", "encounters", ">new")
         deployment.put("redis_url", f"{account}new")
-        deployment.reload()
+        deployment.service.reload()
         redis.execute_command("ACL", "SETUSER", "encounters", "<old")
         assert deployment.follow(first).status == 200
         assert "encounters" in {each["user"] for each in redis.client_list()}

@@ -3,19 +3,19 @@
 import re
 import string
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from adapters.contract import Adapter, SearchQuery, SourceBusyError
-from app.service import EXTENSION
+from adapters.contract import SearchQuery, SourceBusyError
+from adapters.memory import MemoryAdapter
 from tests.app.answers import body, messages, pages, parameters, raw, refused
 from tests.app.changing import NEWEST_FIRST, Changing
 from tests.app.conftest import MakeService
 from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, link, relations
+from toolkit.contract.hospital import EDGES, PARIS
 
 UNKNOWN = "There is no such page of a search."
 
@@ -386,40 +386,26 @@ def test_a_client_that_insists_on_the_total_is_refused(slow: Served) -> None:
     refused(answer, 412, "value", "_total")
 
 
-class WithoutSlot:
-    """An adapter whose slots for counts are all taken."""
-
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
-        self.capabilities = adapter.capabilities
-        self.fingerprint = adapter.fingerprint
-        self.read, self.search = adapter.read, adapter.search
-        self.explain, self.check, self.close = (
-            adapter.explain,
-            adapter.check,
-            adapter.close,
-        )
+class WithoutSlot(MemoryAdapter):
+    """A hospital whose slots for counts are all taken."""
 
     def count(self, query: SearchQuery) -> int:
         """Fail as a count does that waited for its turn."""
         raise SourceBusyError("every connection for counts is in use")
 
 
-def test_a_count_without_a_slot_never_costs_the_page(served: Served) -> None:
+def test_a_count_without_a_slot_never_costs_the_page(
+    make_service: MakeService,
+) -> None:
     """Decision 34."""
-    service = served.app.extensions[EXTENSION]
-    sessions = replace(service.sessions, adapter=WithoutSlot(service.sessions.adapter))
-    served.app.extensions[EXTENSION] = replace(service, sessions=sessions)
-    try:
-        page = served.search("Encounter", {"_count": "1"})
-        assert (len(ids(page)), "total" in page) == (1, False)
-        assert messages(page) == [UNCOUNTED]
-        for params in ({"_count": "1", "_total": "accurate"}, {"_summary": "count"}):
-            answer = served.post("Encounter/_search", params)
-            refused(answer, 503, "transient")
-            assert answer.headers["Retry-After"]
-    finally:
-        served.app.extensions[EXTENSION] = service
+    served = make_service(adapter=WithoutSlot(EDGES.records(), time_zone=PARIS))
+    page = served.search("Encounter", {"_count": "1"})
+    assert (len(ids(page)), "total" in page) == (1, False)
+    assert messages(page) == [UNCOUNTED]
+    for params in ({"_count": "1", "_total": "accurate"}, {"_summary": "count"}):
+        answer = served.post("Encounter/_search", params)
+        refused(answer, 503, "transient")
+        assert answer.headers["Retry-After"]
 
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
