@@ -1,8 +1,10 @@
 """One whole body of each kind, as this service writes it: what tests break."""
 
 import json
+from copy import deepcopy
 from typing import Any, TypeAlias
 
+from tests.app.fhir.test_schemas import WHOLE
 from tests.validity.schema import STU3
 
 Body: TypeAlias = dict[str, Any]
@@ -12,32 +14,7 @@ SYSTEM = "https://example.org/fhir"
 
 def encounter() -> Body:
     """A whole stay, as this service writes it."""
-    coding = {"system": SYSTEM, "version": "3.0.1", "code": "VN", "display": "Visit"}
-    return {
-        "resourceType": "Encounter",
-        "id": "1",
-        "meta": {"lastUpdated": "2024-03-31T17:00:00.5+02:00"},
-        "identifier": [
-            {
-                "use": "official",
-                "type": {"coding": [coding]},
-                "system": "urn:oid:1.2.250.1",
-                "value": "0042",
-                "assigner": {"reference": "Organization/o-1"},
-            }
-        ],
-        "status": "finished",
-        "subject": {"reference": "Patient/p-1"},
-        "period": {
-            "start": "2024-03-30T08:15:00+01:00",
-            "end": "2024-03-31T17:00:00+02:00",
-        },
-        "serviceProvider": {
-            "extension": [{"url": f"{SYSTEM}/uf", "valueString": "0123"}],
-            "reference": "Organization/o-1",
-        },
-        "class": {"code": "IMP", "display": "inpatient encounter", "system": SYSTEM},
-    }
+    return deepcopy(WHOLE["Encounter"])
 
 
 def patient() -> Body:
@@ -74,7 +51,7 @@ def bundle() -> Body:
         "link": [{"relation": "self", "url": f"{SYSTEM}/fhir/v3/Bundle?_id=abc2"}],
         "entry": [
             {
-                "fullUrl": f"{SYSTEM}/fhir/v3/Encounter/1",
+                "fullUrl": f"{SYSTEM}/fhir/v3/Encounter/e-1",
                 "resource": encounter(),
                 "search": {"mode": "match"},
             },
