@@ -258,17 +258,6 @@ def test_introspection(deployed: Deployed) -> None:
         assert all(severity is ERROR for severity, _ in found)
 
 
-def test_what_the_metadata_of_the_provider_names(deployed: Deployed) -> None:
-    issuer = f"http://{HOST}:9"
-    url = f"{issuer}/.well-known/openid-configuration"
-    settings = deployed(KEY_SET_URL="", ISSUER=issuer)
-    with published() as mock:
-        mock.get(url, json={"issuer": issuer, "jwks_uri": KEY_SET_URL})
-        assert of(settings, "identity") == []
-        mock.upsert(responses.GET, url, status=404)
-        assert [severity for severity, _ in of(settings, "identity")] == [ERROR]
-
-
 # Mapping and sources
 
 

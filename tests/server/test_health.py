@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-import responses
 import sqlalchemy as sa
 from flask import Flask, request
 from prometheus_client import REGISTRY
@@ -21,7 +20,6 @@ from adapters.mapping.load import load_mapping
 from app import create_app
 from app.error_responses import handle_error
 from app.errors import UnavailableError
-from app.jwks import KeySource
 from app.middleware import STUCK_SECONDS, RequestLimit, Requests, Transport
 from app.redis_client import connect
 from app.server import health
@@ -174,21 +172,6 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
     assert "south" in text
     SOURCE_HELD_BACK.remove("south")
     assert texts(health.check_breakers()) == []
-
-
-def test_keys_once_fetched_are_enough(hospital: Path) -> None:
-    clock = provider.Clock()
-    settings = provider.settings(hospital, KEY_SET_SECONDS="10")
-    keys = KeySource(settings, provider.KEY_SET_URL, clock)
-    with responses.RequestsMock() as mock:
-        mock.get(provider.KEY_SET_URL, status=503)
-        assert not keys.current()
-        clock.now += 60
-        provider.publish(mock, provider.rsa())
-        assert keys.current()
-        mock.upsert(responses.GET, provider.KEY_SET_URL, status=503)
-        clock.now += 60
-        assert keys.current()
 
 
 # ---- the limit on requests
