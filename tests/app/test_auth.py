@@ -210,77 +210,60 @@ OF_CLIENT = {
 }
 ROLES = {"roles": ["PATIENT_GAM_SEARCH"]}
 
+ENTRA = {"oid": OBJECT_ID, "sub": OBJECT_ID, **ROLES}
+KEYCLOAK = {"azp": "app", "scope": "openid", "sub": "camille", **REALM, **OF_CLIENT}
+ALL, SCOPES = "PATIENT_GAM_SEARCH", ["PATIENT_GAM_SEARCH"]
+
 PROVIDERS = {
     # What an application's own token claims, whom it belongs to; what a person's claims who
     # may do all, in an application that requested nothing of it.
     "Entra, version 2": (
-        {"azp": "app", "azpacr": "1", "oid": OBJECT_ID, "sub": OBJECT_ID, **ROLES},
+        {"azp": "app", "azpacr": "1", **ENTRA},
         f"app/{OBJECT_ID}",
         {"azp": "app", "scp": "User.Read", "sub": "pairwise", **ROLES},
     ),
     "Entra, version 1": (
-        {"appid": "app", "appidacr": "1", "oid": OBJECT_ID, "sub": OBJECT_ID, **ROLES},
+        {"appid": "app", "appidacr": "1", **ENTRA},
         f"app/{OBJECT_ID}",
         {"appid": "app", "scp": "User.Read", "sub": "pairwise", **ROLES},
     ),
     "AD FS": (
-        {"appid": "app", "apptype": "Confidential", "scp": "PATIENT_GAM_SEARCH"},
+        {"appid": "app", "apptype": "Confidential", "scp": ALL},
         "app",
         {"appid": "app", "scp": "openid", "sub": "camille", **ROLES},
     ),
     "Keycloak, scopes": (
-        {**SERVICE_ACCOUNT, "scope": "profile email PATIENT_GAM_SEARCH"},
+        {**SERVICE_ACCOUNT, "scope": f"profile email {ALL}"},
         f"app/{OBJECT_ID}",
-        {"azp": "app", "scope": "openid", "sub": "camille", **REALM, **OF_CLIENT},
+        KEYCLOAK,
     ),
     "Keycloak, realm roles": (
         {**SERVICE_ACCOUNT, "scope": "profile email", **REALM},
         f"app/{OBJECT_ID}",
-        {"azp": "app", "scope": "openid", "sub": "camille", **REALM, **OF_CLIENT},
+        KEYCLOAK,
     ),
     "Keycloak, client roles": (
         {**SERVICE_ACCOUNT, "scope": "profile email", **OF_CLIENT},
         f"app/{OBJECT_ID}",
-        {"azp": "app", "scope": "openid", "sub": "camille", **REALM, **OF_CLIENT},
+        KEYCLOAK,
     ),
     "Okta": (
-        {"cid": "app", "sub": "app", "scp": ["PATIENT_GAM_SEARCH"], "ver": 1},
+        {"cid": "app", "sub": "app", "scp": SCOPES, "ver": 1},
         "app",
         {"cid": "app", "uid": "u1", "sub": "camille", "scp": ["openid"], **ROLES},
     ),
     "Auth0": (
-        {
-            "azp": "app",
-            "sub": "app@clients",
-            "gty": "client-credentials",
-            "scope": "PATIENT_GAM_SEARCH",
-            "permissions": ["PATIENT_GAM_SEARCH"],
-        },
+        {"azp": "app", "sub": "app@clients", "scope": ALL, "permissions": SCOPES},
         "app/app@clients",
-        {
-            "azp": "app",
-            "sub": "auth0|camille",
-            "scope": "openid",
-            "permissions": ["PATIENT_GAM_SEARCH"],
-        },
+        {"azp": "app", "sub": "camille", "scope": "openid", "permissions": SCOPES},
     ),
     "Cognito": (
-        {
-            "client_id": "app",
-            "sub": "app",
-            "token_use": "access",
-            "scope": "encounters/PATIENT_GAM_SEARCH",
-        },
+        {"client_id": "app", "sub": "app", "scope": f"encounters/{ALL}"},
         "app",
-        {
-            "client_id": "app",
-            "sub": OBJECT_ID,
-            "scope": "openid",
-            "cognito:groups": ["PATIENT_GAM_SEARCH"],
-        },
+        {"client_id": "app", "sub": "x", "scope": "openid", "cognito:groups": SCOPES},
     ),
     "PingOne, PingFederate": (
-        {"client_id": "app", "scope": ["PATIENT_GAM_SEARCH"]},
+        {"client_id": "app", "scope": SCOPES},
         "app",
         {"client_id": "app", "sub": "camille", "scope": "openid", **ROLES},
     ),
