@@ -111,7 +111,7 @@ def _open_federated(mapping: SourceMapping) -> Adapter:
                 prefix=part.section.fields["id"].prefix,
                 patients=patient.prefix if patient else "",
                 lacks=part.lacks,
-                systems=part.systems,
+                systems=part.section.systems,
             )
         )
     return FederatedAdapter(parts, mapping.fingerprint)

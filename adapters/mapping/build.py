@@ -96,7 +96,6 @@ class Builder:
                 kind=section.kind,
                 mapping=replace(of_source, beside=beside),
                 lacks=section.lacks,
-                systems=mapping.systems,
             )
 
     # --------------------------------------------------------------------- sources

@@ -607,14 +607,12 @@ class PartMapping:
 
     A part of stays holds their patients too (decision 9). `name` is for the log. `lacks`
     are parameters and sort keys without a field here: they match none of its rows.
-    `systems` are those of its identifiers, by parameter, where the file names all of them.
     """
 
     name: str
     kind: ResourceType
     mapping: SourceMapping
     lacks: frozenset[str]
-    systems: Mapping[str, frozenset[str]]
 
     @property
     def section(self) -> ResourceMapping:

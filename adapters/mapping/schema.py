@@ -71,24 +71,18 @@ _OTHER_FILES = re.compile(r"Profile\w+|Test\w*|Confirmed\w+")
 # ---------------------------------------------------------------- the whole schema
 
 
-def mapping_schema() -> SchemaNode:
-    """Return the schema of a mapping file, whole or extending another."""
+def editor_schema() -> SchemaNode:
+    """Return the schema of a mapping file, whole or extending another, as editors read it.
+
+    In draft 7 a reference hides what is beside it, so it stands alone there. Descriptions
+    have no links: the editor does not know where they lead.
+    """
     schema = copy.deepcopy(_schema())
     definitions = schema["definitions"]
     for name in filter(_OTHER_FILES.fullmatch, [*definitions]):
         del definitions[name]
     definitions |= _extending(definitions)
-    return schema
-
-
-def editor_schema() -> SchemaNode:
-    """Return the schema of a mapping file as editors read it.
-
-    In draft 7 a reference hides what is beside it, so it stands alone there. Descriptions
-    have no links: the editor does not know where they lead.
-    """
-    schema = mapping_schema()
-    for definition in schema["definitions"].values():
+    for definition in definitions.values():
         for key, node in definition.get("properties", {}).items():
             if text := node.pop("description", ""):
                 shown = {"description": _LINK.sub(r"\1", text)}

@@ -177,6 +177,7 @@ EMPTY: tuple[dict[str, Any], ...] = (
     {"json": {"nombre": None, "resultats": None}},
     {"json": {}},
     {"body": "null"},
+    {"body": b'\xef\xbb\xbf{"nombre": 0}'},
     {"body": "[]"},
     {"status": 204, "body": b""},
     {"json": {"erreur": {"code": "RIEN"}}},

@@ -1,11 +1,7 @@
 """Mapping files as a whole: a good one says what it should, a bad one says all of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +10,6 @@ from adapters.mapping.model import SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from tests.adapters.mapping.good import (
-    HTTP,
     MINIMAL,
     WHOLE,
     changed,
@@ -110,23 +105,3 @@ def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
         assert variable in problem.text
         assert "hunter2" not in problem.text
         assert str(tmp_path) not in problem.text
-
-
-def test_a_mapping_holds_no_nodes_of_its_file(tmp_path: Path) -> None:
-    for text in (WHOLE, HTTP):
-        assert not [v for v in values_in(load(text, tmp_path)) if hasattr(v, "mark")]
-
-
-def values_in(value: Any) -> Iterator[object]:
-    """Yield the texts, lists and tables of a mapping, at any depth."""
-    inner: Iterable[Any] = ()
-    if is_dataclass(value):
-        inner = (getattr(value, each.name) for each in fields(value))
-    elif isinstance(value, str | list | dict):
-        yield value
-    if isinstance(value, Mapping):
-        inner = chain(value.keys(), value.values())
-    elif isinstance(value, list | tuple | frozenset):
-        inner = value
-    for each in inner:
-        yield from values_in(each)
