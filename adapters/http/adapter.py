@@ -19,7 +19,6 @@ from adapters.contract import (
     Page,
     Problem,
     Record,
-    ReferenceCriterion,
     ResourceCapabilities,
     ResourceType,
     RowFault,
@@ -335,9 +334,8 @@ class OpenHttpSection:
         mapped = [record for record in records if not isinstance(record, RowFault)]
         # The stays of merged patients are those of one patient for each that is named.
         patients = {r.patient_id for r in mapped if isinstance(r, EncounterRecord)}
-        for criterion in criteria:
-            is_reference = isinstance(criterion, ReferenceCriterion)
-            if is_reference and len(patients) > len(criterion.values):
+        for criterion in filter(self._follows_merges, criteria):
+            if len(patients) > len(criterion.values):
                 raise unreadable(_NO_MATCH)
         return records
 
@@ -356,7 +354,7 @@ class OpenHttpSection:
         return next(filter(None, faults), record)
 
     def _absence(self, record: Record, criterion: Criterion) -> RowFault | None:
-        """Return the fault of a row that has no value to compare, since one may be absent."""
+        """Return the fault of a row whose value to compare is left out, as `absent` may do."""
         parameter = SEARCH_PARAMETERS[self.mapping.resource_type][criterion.parameter]
         if next(values_of(record, parameter), None) is not None:
             return None
@@ -382,10 +380,13 @@ class OpenHttpSection:
         """Whether a row is one that was searched for, as far as it can be told here."""
         if isinstance(criterion, StringCriterion):
             return True  # every source compares texts in its own way
-        is_merged = self.http.search[criterion.parameter].merged
-        if is_merged and isinstance(criterion, ReferenceCriterion):
+        if self._follows_merges(criterion):
             return True
         return self.matcher.matches(record, criterion)
+
+    def _follows_merges(self, criterion: Criterion) -> bool:
+        """Whether the source finds the stays of the patients that others were merged into."""
+        return self.http.search[criterion.parameter].merged
 
 
 _NO_MATCH = "the list contains a row that does not match the request"
