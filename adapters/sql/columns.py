@@ -401,14 +401,7 @@ LAST = datetime(9999, 12, 29, tzinfo=UTC)
 _LATE = re.compile("[0-9]{5}")
 """How a year past 9999 starts, where a database has such."""
 
-_WRITTEN = (
-    ColumnKind.TEXT,
-    ColumnKind.LOOSE,
-    ColumnKind.FILLED,
-    ColumnKind.PADDED,
-    *FOLDS,
-    *NUMBERS,
-)
+_WRITTEN = (*TEXTS, ColumnKind.LOOSE, *NUMBERS)
 """Kinds whose values are read by a format: not each compares as the time that it means."""
 
 

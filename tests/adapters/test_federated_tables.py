@@ -268,24 +268,17 @@ patient:
 """
 
 
-def test_a_survivor_in_another_source_is_none_of_our_own_of_that_number(
-    three: Adapter, url: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("source", "others"), [("south", set()), ("north", {"n-2", "n-3"})]
+)
+def test_a_survivor_is_a_patient_of_its_own_source(
+    source: str, others: set[str], three: Adapter, url: str, tmp_path: Path
 ) -> None:
+    """Not the one of that number here; ids of a chain have the prefix of their source."""
     file = tmp_path / "elsewhere.yaml"
-    file.write_text(ELSEWHERE, encoding="utf-8")
+    into = "{from: into_id, source: south}"
+    text = ELSEWHERE.replace(into, into.replace("south", source))
+    file.write_text(text, encoding="utf-8")
     with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
         found = [{*ids_of(adapter.search(ask(patient(p))))} for p in ("n-1", "n-2")]
-    assert found == [{"n-2", "n-3"}, set()]
-
-
-def test_merges_are_followed_to_ids_with_the_prefix_of_their_source(
-    three: Adapter, url: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "own.yaml"
-    own = ELSEWHERE.replace(
-        "{from: into_id, source: south}", "{from: into_id, source: north}"
-    )
-    file.write_text(own, encoding="utf-8")
-    with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
-        found = [{*ids_of(adapter.search(ask(patient(p))))} for p in ("n-1", "n-2")]
-    assert found == [{"n-2", "n-3"}] * 2
+    assert found == [{"n-2", "n-3"}, others]

@@ -46,20 +46,13 @@ _KINDS: Mapping[int, ColumnKind] = {
 }
 """By the number of the type in the protocol (enum_field_types)."""
 
-
 _ENCODINGS = {
-    "ascii": "ascii",
-    **{name: name for name in ("cp1250", "cp1251", "cp1256", "cp1257", "cp850")},
-    **{name: name for name in ("cp852", "cp866")},
     **dict.fromkeys(("utf8", "utf8mb3", "ucs2"), UCS2),
-    "latin1": "cp1252",
-    **{"latin2": "iso8859-2", "latin5": "iso8859-9", "latin7": "iso8859-13"},
-    **{
-        "greek": "iso8859-7",
-        "hebrew": "iso8859-8",
-        "koi8r": "koi8-r",
-        "koi8u": "koi8-u",
-    },
+    **{name: name for name in ("ascii", "cp850", "cp852", "cp866")},
+    **{name: name for name in ("cp1250", "cp1251", "cp1256", "cp1257")},
+    **{"latin1": "cp1252", "latin2": "iso8859-2", "latin5": "iso8859-9"},
+    **{"latin7": "iso8859-13", "greek": "iso8859-7", "hebrew": "iso8859-8"},
+    **{"koi8r": "koi8-r", "koi8u": "koi8-u"},
 }
 """The codecs of the character sets that do not hold all characters, by their names."""
 

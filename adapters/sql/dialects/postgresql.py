@@ -38,20 +38,13 @@ _ONE_BYTE = 18
 _KINDS: Mapping[int, ColumnKind] = {
     16: ColumnKind.BOOLEAN,
     17: ColumnKind.BINARY,
-    _ONE_BYTE: ColumnKind.TEXT,
-    19: ColumnKind.TEXT,
-    20: ColumnKind.INTEGER,
-    21: ColumnKind.INTEGER,
-    23: ColumnKind.INTEGER,
-    25: ColumnKind.TEXT,
+    **dict.fromkeys((_ONE_BYTE, 19, 25, 1042, 1043), ColumnKind.TEXT),
+    **dict.fromkeys((20, 21, 23), ColumnKind.INTEGER),
     700: ColumnKind.SINGLE,
-    701: ColumnKind.NUMBER,
-    1042: ColumnKind.TEXT,
-    1043: ColumnKind.TEXT,
+    **dict.fromkeys((701, 1700), ColumnKind.NUMBER),
     1082: ColumnKind.DATE,
     1114: ColumnKind.LOCAL_TIME,
     1184: ColumnKind.INSTANT,
-    1700: ColumnKind.NUMBER,
     2950: ColumnKind.UUID,
 }
 """By the object id of the type, which is the same in every PostgreSQL (pg_type.dat)."""
