@@ -228,7 +228,7 @@ def is_null_device(status: os.stat_result) -> bool:
 
 
 @_kind(
-    "path", "off, stdout, syslog://127.0.0.1:port, or a file: no pipe, not /dev/null"
+    "path", "off, stdout, syslog://127.0.0.1:port, or a file in a writable directory"
 )
 def _audit_target(text: str) -> str:
     """Refuse what accepts events that nobody gets; `app.audit` does so for stdout."""

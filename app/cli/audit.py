@@ -158,7 +158,7 @@ def _paths(files: Sequence[Path]) -> list[Path]:
     if not files and path:
         files = tuple(sorted(path.parent.glob(f"{escape(path.name)}*")))
     if not files:
-        raise CannotRunError(f"no file: {PREFIX}AUDIT names none; name the files")
+        raise CannotRunError(f"no audit file: check {PREFIX}AUDIT, or name the files")
     return list(files)
 
 
