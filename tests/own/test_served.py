@@ -45,18 +45,6 @@ def test_stays_are_searched_walked_and_read(served: Served) -> None:
     assert stay["subject"] == {"reference": "Patient/8"}
 
 
-def test_what_the_class_does_not_offer_is_refused(served: Served) -> None:
-    assert served.post("Encounter/_search", {"class": "IMP"}).status_code == 400
-    assert served.get("Patient/1").status_code == 404
-    statement = served.get("metadata").get_json(force=True)
-    (encounter,) = (
-        each for each in statement["rest"][0]["resource"] if each["type"] == "Encounter"
-    )
-    names = {each["name"] for each in encounter["searchParam"]}
-    assert {"_id", "patient", "date", "status"} <= names
-    assert "class" not in names
-
-
 def test_a_source_that_is_away_is_503(served: Served, tmp_path: Path) -> None:
     (tmp_path / FILE).unlink()
     answer = served.get("Encounter/90")

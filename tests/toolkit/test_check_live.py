@@ -449,64 +449,6 @@ def test_a_column_of_a_join_may_stand_behind_one_that_a_constant_fixes(
     assert bool(joined) is misses
 
 
-SEARCHES = (
-    "[_id, patient, date, identifier, status, class, service-provider._extension]"
-)
-ENDLESS = (
-    "CASE WHEN stay_id > 1100 THEN (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
-    " SELECT i + 1 FROM n) SELECT max(i) FROM n WHERE stay_id > 0) ELSE {0} END AS {0}_"
-)
-"""A column that takes forever where the id is large."""
-
-
-def endless(column: str, searches: str) -> tuple[tuple[str, str], ...]:
-    """Return the changes of the mapping file whose SELECT computes such a column."""
-    rows = f"rows: SELECT s.*, {ENDLESS.format(column)} FROM stays s"
-    limits = "timeout_seconds: 2, count_timeout_seconds: 1"
-    return (
-        ("may_write: true", f"may_write: true, {limits}"),
-        ("rows: SELECT * FROM stays", rows),
-        (f"from: {column}", f"from: {column}_"),
-        (f"search: {SEARCHES}", f"search: {searches}"),
-        ("sort: [date, _lastUpdated]", "sort: [date]"),
-    )
-
-
-def more_stays(url: str, began: str) -> None:
-    """Add stays with the ids from 121 to 1,200."""
-    run(
-        url,
-        "INSERT INTO stays WITH RECURSIVE n(i) AS"
-        " (SELECT 121 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)"
-        f" SELECT i, i, 'S', 'HC', '{began}', NULL, 'V' || i, 'U1',"
-        " '2021-06-01 00:00:00' FROM n",
-    )
-
-
-@sqlite
-def test_searches_are_measured_where_no_index_has_the_order_of_the_sample(
-    kind: str, url: str, tmp_path: Path, capsys: Capture
-) -> None:
-    fill(url, kind, ("DROP INDEX stays_patient",))
-    more_stays(url, "2020-06-10 08:00:00")
-    file = written(tmp_path, *endless("began", "[_id, patient]"))
-    costs = measured(file, capsys)
-    assert costs["Encounter?_id"]["rows"] == 1
-    assert "(patient_id" in costs["Encounter?patient"]["indexes"][0]
-
-
-@sqlite
-def test_a_search_that_cannot_be_counted_in_time_is_found(
-    kind: str, url: str, check: Check
-) -> None:
-    """The oldest stays take forever: the newest are a page, and no count ends."""
-    fill(url, kind)
-    more_stays(url, "2001-06-10 08:00:00")
-    found = check(*endless("kind", "[_id, class]"))
-    (refused,) = [one for one in found if "without a total" in one["text"]]
-    assert (refused["element"], refused["severity"]) == ("Encounter.class", "warning")
-
-
 @sqlite
 def test_a_page_has_findings_and_costs_and_nobody(
     kind: str, url: str, tmp_path: Path, capsys: Capture
