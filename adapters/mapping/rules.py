@@ -569,6 +569,7 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
 _KEYS_OF_DATABASES = {
     "key": "is only for databases: rows is the path of a list in the row",
     "merges": "is only for a database; an API has search.patient.merged",
+    "search": "is only for databases: search of the section says what an API is sent",
 }
 _KEYS_OF_APIS = {"strip": "is only for an HTTP API: a SELECT can return the id alone"}
 

@@ -50,6 +50,7 @@ CASES = (
     (HTTP, ('"not=A"', '"not=A&=B"'), ("18 encounter.list.fixed",)),
     (HTTP, ("count: nb", "count: states"), ("28 encounter.search.status.query states",)),
     (WHOLE, ("organization_id: hospital-1", "organization_id: {from: h, strip: O/}"), ("49 Encounter.serviceProvider SELECT",)),
+    (HTTP, ("{from: began}", "{from: began, search: b}"), ("24 Encounter.period.start databases",)),
     (HTTP, ("  sort:", "  order: any\n  sort:"), ("29 encounter.order",)),
     (MINIMAL, ("FROM t\n", "FROM t; DROP TABLE t\n"), ("9 encounter.rows ;",)),
     (WHOLE, ("O: true", "O: oui"), ("31 codes.yes active",)),
