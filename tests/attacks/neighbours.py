@@ -13,13 +13,13 @@ from werkzeug.test import TestResponse
 
 from app.service import EXTENSION
 from tests.app.changing import NEWEST_FIRST, SEAL_KEYS, STAYS
+from tests.app.server.running import keys
 from tests.attacks.faulty_proxy import FaultyProxy
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST
 from tests.redis_server import RedisServer
-from tests.server.running import keys
 from tests.serving import Served, ids, link, relations, serve
 from toolkit.contract.hospital import Hospital
 

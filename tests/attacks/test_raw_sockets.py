@@ -15,9 +15,9 @@ from functools import cache
 import pytest
 
 from tests.app import provider
+from tests.app.server.running import PATIENCE, Running, edges, running
 from tests.live import HOST
 from tests.redis_server import RedisServer
-from tests.server.running import PATIENCE, Running, edges, running
 from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system

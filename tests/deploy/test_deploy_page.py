@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.server.running import fetch, running_as
 from tests.deploy.test_compose import composed, env_file
 from tests.docs.pages import operators, section
 from tests.live import HOST, ROOT, free_ports
 from tests.redis_server import RedisServer
-from tests.server.running import fetch, running_as
 
 pytestmark = pytest.mark.system
 

@@ -19,6 +19,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from tests.app import provider
+from tests.app.server.running import keys
 from tests.deploy import containers
 from tests.deploy.containers import Container
 from tests.hospital_http import Api, serving
@@ -26,7 +27,6 @@ from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.hospital_sql import Tables
 from tests.live import HOST, ROOT, free_ports, wait_until
 from tests.redis_server import RedisServer
-from tests.server.running import keys
 from toolkit.contract.hospital import EDGES
 
 pytestmark = [

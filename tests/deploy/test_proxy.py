@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.app import provider
+from tests.app.server.running import Running, edges, running
 from tests.certificates import certify
 from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx, nginx_conf
 from tests.drill.slow import slow_clients
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
-from tests.server.running import Running, edges, running
 from tests.validity.client import check_answer
 from toolkit.contract.hospital import EDGES
 

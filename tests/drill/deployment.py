@@ -20,6 +20,7 @@ from joserfc.jwk import Key
 from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
+from tests.app.server.running import SERVE, Answered, fetch
 from tests.databases import postgresql
 from tests.deploy.proxies import nginx
 from tests.drill.clients import TRIES, Client, Work, work_of
@@ -29,7 +30,6 @@ from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports
 from tests.redis_server import RedisServer, started_redis
 from tests.sentinels import until
-from tests.server.running import SERVE, Answered, fetch
 from toolkit.contract.hospital import EDGES
 
 KEY_SET_SECONDS = 10

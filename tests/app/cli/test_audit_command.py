@@ -13,15 +13,15 @@ import pytest
 from app.cli import main
 from app.fhir.audit_event import read_event
 from tests.app.conftest import MakeService
+from tests.app.server.running import edges, running
 from tests.redis_server import RedisServer
-from tests.server.running import edges, running
 from tests.serving import Served
-from tests.toolkit.conftest import Said
+from tests.toolkit.conftest import Printed
 from toolkit.contract.hospital import IPP_SYSTEM
 
 KEY, OLD_KEY = "k" * 44, "o" * 44
 
-Audit = Callable[..., Said]
+Audit = Callable[..., Printed]
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def audit(
     monkeypatch.setenv("ENCOUNTERS_AUDIT", str(file))
     monkeypatch.setenv("ENCOUNTERS_AUDIT_KEY", KEY)
 
-    def run(*arguments: object) -> Said:
+    def run(*arguments: object) -> Printed:
         status = main(["audit", *map(str, arguments)])
-        return Said(status, *capsys.readouterr())
+        return Printed(status, *capsys.readouterr())
 
     return run
 
@@ -103,9 +103,9 @@ def test_who_saw_a_patient(
     }
     for path in ("Patient/3", "Encounter/Canarivel", "Encounter?patient=1&date=never"):
         served.get(path)
-    said = audit("who", "Patient/1", "--json")
-    assert said.status == 0
-    rows = said.told["disclosures"]
+    printed = audit("who", "Patient/1", "--json")
+    assert printed.status == 0
+    rows = printed.document["disclosures"]
     assert [row["request_id"] for row in rows][:4] == ids
     assert [row["action"] for row in rows] == ["read", "read"] + ["search-type"] * 3
     assert {row["client"] for row in rows} == {"client-1"}
@@ -115,7 +115,7 @@ def test_who_saw_a_patient(
     # Of the search for two patients, the stays of this one only.
     assert set(shown[2]) == stays == set(shown[4])
     assert shown[3] == []
-    assert audit("who", "1", "--json").out == said.out
+    assert audit("who", "1", "--json").out == printed.out
 
     header, *cells = csv.reader(io.StringIO(audit("who", "Patient/1", "--csv").out))
     assert header == ["time", "client", "address", "action", "resources", "request_id"]
@@ -126,7 +126,7 @@ def test_who_saw_a_patient(
     assert f" {len(stays)} Encounter " in table[2]
 
     def number(*period: str) -> int:
-        return len(audit("who", "1", "--json", *period).told["disclosures"])
+        return len(audit("who", "1", "--json", *period).document["disclosures"])
 
     day = rows[0]["time"][:10]
     assert number("--from", day, "--to", day) == 5
@@ -135,9 +135,9 @@ def test_who_saw_a_patient(
 
     with file.open("a") as appended:
         appended.write('torn\n{"agent": "x"}\n[]\n{"agent": [{}], "entity": []}\n')
-    said = audit("who", "Patient/1", "--json")
-    assert (said.status, len(said.told["disclosures"])) == (1, 5)
-    assert said.err
+    printed = audit("who", "Patient/1", "--json")
+    assert (printed.status, len(printed.document["disclosures"])) == (1, 5)
+    assert printed.err
 
 
 def test_who_in_clear(audit: Audit, deployment: Callable[..., Served]) -> None:
@@ -146,7 +146,7 @@ def test_who_in_clear(audit: Audit, deployment: Callable[..., Served]) -> None:
     counted = f"Encounter?_summary=count&patient.identifier={IPP_SYSTEM}|1"
     for path in ("Patient/1", "Encounter/1", "Patient/12", included, counted):
         served.get(path)
-    rows = audit("who", "Patient/1", "--json").told["disclosures"]
+    rows = audit("who", "Patient/1", "--json").document["disclosures"]
     shown = [row["resources"] for row in rows]
     assert shown == ["Patient/1", "Encounter/1", "Encounter/1 Patient/1", ""]
 
@@ -156,12 +156,16 @@ def test_who_across_keys(
 ) -> None:
     deployment(AUDIT_KEY=OLD_KEY).get("Patient/1")
     deployment().get("Patient/1")
-    said = audit("who", "Patient/1", "--json")
+    printed = audit("who", "Patient/1", "--json")
     # One event may be of this patient: the answer is incomplete, and says so.
-    assert (said.status, len(said.told["disclosures"])) == (1, 1)
-    assert "--key" in said.err
-    said = audit("who", "Patient/1", "--json", "--key", old_key)
-    assert (said.status, len(said.told["disclosures"]), said.err) == (0, 2, "")
+    assert (printed.status, len(printed.document["disclosures"])) == (1, 1)
+    assert "--key" in printed.err
+    printed = audit("who", "Patient/1", "--json", "--key", old_key)
+    assert (printed.status, len(printed.document["disclosures"]), printed.err) == (
+        0,
+        2,
+        "",
+    )
 
 
 def test_who_reads_renamed_and_compressed_files(
@@ -175,9 +179,9 @@ def test_who_reads_renamed_and_compressed_files(
     compressed = oldest.with_name(f"{oldest.name}.gz")
     compressed.write_bytes(gzip.compress(oldest.read_bytes()))
     oldest.unlink()
-    assert len(audit("who", "1", "--json").told["disclosures"]) == 3
+    assert len(audit("who", "1", "--json").document["disclosures"]) == 3
     named = audit("who", "1", "--json", compressed)
-    assert len(named.told["disclosures"]) == 1
+    assert len(named.document["disclosures"]) == 1
     compressed.write_bytes(compressed.read_bytes()[:-20])
     assert audit("who", "1").status == 2
 

@@ -16,11 +16,7 @@ import psutil
 import pytest
 from cryptography.fernet import Fernet
 
-from tests.collector import collecting
-from tests.hospital_sql import mapping_text
-from tests.live import HOST, ROOT, free_ports, listens, wait_until
-from tests.redis_server import RedisServer
-from tests.server.running import (
+from tests.app.server.running import (
     PATIENCE,
     SERVE,
     edges,
@@ -29,7 +25,11 @@ from tests.server.running import (
     running,
     service_environ,
 )
-from tests.server.slow_source import READ, slowed
+from tests.app.server.slow_source import READ, slowed
+from tests.collector import collecting
+from tests.hospital_sql import mapping_text
+from tests.live import HOST, ROOT, free_ports, listens, wait_until
+from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system

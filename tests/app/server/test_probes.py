@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.server import WAITING_PER_THREAD
+from tests.app.server.running import PATIENCE, Running, edges, fetch, running
+from tests.app.server.slow_source import READ, slowed
 from tests.live import HOST
 from tests.redis_server import RedisServer
-from tests.server.running import PATIENCE, Running, edges, fetch, running
-from tests.server.slow_source import READ, slowed
 from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system

@@ -7,9 +7,9 @@ from threading import Event, Lock
 
 from werkzeug import Request, Response
 
+from tests.app.server.running import PATIENCE, Running, running
 from tests.hospital_http import Api, serving
 from tests.hospital_http_mapping import http_mapping_text
-from tests.server.running import PATIENCE, Running, running
 from toolkit.contract.hospital import EDGES
 
 STAY = str(EDGES.stays[0].id)

@@ -17,12 +17,12 @@ from werkzeug.wrappers import Response
 
 from app.cli import main
 from tests.app import provider
+from tests.app.server.running import Running, edges, running
 from tests.docs.pages import blocks
 from tests.hospital_http import answer, serving
 from tests.hospital_sql import Tables
 from tests.live import ROOT
 from tests.redis_server import RedisServer
-from tests.server.running import Running, edges, running
 from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system

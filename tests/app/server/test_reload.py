@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.hospital_sql import Tables, mapping_text
-from tests.live import free_ports
-from tests.redis_server import RedisServer
-from tests.server.running import (
+from tests.app.server.running import (
     Running,
     refused,
     running,
     service_environ,
 )
-from tests.server.slow_source import READ
+from tests.app.server.slow_source import READ
+from tests.hospital_sql import Tables, mapping_text
+from tests.live import free_ports
+from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system
