@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from adapters.mapping.schema import mapping_schema
+from adapters.mapping.schema import editor_schema
 from app.config import SETTINGS
 from app.paging import READ
 from tests.docs.pages import operators, section, table
@@ -41,7 +41,7 @@ def metrics() -> Iterator[str]:
 
 def mapping_keys() -> Iterator[str]:
     """Yield the path of each key that a mapping file may have; `*` is any name or entry."""
-    schema = mapping_schema()
+    schema = editor_schema()
     yield from _keys(schema, schema["definitions"], (), frozenset())
 
 
