@@ -193,15 +193,6 @@ def mapping_new(**options: Any) -> int:
     help="Write a first mapping to FILE if there is none, as 'mapping new' does.",
 )
 @_tables
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="The port on this machine. Default: a free one.",
-)
-@click.option(
-    "--browser/--no-browser", default=True, help="Open a browser. Default: yes."
-)
 def workbench_command(**options: Any) -> int:
     """Write a mapping file in the browser, beside rows of its source.
 

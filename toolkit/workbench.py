@@ -198,9 +198,7 @@ def digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def run(
-    *, file: Path, source: str | None, port: int, browser: bool, **tables: Any
-) -> int:
+def run(*, file: Path, source: str | None, **tables: Any) -> int:
     """Serve the workbench until it is stopped; `tables` are those of `mapping new`."""
     if source and not file.exists():
         write_first(source=source, out=file, **tables)
@@ -213,14 +211,13 @@ def run(
     workbench = Workbench(file, os.environ)
     # Its lines would hold searches, and so ids of patients.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server(HOST, port, create_workbench(workbench), threaded=True)
+    server = make_server(HOST, 0, create_workbench(workbench), threaded=True)
     address = f"http://{HOST}:{server.port}/?token={workbench.token}"
     print(
         f"{file}: open {address}\nThe address works once. Ctrl-C ends the workbench.",
         flush=True,
     )
-    if browser:
-        webbrowser.open(address)
+    webbrowser.open(address)
     try:
         server.serve_forever()
     except KeyboardInterrupt:

@@ -337,9 +337,11 @@ def from_nothing(hospital: Path, tmp_path: Path) -> Iterator[Bench]:
     database = Path(shutil.copy(hospital, tmp_path))
     file, log = tmp_path / "mine.yaml", tmp_path / "log"
     tables = ["--stay", "sejour", "--patient", "patient"]
-    command = [sys.executable, "-m", "app.cli", "workbench", str(file), "--no-browser"]
+    command = [sys.executable, "-m", "app.cli", "workbench", str(file)]
     source = ["--from", f"sqlite:///{database}", *tables]
+    # The command opens no browser of its own here: `true` ends at once.
     environ = {k: v for k, v in os.environ.items() if k != "PAS_URL"}
+    environ["BROWSER"] = "true"
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, *source, "--organization", "etablissement"],
