@@ -10,7 +10,7 @@ What no test touches is reported.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -35,7 +35,7 @@ from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
 from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file
-from app.console import FINDINGS, FINE, print_json
+from app.console import FINDINGS, FINE
 from app.search.parser import Parameters
 from toolkit.console import MappingFile, NoSectionError
 from toolkit.findings import Finding, Severity, findings_of
@@ -94,20 +94,13 @@ class FileResult:
     @property
     def touched(self) -> str:
         """How many targets of each kind were touched, in words."""
-        return ", ".join(
-            f"{touched} of {total} {kind}s"
-            for kind, (touched, total) in self.coverage.items()
-            if total
-        )
-
-    @property
-    def coverage(self) -> Mapping[str, tuple[int, int]]:
-        """How many targets of each kind were touched, and how many there are."""
         totals = Counter(target.kind for target in self.targets)
         left = Counter(gap.kind for gap in self.gaps)
-        return {
-            kind: (totals[kind] - left[kind], totals[kind]) for kind in TARGET_KINDS
-        }
+        return ", ".join(
+            f"{totals[kind] - left[kind]} of {totals[kind]} {kind}s"
+            for kind in TARGET_KINDS
+            if totals[kind]
+        )
 
     def as_text(self, severity: Severity) -> Iterator[str]:
         """Yield the lines for people; `severity` is that of the gaps."""
@@ -127,42 +120,15 @@ class FileResult:
             yield str(gaps[0].finding(severity, named))
         yield f"{self.file}: {self.verdict}; touched {self.touched}"
 
-    def as_json(self, severity: Severity) -> dict[str, object]:
-        """Return the same for machines."""
-        return {
-            "file": str(self.file),
-            "faults": [asdict(fault) for fault in self.faults],
-            "tests": [
-                {
-                    "name": case.name,
-                    "line": case.mark.line,
-                    "passed": not findings,
-                    "findings": [asdict(finding) for finding in findings],
-                }
-                for case, findings in self.tests
-            ],
-            "coverage": {
-                kind.replace(" ", "_"): {"touched": touched, "of": total}
-                for kind, (touched, total) in self.coverage.items()
-            },
-            "untouched": [
-                asdict(gap.finding(severity, f"{gap.kind} {gap.name}"))
-                for gap in self.gaps
-            ],
-        }
 
-
-def run(*, files: Sequence[Path], complete: bool, as_json: bool) -> int:
+def run(*, files: Sequence[Path], complete: bool) -> int:
     """Run the tests beside each file and print their results."""
-    results = [try_file(file) for file in files]
     severity = Severity.ERROR if complete else Severity.NOTE
-    if as_json:
-        print_json({"mappings": [result.as_json(severity) for result in results]})
-    else:
-        for result in results:
-            print(*result.as_text(severity), sep="\n")
-    wrong = any(r.faults or r.failed or (complete and r.gaps) for r in results)
-    return FINDINGS if wrong else FINE
+    is_wrong = False
+    for result in map(try_file, files):
+        print(*result.as_text(severity), sep="\n")
+        is_wrong |= bool(result.faults or result.failed or (complete and result.gaps))
+    return FINDINGS if is_wrong else FINE
 
 
 def try_file(path: Path) -> FileResult:
