@@ -286,7 +286,7 @@ def _redis_details(url: str) -> Results:
             text = "has no maxmemory: other data in it may use up the machine's memory"
             yield note(text, "CONFIG SET maxmemory …: docs/run/capacity.md")
         elif policy not in {None, "noeviction"}:
-            text = f"drops pages when it is full ({policy}): page walks end with 410"
+            text = f"drops pages when it is full ({policy}): searches end with 410"
             yield warning(text, "CONFIG SET maxmemory-policy noeviction")
 
 
