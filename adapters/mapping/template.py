@@ -97,9 +97,10 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class TextTemplate:
-    """A text with places for values."""
+    """A text with places for values; `is_open` is whether a quotation mark in it has no end."""
 
     parts: tuple[str | Placeholder, ...]
+    is_open: bool = field(default=False, repr=False)
 
     @property
     def places(self) -> tuple[Placeholder, ...]:
@@ -221,7 +222,7 @@ def text_of(text: str) -> TextTemplate:
         parts.append(Placeholder(place[1], place[2] or "", quote=quote, bare=bare))
     if text[end:]:
         parts.append(text[end:])
-    return TextTemplate(tuple(parts))
+    return TextTemplate(tuple(parts), is_open=_quote_after(text[end:], quote) != "")
 
 
 def _quote_after(literal: str, quote: str) -> str:
@@ -260,21 +261,12 @@ def template_fault(text: str, purpose: str) -> str:
         return f"has no place for the value: {{{min(allowed)}}}"
     if "values" in template.names and len(template.places) > 1:
         return "{values} takes all values at once: write {value} for one value"
-    if any(_is_open(parameter) for _, parameter in template.parameters):
+    if any(part.is_open and part.places for _, part in template.parameters):
         return "a quotation mark has no end"
     forms = {place.form for place in template.places}
     if purpose != "time" and (other := sorted(forms.difference(FORMS))):
         return f"'{other[0]}' is only for times; otherwise use any, int32 or int64"
     return ""
-
-
-def _is_open(text: TextTemplate) -> bool:
-    """Whether a quotation mark before or after a place has no end."""
-    quote = ""
-    for part in text.parts:
-        if isinstance(part, str):
-            quote = _quote_after(part, quote)
-    return quote != "" and text.places != ()
 
 
 TEMPLATES = (
