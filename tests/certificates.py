@@ -41,3 +41,11 @@ def signed(name: str, before: timedelta, after: timedelta) -> tuple[bytes, bytes
     )
     clear = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return certificate.public_bytes(Encoding.PEM), key.private_bytes(*clear)
+
+
+def certificate_for(directory: Path, days: float = 1) -> Path:
+    """Write `cert.pem`, good from a hundred days ago for so many days more, and `key.pem`."""
+    certificate, key = signed(HOST, timedelta(days=100), timedelta(days=days))
+    (directory / "cert.pem").write_bytes(certificate)
+    (directory / "key.pem").write_bytes(key)
+    return directory / "cert.pem"

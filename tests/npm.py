@@ -1,4 +1,4 @@
-"""Packages of others from npm, whose servers are sources for tests."""
+"""Packages of others from npm."""
 
 import shutil
 import subprocess
@@ -17,8 +17,13 @@ def npm_install(folder: Path, *packages: str) -> str:
         pytest.skip("npm and node")
     command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder)]
     done = subprocess.run(
-        [*command, *packages], capture_output=True, timeout=300, check=False
+        [*command, *packages],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=550,
+        check=False,
     )
     if done.returncode:
-        pytest.skip("npm cannot install the package")
+        pytest.skip(f"npm fails: {done.stderr[-300:]}")
     return node

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.running import install_npm
 from tests.live import ROOT
+from tests.npm import npm_install
 
 SOURCE = ROOT / "tools" / "vendor"
 EXPLORER, WORKBENCH = "explorer/static/vendor", "toolkit/static/vendor"
@@ -75,12 +75,10 @@ def test_pages_stay_light() -> None:
 
 @pytest.mark.extended
 def test_a_build_writes_the_same_files(tmp_path: Path) -> None:
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
     source, root = tmp_path / "vendor", tmp_path / "root"
     ignored = shutil.ignore_patterns("node_modules")
     shutil.copytree(SOURCE, source, ignore=ignored)
-    install_npm(source)
+    npm_install(source)
     subprocess.run(
         ["node", "build.mjs", str(root)], cwd=source, check=True, timeout=300
     )

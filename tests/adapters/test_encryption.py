@@ -7,7 +7,7 @@ import pytest
 from adapters.encryption import exposed_sources
 from adapters.mapping.load import load_mapping
 from tests.adapters.mapping.good import HTTP, MINIMAL
-from tests.tls import certificate_for
+from tests.certificates import certificate_for
 
 VARIABLES = ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE", "PGSSLROOTCERT")
 MSSQL = "mssql://u:p@{}/pas?driver=ODBC+Driver+18+for+SQL+Server"

@@ -13,10 +13,10 @@ from app.cli.doctor import check_sentinels
 from app.redis_client import SentinelAddress, connect
 from app.server.checks import check_redis
 from tests.app.conftest import MakeService
+from tests.certificates import certificate_for
 from tests.live import HOST, free_ports, listens
 from tests.sentinels import PATIENCE, SENTINELS, Watched, begin, until
 from tests.serving import Served, ids, link
-from tests.tls import certificate_for
 from toolkit.contract.hospital import EDGES
 
 WITH_TLS = shutil.which("redis-server")

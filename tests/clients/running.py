@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.live import ROOT
+from tests.npm import npm_install
 
 CLIENTS = ROOT / "clients"
 COMMAND = (sys.executable, "-m", "encounters_client")
@@ -46,41 +47,20 @@ def output(command: Sequence[str | Path], directory: Path, **environ: str) -> st
     return printed
 
 
-def install_npm(directory: Path, *packages: str) -> None:
-    """Install packages, or what a lock file names.
-
-    Skips the test where the registry cannot be reached.
-    """
-    command = ["npm", "install", "--no-save", *packages] if packages else ["npm", "ci"]
-    done = subprocess.run(
-        [*command, "--no-audit", "--no-fund", f"--prefix={directory}"],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=550,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"npm fails: {done.stderr[-300:]}")
-
-
 def javascript_program(folder: Path) -> Path:
     """Return a folder in which the package for TypeScript is installed, packed as a release is.
 
     The compiler is in `sources`. Skips the test without node, npm or a registry.
     """
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
     sources, target = folder / "sources", folder / "program"
     ignored = shutil.ignore_patterns("node_modules", "dist")
     shutil.copytree(CLIENTS / "typescript", sources, ignore=ignored)
-    install_npm(sources)
+    npm_install(sources)
     target.mkdir()
     output(["npm", "pack", f"--pack-destination={target}"], sources)
     (packed,) = target.glob("*.tgz")
     (target / "package.json").write_text('{"type": "module"}')
-    install_npm(target, str(packed))
+    npm_install(target, str(packed))
     return target
 
 

@@ -11,9 +11,10 @@ import pytest
 import requests
 
 from tests.clients import programs
-from tests.clients.running import install_npm, install_pip, java, maven, output
+from tests.clients.running import install_pip, java, maven, output
 from tests.demo.running import Demo
 from tests.live import ROOT
+from tests.npm import npm_install
 
 pytestmark = pytest.mark.extended
 
@@ -78,10 +79,8 @@ def test_python(description: Path, access: Mapping[str, str], tmp_path: Path) ->
 def test_typescript(
     description: Path, access: Mapping[str, str], tmp_path: Path
 ) -> None:
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    install_npm(
+    npm_install(
         tmp_path,
         "openapi-typescript@7.13.0",
         "openapi-fetch@0.17.0",

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients import programs
-from tests.clients.running import install_npm, install_pip, java, maven, output
+from tests.clients.running import install_pip, java, maven, output
 from tests.docs.pages import CALL, blocks
+from tests.npm import npm_install
 
 pytestmark = pytest.mark.extended
 
@@ -48,10 +49,8 @@ def test_python(
 def test_javascript(
     package: str, program: str, access: Mapping[str, str], tmp_path: Path
 ) -> None:
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
     (tmp_path / "package.json").write_text("{}")
-    install_npm(tmp_path, package)
+    npm_install(tmp_path, package)
     (tmp_path / "main.mjs").write_text(program)
     assert json.loads(output(["node", "main.mjs"], tmp_path, **access)) == IDS
 
