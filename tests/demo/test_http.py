@@ -1,8 +1,5 @@
 """The demo hospital over HTTP: its searches, its files, and group A's mapping on it."""
 
-import os
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -121,20 +118,3 @@ def _with_login(directory: Path, url: str, password: str) -> HttpAdapter:
     file = directory / "mapping.yaml"
     file.write_text(text.replace(key, login), "utf-8")
     return HttpAdapter(load_mapping(file, {"PAS_URL": url, "PAS_KEY": password}))
-
-
-@pytest.mark.system
-def test_without_its_key_it_names_the_variable() -> None:
-    environ = {k: v for k, v in os.environ.items() if k != "PAS_KEY"}
-    for options, status in (([], 1), (["--help"], 0)):
-        done = subprocess.run(
-            [sys.executable, "-m", "demo.http", *options],
-            env=environ,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == status
-        assert "PAS_KEY" in done.stdout + done.stderr
