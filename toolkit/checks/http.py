@@ -541,7 +541,10 @@ def _walk(sample: HttpInspection, query: SearchQuery) -> tuple[list[Record], str
 
 def _may_be_ignored(sample: HttpInspection, query: SearchQuery) -> bool:
     """Whether a filter that rows cannot be compared with narrows nothing."""
-    if not isinstance(query.criteria[0], (StringCriterion, ReferenceCriterion)):
+    (criterion,) = query.criteria
+    # The rows of all others are compared.
+    is_merged = sample.opened.http.search[criterion.parameter].merged
+    if not (is_merged or isinstance(criterion, StringCriterion)):
         return False
     try:
         everything = sample.adapter.count(replace(query, criteria=()))
