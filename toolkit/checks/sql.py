@@ -352,7 +352,7 @@ def trailing_blanks(inspection: SqlInspection) -> Findings:
         column = columns.column(place.field.filter_column)
         if column.kind not in _MAY_END_IN_BLANKS:
             continue
-        blanks = all_of([inspection.counted(place), column.ends_in_blanks])
+        blanks = all_of([inspection.condition_of(place), column.ends_in_blanks])
         if rows := inspection.count(columns, blanks):
             text = (
                 f"{rows_that(rows, 'end')} in blanks, which the database counts:"
@@ -463,7 +463,7 @@ def encoded_twice(inspection: SqlInspection) -> Findings:
         if not column.can_hold("Ã"):
             continue
         marked = Condition(f"{column.exact} LIKE {MARK}", ("%Ã%",))
-        condition = all_of([inspection.counted(place), marked])
+        condition = all_of([inspection.condition_of(place), marked])
         statement = columns.select([name], condition, limit=SAMPLE_ROWS)
         texts = [text for (text,) in inspection.database.fetch(statement)]
         if not any(map(_is_encoded_twice, texts)):
@@ -626,7 +626,9 @@ def references(inspection: SqlInspection) -> Findings:
         key = columns.key(field)
         among = in_rows(key.column, target.columns, target.id, ALWAYS)
         rows, others = (
-            inspection.count(columns, all_of([inspection.counted(place), condition]))
+            inspection.count(
+                columns, all_of([inspection.condition_of(place), condition])
+            )
             for condition in (key.present, all_of([key.present, among]))
         )
         if lost := rows - others:

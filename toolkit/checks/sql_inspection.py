@@ -107,7 +107,7 @@ class SqlInspection(Inspection):
         query = SearchQuery(self.kind, (), Sort(SortKey.ID), 1)
         return self.opened.filters.of_query(query)
 
-    def counted(self, place: Place) -> Condition:
+    def condition_of(self, place: Place) -> Condition:
         """Return what the rows meet in which a field counts."""
         served = ALWAYS if place.rows else self.served
         if place.only_if is None:
@@ -156,7 +156,7 @@ class SqlInspection(Inspection):
     def counted_codes(self, place: Place) -> Counted:
         """Return the codes of a field in all rows in which it counts."""
         columns, (name,) = self.columns_of(place), place.field.columns
-        counts = ALWAYS if place.slot == "status" else self.counted(place)
+        counts = ALWAYS if place.slot == "status" else self.condition_of(place)
         return self._counted(columns, name, counts, 2 * MOST_DIFFERENT)
 
     def counted_days(self, place: Place) -> Counted:

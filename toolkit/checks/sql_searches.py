@@ -74,9 +74,9 @@ class SearchChecks:
         self._section, self._kind = inspection.opened, inspection.kind
         self._database = inspection.database
         self._rows = inspection.section.rows
-        self._lacks: dict[str, tuple[Finding, list[str]]] = {}
+        self._missing: dict[str, tuple[Finding, list[str]]] = {}
         """The indexes that are missed by their statements, and the searches that do."""
-        self._slow: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
+        self._slow_searches: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
         """What is wrong with the searches of a column, by its kind, and these searches."""
 
     def results(self, _inspection: SqlInspection) -> Iterator[Result]:
@@ -105,9 +105,9 @@ class SearchChecks:
             place = self._inspection.place(SORTS[self._kind].get(key, "id"))
             query = SearchQuery(self._kind, (), sort, PAGE_SIZE)
             yield from self._measured(f"_sort={key}", query, [place], inside)
-        for lack, words in self._lacks.values():
+        for lack, words in self._missing.values():
             yield replace(lack, text=f"{lack.text}: {', '.join(map(repr, words))}")
-        for finding, words in self._slow.values():
+        for finding, words in self._slow_searches.values():
             are = "is" if len(words) == 1 else "are"
             text = f"{', '.join(map(repr, words))} {are} {finding.text}"
             yield replace(finding, text=text)
@@ -149,16 +149,16 @@ class SearchChecks:
                 "without a total where more than one page matches: counting takes longer"
                 " than source.count_timeout_seconds"
             )
-            self._keep(word, place, text)
+            self._note(word, place, text)
         except SourceTimedOutError:
             text = "answered with an error: it takes longer than source.timeout_seconds"
-            self._keep(word, place, text)
+            self._note(word, place, text)
         except UnequalTextsError:
             # The types of the columns have the finding.
             return
         except SourceDataError as error:
             text = f"answered with an error: {error}"
-            self._keep(word, place, text, Severity.ERROR)
+            self._note(word, place, text, Severity.ERROR)
             return
 
         slow = next(filter(_is_slow, costs), None)
@@ -174,11 +174,11 @@ class SearchChecks:
         of_all = [finding.remedy for finding in inside]
         for lack in lacks:
             if lack.remedy not in of_all:
-                self._lacks.setdefault(lack.remedy, (lack, []))[1].append(word)
+                self._missing.setdefault(lack.remedy, (lack, []))[1].append(word)
 
         indexes = tuple(dict.fromkeys([*(lack.remedy for lack in lacks), *of_all]))
         if slow and not indexes:
-            self._keep_slow(word, query, place, slow)
+            self._note_slow(word, query, place, slow)
         for cost in costs[:1]:
             yield replace(cost, indexes=indexes)
         yield from costs[1:]
@@ -227,7 +227,7 @@ class SearchChecks:
                 break
         return read
 
-    def _keep_slow(
+    def _note_slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
         column = str(self._inspection.origin(place) or "")
@@ -244,9 +244,9 @@ class SearchChecks:
             severity = Severity.NOTE if cost.milliseconds <= SLOW_MS else severity
         elif not column:
             text += ": the SELECT computes the column, of which no table has an index"
-        self._keep(word, place, text, severity, column)
+        self._note(word, place, text, severity, column)
 
-    def _keep(
+    def _note(
         self,
         word: str,
         place: Place,
@@ -257,7 +257,7 @@ class SearchChecks:
         """Keep what is wrong with a search: a parameter and a sort are one finding."""
         finding = self._finding(place, text, severity, column=column)
         key = finding.source, text.partition(":")[0]
-        self._slow.setdefault(key, (finding, []))[1].append(word)
+        self._slow_searches.setdefault(key, (finding, []))[1].append(word)
 
     @property
     def _severity(self) -> Severity:
@@ -285,7 +285,7 @@ class SearchChecks:
     def _index_of_filter(self, place: Place, query: SearchQuery) -> Findings:
         """Yield the index that a filter, or a sort without a criterion, lacks."""
         origin = self._indexable(place)
-        if origin is None or (begins := self._begins(origin.table)) is None:
+        if origin is None or (starts := self._index_starts(origin.table)) is None:
             return
         (criterion,) = query.criteria or (None,)
         column = self._inspection.columns_of(place).column(place.field.filter_column)
@@ -294,7 +294,7 @@ class SearchChecks:
         is_computed = column.kind in FOLDS and is_ordered
         is_computed |= column.kind is ColumnKind.LARGE
         is_computed |= column.kind is ColumnKind.OTHER and not column.enumeration
-        has_index = _plain(origin.column) in begins
+        has_index = _plain(origin.column) in starts
         if is_computed or has_index or isinstance(criterion, StringCriterion):
             return
         order = self._order_columns(place, criterion, origin)
@@ -356,8 +356,8 @@ class SearchChecks:
         """
         compared, lacks = names_compared(self._rows), list[Finding]()
         for origin in dict.fromkeys(columns):
-            begins = self._begins(origin.table, compared)
-            if begins is not None and _plain(origin.column) not in begins:
+            starts = self._index_starts(origin.table, compared)
+            if starts is not None and _plain(origin.column) not in starts:
                 text = f"{_NO_INDEX} a column that joins tables"
                 remedy = self._statement(origin)
                 lacks.append(
@@ -389,12 +389,12 @@ class SearchChecks:
         place, compared = self._inspection.place("id"), names_compared(self._rows)
         lacks = []
         for (_, table), group in inside.items():
-            begins = self._begins(table, compared)
+            starts = self._index_starts(table, compared)
             indexable = filter(self._is_indexable, group)
             columns = [comparison.inner.origin for comparison in indexable]
-            if begins is None or not columns:
+            if starts is None or not columns:
                 continue
-            if not any(_plain(column.column) in begins for column in columns):
+            if not any(_plain(column.column) in starts for column in columns):
                 text = f"{_NO_INDEX} a column that a subquery of rows compares: each search"
                 text += f" reads all of {table}, for each of its rows at worst"
                 remedy, name = self._statement(columns[0]), str(columns[0])
@@ -448,7 +448,7 @@ class SearchChecks:
         quote = self._database.run(lambda c: c.dialect.identifier_preparer)
         return str(quote.quote(origin.column))
 
-    def _begins(
+    def _index_starts(
         self, table: str, passed: Collection[str] = ()
     ) -> frozenset[str] | None:
         """Return what the indexes of a table begin with, None where none would help.
@@ -460,7 +460,9 @@ class SearchChecks:
             few = some.limit(TINY_TABLE + 1)
             if len(self._database.fetch(few)) <= TINY_TABLE:
                 return None
-            return self._database.run(partial(_begins, table=table, passed=passed))
+            return self._database.run(
+                partial(_index_starts_of, table=table, passed=passed)
+            )
         except SourceDataError:
             return None
 
@@ -472,7 +474,7 @@ def _is_slow(cost: Measurement) -> bool:
     return is_far or cost.milliseconds > SLOW_MS
 
 
-def _begins(
+def _index_starts_of(
     connection: sa.Connection, table: str, passed: Collection[str]
 ) -> frozenset[str] | None:
     """Return the first column or expression of each index of a table, None for a view.
