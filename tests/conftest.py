@@ -53,6 +53,8 @@ def canary_watch() -> Iterator[CanaryWatch]:
     watch, root = CanaryWatch(), logging.getLogger()
     root.addHandler(watch)
     root.setLevel(logging.INFO)
+    # Access lines go to stderr: `demo/test_demo_canaries.py` looks through those of a process.
+    logging.getLogger("app.access").setLevel(logging.WARNING)
     yield watch
     root.removeHandler(watch)
     assert canaries_counted(REGISTRY) == []

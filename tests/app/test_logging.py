@@ -48,7 +48,7 @@ def app():
 
 
 @pytest.fixture
-def lines(capfd):
+def lines(capfd, caplog):
     """Return what the loggers of the project write, after the access lines."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
@@ -57,6 +57,7 @@ def lines(capfd):
     ours = logging.getLogger("app")
     root.addHandler(handler)
     ours.setLevel("INFO")
+    caplog.set_level("INFO", "app.access")
     access_lines = []
 
     def read():
