@@ -286,26 +286,23 @@ class Database:
         else:
             return
         is_pooler = self.dialect.code(cause) in self.dialect.pooler
-        if is_pooler and not is_lost:
-            # Nobody knows whose statement its name stands for.
-            connection.invalidate()
-            lost = SourceDataError(_POOLER)
-            lost.reason = f"{self.dialect.reason(cause, text)}: {_POOLER}"
-            raise lost from cause
         is_unread = self.dialect.unread(cause) and not connection.info["is_lenient"]
         self._is_lenient = self._is_lenient or is_unread
-        if is_lost or is_unread or self.dialect.replans(cause):
+        fault: AdapterError
+        if is_pooler and not is_lost:
+            # Nobody knows whose statement its name stands for.
+            fault = SourceDataError(_POOLER)
+            fault.reason = _POOLER
+        elif is_lost or is_unread or self.dialect.replans(cause):
             # The others cannot either: a server that restarted has closed them all.
             self._generation += 1
-            connection.invalidate()
             by = " by the pooler" if is_pooler else ""
-            gone = _ConnectionLostError(f"the connection was lost{by}")
-            gone.reason = self.dialect.reason(cause, text)
-            raise gone from cause
-        fault = self._fault(cause)
+            fault = _ConnectionLostError(f"the connection was lost{by}")
+        else:
+            fault = self._fault(cause)
         reasons = (self.dialect.reason(cause, text), fault.reason)
         fault.reason = ": ".join(filter(None, reasons))
-        if isinstance(fault, SourceUnavailableError):
+        if is_pooler or isinstance(fault, SourceUnavailableError):
             # Its driver may have given the connection up: no rollback, no reuse.
             connection.invalidate()
         raise fault from cause

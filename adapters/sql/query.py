@@ -630,7 +630,7 @@ class Filters:
     item_columns: Mapping[str, Columns] = field(default_factory=dict)
     date_reading: DateReading = DateReading.START
     _times: dict[str, TimeColumn] = field(default_factory=dict, init=False)
-    _found: dict[str, list[ComparedField]] = field(default_factory=dict, init=False)
+    _compared: dict[str, list[ComparedField]] = field(default_factory=dict, init=False)
 
     def of_query(
         self, query: SearchQuery, implied: Operator | None = None
@@ -830,13 +830,13 @@ class Filters:
 
     def _places(self, row: SearchParameter) -> Sequence[ComparedField]:
         """Return the places that a parameter compares."""
-        if row.name not in self._found:
-            self._found[row.name] = [
+        if row.name not in self._compared:
+            self._compared[row.name] = [
                 self._place(row, field, item)
                 for slot in row.slots
                 for field, item in self._fields(slot)
             ]
-        return self._found[row.name]
+        return self._compared[row.name]
 
     def _place(
         self,

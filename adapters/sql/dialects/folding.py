@@ -90,9 +90,9 @@ def translated(text: Sql, *flags: str) -> Sql:
     """
     text = text.call("regexp_replace", f"[{ACCENTS}]+", "", *flags)
     text = _replaced(text, _SEVERAL)
-    taken = "".join(_SINGLE) + BLANKS + UNSEEN
-    given = "".join(_SINGLE.values()) + " " * len(BLANKS)
-    text = text.call("translate", taken, given)
+    signs = "".join(_SINGLE) + BLANKS + UNSEEN
+    letters = "".join(_SINGLE.values()) + " " * len(BLANKS)
+    text = text.call("translate", signs, letters)
     return text.call("regexp_replace", r"\s+", " ", *flags).call("trim")
 
 
