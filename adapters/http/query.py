@@ -276,12 +276,13 @@ class _Filter(NamedTuple):
         return ((names.pop(), call.separator.join(text for _, text in sent)),)
 
     def _system(self, token: Token) -> str | None:
-        """Return the source's code of a token's system, "" for any, None if none is it."""
+        """Return what is sent for a token's system: "" for nothing, None if no row has it."""
         constant, call = self._constant_system(), self.call
         if constant is not None:
-            # With `codes`, the only system has no parameter.
-            sent = constant if call.system is not None and call.codes is None else ""
-            return sent if token.system in (None, constant) else None
+            if token.system not in (None, constant):
+                return None
+            # Every row has this system: it is sent where the template has a place for it.
+            return constant if call.system is not None and call.codes is None else ""
         if token.system is None:
             return ""
         if call.system is None or token.system == "":

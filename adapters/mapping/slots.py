@@ -268,7 +268,10 @@ def named_slots(kind: ResourceType) -> Iterator[tuple[str, Slot]]:
 
 
 def element(path: KeyPath) -> str:
-    """Return the FHIR element that a path of the file makes, else its keys with dots."""
+    """Return the FHIR element that a path of the file makes, else its keys with dots.
+
+    (patient, fields, identifiers, 0, value) makes Patient.identifier.value.
+    """
     keys = [step for step in path if isinstance(step, str)]
     if keys[1:2] == ["sources"]:
         del keys[1]
@@ -276,15 +279,15 @@ def element(path: KeyPath) -> str:
         return ".".join(keys[:2])
     if len(keys) < 3 or keys[0] not in SECTIONS or keys[1] != "fields":
         return ".".join(keys)
-    kind, name, inner = SECTIONS[keys[0]], keys[2], keys[3:4]
-    elements = [slot.element for slot in SLOTS[kind] if slot.name == name]
+    kind, name = SECTIONS[keys[0]], keys[2]
+    for slot in SLOTS[kind]:
+        if slot.name == name:
+            return f"{kind}.{slot.element}"
     for listed in LISTS[kind]:
         if listed.name == name:
-            slots = (slot for slot in (*listed.slots, LINES) if [slot.name] == inner)
-            elements.append(
-                ".".join([listed.element, *(slot.element for slot in slots)])
-            )
-    return f"{kind}.{elements[0]}" if elements else ".".join(keys)
+            parts = [s.element for s in (*listed.slots, LINES) if [s.name] == keys[3:4]]
+            return ".".join([kind, listed.element, *parts])
+    return ".".join(keys)
 
 
 def field_of(kind: ResourceType, name: str) -> str:
