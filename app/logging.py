@@ -76,8 +76,8 @@ def write_access_line(data: Mapping[str, object], id: str) -> None:
         return
     line = {**data, "time": _time(time.time()), "level": "info"}
     line |= {"logger": _access.name, "event": "request", "request_id": id}
-    # As for any other line: a stream that cannot be written fails no request.
-    with suppress(OSError, ValueError):
+    # As for any other line: a stream that is closed (None) or full fails no request.
+    with suppress(AttributeError, OSError, ValueError):
         # Bytes: the text layer of a stream is not safe to share between threads.
         sys.stderr.buffer.write(f"{_encode(line)}\n".encode())
         sys.stderr.buffer.flush()

@@ -5,7 +5,7 @@ what the keys say about each other: each stage raises all that it finds. A docum
 without problems is then turned into the typed values of `model`, by `build`.
 
 What returns the bytes of a file is an argument: the service reads a mapping, the files
-that it extends and its profile once, and loads it from these bytes (`Recorder`).
+that it extends and its profile once, and keeps them (`app.server.reload`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ keep() { # NAME UID: write standard input to a new file that belongs to UID
 if ! [ -e secrets/redis_url ] || ! [ -e secrets/redis_accounts ]; then
   password=$(random)
   digest=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)
-  rights="~* +@read +@write +@scripting +@connection +select +time +info"
+  rights="~* +@read +@write +@scripting +@connection +select +info"
   printf 'user default off\nuser encounters on #%s %s\n' "$digest" "$rights" | keep redis_accounts 999
   printf 'redis://encounters:%s@redis:6379/0\n' "$password" | keep redis_url 10001
 fi

@@ -88,6 +88,12 @@ def test_one_line_a_request_and_no_path(app, lines):
     assert CANARY not in json.dumps(lines())
 
 
+def test_a_log_that_nobody_reads_fails_no_request(app, lines, monkeypatch):
+    # So Python starts where standard error is closed.
+    monkeypatch.setattr(sys, "stderr", None)
+    assert app.test_client().get("/fhir/v3/Patient/1").status_code == 200
+
+
 def test_refusals_and_failures_have_their_line(app, lines):
     for path, status, route in (
         (f"/{CANARY}", 404, None),
