@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from email.message import Message
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -82,8 +83,10 @@ class SourceAnswer(NamedTuple):
             try:
                 self.body.decode()
             except UnicodeDecodeError:
-                named = requests.utils.get_encoding_from_headers(self.headers)
-                body = self.body.decode(encoding or named or "")
+                # `requests` would take Latin-1 for a type of text that names none.
+                named = Message()
+                named["Content-Type"] = self.headers.get("Content-Type", "")
+                body = self.body.decode(encoding or named.get_content_charset(""))
             return orjson.loads(body)
         except (orjson.JSONDecodeError, UnicodeDecodeError, LookupError) as error:
             text = "the answer is not JSON in UTF-8 or in its declared encoding"

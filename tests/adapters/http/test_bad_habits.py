@@ -244,6 +244,7 @@ NAMES = "Zoë Lefèvre"
         ("latin-1", "application/json", "latin-1"),
         ("cp1252", "application/json; charset=utf-8", "cp1252"),
         ("latin-1", "application/json", None),
+        ("cp1252", "text/json", None),
         ("latin-1", "application/json; charset=no-such", None),
     ],
 )
