@@ -14,7 +14,7 @@ What our own code adds goes into `extra={"data": {...}}`.
 import json
 import logging
 import logging.config
-import sys
+import os
 import time
 import traceback
 from collections.abc import Mapping
@@ -45,6 +45,7 @@ _SERVER_SAYS = (
 )
 """What gunicorn logs about itself: addresses of ours, signals and processes, no request."""
 _PLACES = 12
+_STDERR = 2
 
 _access = logging.getLogger("app.access")
 
@@ -76,11 +77,10 @@ def write_access_line(data: Mapping[str, object], id: str) -> None:
         return
     line = {**data, "time": _time(time.time()), "level": "info"}
     line |= {"logger": _access.name, "event": "request", "request_id": id}
-    # As for any other line: a stream that is closed (None) or full fails no request.
-    with suppress(AttributeError, OSError, ValueError):
-        # Bytes: the text layer of a stream is not safe to share between threads.
-        sys.stderr.buffer.write(f"{_encode(line)}\n".encode())
-        sys.stderr.buffer.flush()
+    # As for any other line: a stream that cannot be written fails no request.
+    with suppress(OSError):
+        # In one piece, below the streams of Python: those are not safe to share between threads.
+        os.write(_STDERR, f"{_encode(line)}\n".encode())
 
 
 def logging_config(level: str) -> dict[str, Any]:
