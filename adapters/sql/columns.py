@@ -191,9 +191,9 @@ def _fine_time(text: str) -> tuple[str, ...]:
         return ()
     if moment.tzinfo is not None:
         return ()
-    if re.search(r"\.\d{7,9}$", text):
+    if fine := re.search(r"\.[0-9]{7,9}$", text):
         # A datetime has cut the fraction.
-        return (text.replace("T", " "),)
+        return (moment.isoformat(" ", "seconds") + fine[0],)
     return (moment.isoformat(" ", "microseconds"),)
 
 
