@@ -88,7 +88,7 @@ class SourceAnswer(NamedTuple):
                 named["Content-Type"] = self.headers.get("Content-Type", "")
                 body = self.body.decode(encoding or named.get_content_charset(""))
             return orjson.loads(body)
-        except (orjson.JSONDecodeError, UnicodeDecodeError, LookupError) as error:
+        except (ValueError, LookupError) as error:
             text = "the answer is not JSON in UTF-8 or in its declared encoding"
             raise unreadable(f"{text}: source.encoding can name another") from error
 
@@ -228,7 +228,7 @@ def failure_text(error: Exception) -> str:
     match cause:
         case urllib3.exceptions.NameResolutionError():
             return "its host name cannot be resolved"
-        case urllib3.exceptions.NewConnectionError():
+        case urllib3.exceptions.NewConnectionError(__cause__=ConnectionRefusedError()):
             return "nothing listens at its port"
         case urllib3.exceptions.SSLError(args=(ssl.SSLCertVerificationError(), *_)):
             return _UNTRUSTED

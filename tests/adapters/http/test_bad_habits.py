@@ -246,6 +246,7 @@ NAMES = "Zoë Lefèvre"
         ("latin-1", "application/json", None),
         ("cp1252", "text/json", None),
         ("latin-1", "application/json; charset=no-such", None),
+        ("latin-1", "application/json; charset=\0", None),
     ],
 )
 def test_json_in_another_encoding(

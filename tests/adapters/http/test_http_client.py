@@ -1,5 +1,6 @@
 """Requests over real sockets and mocked answers: retries, limits, failures, connections."""
 
+import errno
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -181,6 +182,29 @@ def test_broken_connections(
         send(url, seconds=seconds)
     assert type(caught.value) is error
     assert HOST not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (errno.ECONNREFUSED, "nothing listens at its port"),
+        (errno.EHOSTUNREACH, "no complete answer arrived"),
+        (errno.EMFILE, "no complete answer arrived"),
+        (socket.gaierror(socket.EAI_NONAME, ""), "its host name cannot be resolved"),
+    ],
+)
+def test_why_there_is_no_connection(
+    error: int | OSError, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A port without a listener is no firewall, and no lack of files of our own."""
+    fault = OSError(error, "") if isinstance(error, int) else error
+
+    def fail(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("urllib3.util.connection.create_connection", fail)
+    with pytest.raises(SourceUnavailableError, match=text):
+        send(f"http://{HOST}:9")
 
 
 class _KeepAlive(BaseHTTPRequestHandler):
