@@ -133,6 +133,17 @@ def test_totals_links_and_tokens_come_from_headers(
     assert (len(last.rows), last.more) == (2, False)
 
 
+def test_a_total_that_is_no_number_of_rows_is_noticed(
+    tmp_path: Path, source: responses.RequestsMock
+) -> None:
+    """FHIR has no such total, and -1 would end a walk early (decision 41)."""
+    adapter = opened_at(URL, tmp_path)
+    for total in (-1, 2**31, 1.5, True, "many"):
+        source.upsert("GET", LIST, json={"resultats": [{}], "nombre": total})
+        with pytest.raises(SourceDataError, match="not a number of rows"):
+            adapter.search(ask())
+
+
 @pytest.mark.parametrize("total", TOTALS)
 def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> None:
     with api_and_adapter(tmp_path, total=total) as (api, adapter):
