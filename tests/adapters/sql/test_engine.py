@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 import pytest
@@ -39,9 +39,6 @@ from tests.sets import SERVERS
 from toolkit.catalogue import read_catalogue
 from toolkit.contract.harness import ask, patient, token, walk
 from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
-
-if TYPE_CHECKING:
-    pass
 
 KINDS = ("sqlite", "postgresql", *SERVERS)
 
