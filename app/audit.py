@@ -1,7 +1,7 @@
 """The audit trail: one AuditEvent for each response, written before the response leaves.
 
-What was requested and what is returned comes from `app.observability.facts`; the rest is read
-from the request and its response. Values that a client sent are written as keyed
+What was requested and what is returned comes from the `Call` of the request (`app.call`); the
+rest is read from the request and its response. Values that a client sent are written as keyed
 digests, and the names of unknown parameters not at all. Events go to stdout, to syslog or to
 a file that several processes append to; logrotate may rename the file, without a signal to
 anybody.

@@ -1,7 +1,7 @@
 """The requests of the interface: search, page, read, and what the deployment offers.
 
 A view shows its stages in order: parse, source, redis, map, write. What the access line
-and the audit event need of the request it leaves in `facts`.
+and the audit event need of the request it leaves in its `Call`.
 """
 
 import logging
