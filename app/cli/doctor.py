@@ -215,6 +215,10 @@ def _check_public_address(settings: Settings) -> Results:
     try:
         with isolated(requests.Session()) as session:
             answer = session.get(url, timeout=TIMEOUT_SECONDS, allow_redirects=False)
+    except requests.exceptions.SSLError:
+        text = "its certificate is not valid for this machine"
+        remedy = "renew it, or name your own authority by SSL_CERT_FILE"
+        yield note(text, f"{remedy}: docs/run/tls.md")
     except requests.RequestException as failure:
         text = f"cannot be reached from here ({type(failure).__name__})"
         yield note(text, "fine before the start, or if this machine has no access")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
 import responses
 
 from app.cli import main
@@ -323,6 +324,11 @@ def test_the_public_address(deployed: Deployed) -> None:
             mock.get(f"{BASE_URL}/metadata", status=status)
             (answer,) = results_of(settings, "public address")
         assert answer.status is severity
+    with responses.RequestsMock() as mock:
+        mock.get(f"{BASE_URL}/metadata", body=requests.exceptions.SSLError())
+        (answer,) = results_of(settings, "public address")
+    assert answer.status is NOTE
+    assert "certificate" in answer.text
     ((severity, text),) = of(deployed(TRUSTED_PROXIES=""), "settings")
     assert severity is ERROR
     assert "403" in text
