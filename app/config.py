@@ -32,8 +32,8 @@ from urllib.parse import parse_qsl, urlsplit
 import jmespath
 from cryptography.fernet import Fernet
 
-from adapters.encryption import is_loopback, is_plain
 from adapters.lifetime import LIFETIME_SECONDS
+from adapters.transport import is_loopback, is_plain
 from app.redis_client import SentinelAddress, is_exposed, is_sentinel
 
 PREFIX = "ENCOUNTERS_"

@@ -18,8 +18,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from adapters.encryption import is_loopback
 from adapters.lifetime import end_of_life
+from adapters.transport import is_loopback
 
 SCHEMES = ("redis+sentinel", "rediss+sentinel")
 REDIS_SECONDS = 0.25

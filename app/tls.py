@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from adapters.encryption import WITHOUT_TLS, Exposed, exposed_sources
 from adapters.mapping.model import SourceMapping
+from adapters.transport import WITHOUT_TLS, Exposed, exposed_sources
 from app.config import PREFIX, Link, Settings, SettingsError
 
 _LINKS = {"sql": Link.DATABASE, "http": Link.HTTP}

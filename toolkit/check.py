@@ -14,7 +14,6 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from adapters.contract import AdapterError, ResourceType
-from adapters.encryption import WITHOUT_TLS, exposed_sources
 from adapters.mapping.examples import example_lines, lines_of
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import KnownFinding, Mark, SourceMapping
@@ -22,6 +21,7 @@ from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.mapping.slots import REFERS, places_of
 from adapters.mapping.slots import element as element_of
+from adapters.transport import WITHOUT_TLS, exposed_sources
 from app.console import CANNOT_RUN, FINDINGS, FINE, CannotRunError, print_json
 from toolkit.checks.rows import selects
 from toolkit.checks.runner import open_sources, run_in_turn

@@ -27,13 +27,13 @@ from joserfc.errors import JoseError
 
 from adapters import open_source
 from adapters.contract import AdapterError
-from adapters.encryption import WITHOUT_TLS, exposed_sources, is_plain
 from adapters.http.session import isolated
 from adapters.mapping.document import read_layers, variables_in
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
+from adapters.transport import WITHOUT_TLS, exposed_sources, is_plain
 from app.auth import Authenticator, BadTokenError, Introspection, claim_of
 from app.config import SETTINGS, Settings, SettingsError
 from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json

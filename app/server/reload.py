@@ -25,13 +25,13 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from adapters.contract import AdapterError, Problem
-from adapters.encryption import is_loopback
 from adapters.mapping.examples import example_lines
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ReadFile, SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.registry import problems_of
+from adapters.transport import is_loopback
 from app.config import Settings, SettingsError
 from app.server import STOPS, forget_process, ignore_signals
 

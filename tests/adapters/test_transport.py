@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.encryption import exposed_sources
 from adapters.mapping.load import load_mapping
+from adapters.transport import exposed_sources
 from tests.adapters.mapping.good import HTTP, MINIMAL
 from tests.certificates import certificate_for
 
