@@ -12,8 +12,13 @@ from urllib3 import PoolManager
 from bench.contenders import Around, Running, cpu_of, token
 from bench.scenarios import Call
 
-CONNECTIONS = 8
-WRK = ("wrk", "-t1", f"-c{CONNECTIONS}", "--timeout", "30s")
+MANY = 8
+"""How many connections measure what workers can do together.
+
+What a request costs is measured over one: connections fall on the processes of a contender by
+chance, and with several on one process its threads wait for one another. Then the same request
+costs twice as much, and in the next run it does not.
+"""
 
 
 class LoadError(Exception):
@@ -32,7 +37,8 @@ class Figure:
 class Load:
     """Sends requests to contenders."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: Around, connections: int = 1) -> None:
+        self._wrk_command = ("wrk", "-t1", f"-c{connections}", "--timeout", "30s")
         self._headers = {
             "Authorization": f"Bearer {token()}",
             "Accept": "application/fhir+json",
@@ -92,7 +98,13 @@ class Load:
     def _wrk(self, running: Running, seconds: int) -> tuple[int, float]:
         address = f"http://127.0.0.1:{running.contender.port}"
         done = subprocess.run(
-            [*WRK, f"-d{seconds}s", "-s", str(self._script_file), address],
+            [
+                *self._wrk_command,
+                f"-d{seconds}s",
+                "-s",
+                str(self._script_file),
+                address,
+            ],
             capture_output=True,
             text=True,
         )

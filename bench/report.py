@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.contenders import THREADS, WORKERS
-from bench.load import CONNECTIONS
+from bench.load import MANY
 from bench.run import OURS, SCALED, Plan, Results
 from bench.scenarios import NAMES, SHAPES
 
@@ -36,10 +36,11 @@ _INTRODUCTION = f"""\
 Written by `make bench`. Every contender answers the same requests on the same PostgreSQL with
 {{stays:,}} stays, with the same token. Their answers were compared first (ids, totals, states,
 times, units). {{rounds}} rounds after a warm-up, in turn, {{seconds}} s
-each, {CONNECTIONS} connections; one failed request makes a run invalid. CPU is what the operating
-system counts for all processes of a contender; that of the database is separate. All Flask
-contenders run on stock gunicorn (`gthread`) with {WORKERS} processes of {THREADS} threads.
-Ratios are medians of the ratios within a round. Absolute figures depend on the machine,
+each, one connection: with several, those that chance puts on the same process wait for one
+another, and a request costs up to twice as much. One failed request makes a run invalid. CPU is
+what the operating system counts for all processes of a contender; that of the database is separate.
+All Flask contenders run on stock gunicorn (`gthread`) with {WORKERS} processes of {THREADS}
+threads. Ratios are medians of the ratios within a round. Absolute figures depend on the machine,
 ratios less so.
 [stages.md](stages.md) shows where the calls of a request go, [scale.md](scale.md) how searches
 grow with the hospital.
@@ -62,11 +63,11 @@ Warm: other searches of the same shapes, as a load. Peers have no patients: only
 answers `{NAMES}`.
 """
 
-_WORKERS = """\
+_WORKERS = f"""\
 ## Workers
 
-Requests a second of the service alone, and the database's share of the CPU of both. The load
-generator, Redis and the database run on the same cores.
+Requests a second of the service alone over {MANY} connections, and the database's share of the CPU
+of both. The load generator, Redis and the database run on the same cores.
 """
 
 

@@ -11,7 +11,7 @@ import orjson
 from bench.before import Build
 from bench.checks import check
 from bench.contenders import BASE_URL, Around, Running, contenders, service, started
-from bench.load import Figure, Load
+from bench.load import MANY, Figure, Load
 from bench.scenarios import LINKED, Call, Scenario, scenarios
 
 FLOOR, OURS = "floor", "ours"
@@ -86,7 +86,7 @@ class Bench:
             cases.append(self._next(load, running, cases))
             results.rounds |= self._measure(load, running, cases)
             results.memory = {name: each.memory() for name, each in running.items()}
-        results.workers = self._workers(load, cases)
+        results.workers = self._workers(Load(self.around, MANY), cases)
         return results
 
     def _next(
