@@ -240,11 +240,15 @@ def test_the_base_url_is_answered_in_json(proxy: Proxy) -> None:
 
 def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) -> None:
     bearer = provider.bearer(provider.sign())
+    stay = f"Encounter/{EDGES.stays[0].id}"
     with slow_clients(proxy, STAY, bearer):
         for _ in range(3):
-            assert proxy.ask(STAY, {"Authorization": bearer}).status == 200
+            # Two threads are busy until the first pages of all readers are at the proxy.
+            service.until(
+                lambda: proxy.ask(STAY, {"Authorization": bearer}).status == 200
+            )
+            service.until(lambda: service.get(stay).status == 200)
             assert service.operations("/live").status == 200
-            assert service.get(f"Encounter/{EDGES.stays[0].id}").status == 200
 
 
 def test_a_unix_socket_is_trusted_and_tells_the_address(

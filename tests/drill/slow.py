@@ -187,15 +187,17 @@ class Slow:
 def slow_clients(proxy: Proxy, stay: str, bearer: str) -> Iterator[Sequence[Slow]]:
     """Hold on to the proxy with slow clients, from when all are connected."""
     clients = [Slow(number, proxy, stay, bearer) for number in range(CLIENTS)]
-    for client in clients:
-        client.connect()
 
     def go_on(ending: Event) -> None:
         while not ending.wait(DRIP_SECONDS):
             for client in clients:
                 client.go_on()
 
-    with running([go_on]):
-        yield clients
-    for client in clients:
-        client.close()
+    try:
+        for client in clients:
+            client.connect()
+        with running([go_on]):
+            yield clients
+    finally:
+        for client in clients:
+            client.close()
