@@ -201,6 +201,15 @@ def test_a_connection_that_the_server_has_closed_is_replaced(url: str) -> None:
         assert first != second
 
 
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_connections_that_keep_their_cursor_are_closed_with_the_pool(url: str) -> None:
+    with closing(Database(url, 30, 1)) as other:
+        with closing(Database(url, 30, 1)) as database:
+            ((process,),) = database.fetch(Statement("SELECT pg_backend_pid()"))
+        there = f"SELECT 1 FROM pg_stat_activity WHERE pid = {process}"
+        until(lambda: not run(other, there))
+
+
 def test_a_source_whose_connections_are_all_in_use_is_busy(url: str) -> None:
     with closing(Database(url, 30, 1, wait=0)) as database:
 
