@@ -3,6 +3,7 @@
 It is read through SQLAlchemy's inspector on the pooled, read-only connections. No row is read.
 """
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -99,6 +100,12 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> Catalogue
     Raises SourceUnavailableError, and SourceDataError for a schema that is not there.
     """
     return database.run(lambda c: _catalogue(c, database.dialect, schemas))
+
+
+def parts_of_name(name: str) -> list[str]:
+    """Return the schema and the table of a name as a statement has it, without quotes."""
+    parts = re.findall(r'"([^"]+)"|([^."`]+)', name)
+    return [quoted or plain for quoted, plain in parts]
 
 
 def _catalogue(

@@ -63,6 +63,7 @@ from toolkit.console import NO_COLUMN, QUESTION, MappingFile, marked_lines
 from toolkit.edits import add_field, answer, name_column, remarks, write_codes
 from toolkit.explain import whereabouts
 from toolkit.findings import Finding, Measurement, Severity, timed
+from toolkit.labels import read_labels
 from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
 from toolkit.new import run as write_first
@@ -580,7 +581,10 @@ def _codes() -> str:
     index = min(request.args.get("field", 0, int), len(coded) - 1)
     section, place = coded[index]
     with SourceReader(file) as reader:
-        counted = count_codes(reader.adapter(section), section, place)
+        adapter = reader.adapter(section)
+        counted = count_codes(adapter, section, place)
+        chosen = request.args.get("labels", "")
+        labels = read_labels(adapter, section, place, chosen)
     table, unnamed = counted.table, counted.unnamed
     others = sorted((c for c in unnamed if c), key=lambda code: -unnamed[code])
     return render_template(
@@ -590,7 +594,9 @@ def _codes() -> str:
         index=index,
         table=table,
         takes=place.takes,
-        labels={**CLASS_LABELS, **MEANS},
+        meanings={**CLASS_LABELS, **MEANS},
+        labels=labels,
+        chosen=chosen,
         remarks=remarks(bench.draft.text, table.name),
         codes=[(c, counted.counts.get(c, 0)) for c in (*table.table, *others)],
         nothing=counted.nothing,

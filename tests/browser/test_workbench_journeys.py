@@ -180,6 +180,34 @@ def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
     expect(page.locator(".tok-keyword").first).to_have_text("SELECT")
 
 
+def test_codes_stand_beside_labels_of_the_hospital(
+    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
+) -> None:
+    with closing(sqlite3.connect(bench.database)) as source, source:
+        source.execute("CREATE TABLE etats (code TEXT PRIMARY KEY, sens TEXT)")
+        source.execute("INSERT INTO etats VALUES ('S', 'Sorti'), ('F', 'Facturé')")
+    text = bench.file.read_text("utf-8").replace(" etat,", " sejour.etat,", 1)
+    joined = "FROM sejour LEFT JOIN etats ON etats.code = sejour.etat\n"
+    bench.file.write_text(text.replace("FROM sejour\n", joined, 1), "utf-8")
+    page = work()
+    page.get_by_role("button", name="Codes", exact=True).click()
+    choice = page.get_by_label("Labels from")
+    choice.select_option("etats.sens")
+    row = page.locator("#panel-codes tbody tr").filter(has_text="Facturé")
+    expect(row.get_by_role("rowheader")).to_have_text("F")
+    expect(choice).to_be_focused()
+    look(page)
+    row.get_by_label("F becomes").select_option("planned")
+    page.get_by_role("button", name="Write the table").click()
+    expect(editor(page)).to_contain_text("F: planned")
+    # Other codes have other labels.
+    page.locator("#coded").select_option("1")
+    expect(choice).to_have_value("")
+    # Without script the form of the choices is sent as it is.
+    page.goto(page.url + "panel/codes?field=0&labels=etats.sens")
+    expect(page.get_by_role("cell", name="Sorti")).to_be_visible()
+
+
 def test_the_source_is_checked_and_a_finding_accepted(
     work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
 ) -> None:

@@ -1,6 +1,7 @@
 """The workbench: the draft, saving, panels beside the source, and who may open it."""
 
 import html
+import os
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from werkzeug.test import Client, TestResponse
 
 from tests.hospital_sql import Tables, mapping_text
+from tests.toolkit import live_hospital
+from tests.toolkit.conftest import NewUrl
 from toolkit import workbench
 from toolkit.contract.hospital import EDGES, Hospital
 from toolkit.workbench import Workbench, create_workbench, digest
@@ -258,6 +261,76 @@ def test_codes_are_chosen_beside_their_rows(page: Page, file: Path) -> None:
     assert "finished" in page.panel("resource", kind="encounter", id="1")
     refused = page.edit(text, {**form, "table": "nowhere"})
     assert refused.status_code == 409
+
+
+LABELLED = """
+CREATE TABLE states (code VARCHAR(8) PRIMARY KEY, label VARCHAR(40));
+INSERT INTO states VALUES ('S', 'Sorti <b>'), ('E', 'Entré'), ('P', 'Prévu');
+CREATE TABLE kinds (kind VARCHAR(8), title VARCHAR(40));
+INSERT INTO kinds VALUES ('HC', 'Complète'), ('HC', 'Partielle');
+CREATE TABLE stays (id BIGINT PRIMARY KEY, patient BIGINT, state VARCHAR(8), kind VARCHAR(8),
+  in_words VARCHAR(40), remark VARCHAR(40), visit VARCHAR(40),
+  FOREIGN KEY (state) REFERENCES states (code))
+"""
+LABELLED_FILE = """
+mapping: 1
+name: Labelled
+profile: full
+time_zone: Europe/Paris
+source: {kind: sql, url: {env: PAS_URL}}
+constants: {visit_number_system: "urn:oid:1.2.3"}
+codes:
+  status: {table: {S: finished, E: in-progress}}
+  class: {table: {HC: IMP}}
+encounter:
+  rows: |
+    SELECT stays.id, stays.patient, stays.state, stays.kind, stays.visit
+    FROM stays LEFT JOIN kinds ON kinds.kind = stays.kind
+  fields:
+    id: {from: id}
+    patient_id: {from: patient}
+    status: {from: state, codes: status}
+    class: {from: kind, codes: class}
+    visit_number: {from: visit}
+"""
+
+
+def test_codes_have_their_labels(
+    kind: str, new_url: NewUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a table that a key leads to, a joined one, and the table of the codes."""
+    url = new_url(kind)
+    monkeypatch.setenv("PAS_URL", url)
+    rows = [
+        f"({n}, {n}, '{'E' if n < 4 else 'S'}', 'HC', '{'In' if n < 4 else 'Out'}',"
+        f" 'Text {n}', 'V{n}')"
+        for n in range(10)
+    ]
+    live_hospital.run(
+        url, *LABELLED.strip().split(";"), f"INSERT INTO stays VALUES {', '.join(rows)}"
+    )
+    file = tmp_path / "labelled.yaml"
+    file.write_text(LABELLED_FILE, "utf-8")
+    page = Page(Workbench(file, os.environ))
+    page.open()
+
+    def labels(column: str, field: int = 0) -> dict[str, str]:
+        shown = page.panel("codes", field=str(field), labels=column)
+        assert f"<option selected>{column}</option>" in shown
+        found = re.findall(r"<code>(\w+)</code></th><td>([^<]*)</td>", shown)
+        return {code: html.unescape(label) for code, label in found}
+
+    # A table with a row for each code holds no persons.
+    assert labels("states.label") == {"S": "Sorti <b>", "E": "Entré"}
+    # Three rows may be about one person.
+    assert labels("stays.in_words") == {"S": "Out", "E": ""}
+    assert labels("stays.remark") == {}
+    assert "several texts for 2 codes" in page.panel("codes", labels="stays.remark")
+    assert labels("kinds.title", field=1) == {}
+    # Numbers of visits are not offered, and what is not offered is not read.
+    offered = page.panel("codes", field="0", labels="stays.visit")
+    assert "visit</option>" not in offered
+    assert "V5" not in offered
 
 
 def test_questions_are_answered_by_choosing(page: Page, file: Path) -> None:

@@ -36,6 +36,7 @@ from adapters.sql.adapter import UnequalTextsError
 from adapters.sql.columns import FOLDS, ColumnKind
 from adapters.sql.dialects.base import Origin
 from adapters.sql.query import ALWAYS, NEVER, are_comparable
+from toolkit.catalogue import parts_of_name
 from toolkit.checks.inspection import Findings
 from toolkit.checks.rows import SAMPLE_ROWS
 from toolkit.checks.selects import JoinComparison, between, comparisons, names_compared
@@ -481,8 +482,7 @@ def _index_starts_of(
 
     Those behind columns that are passed over are first ones, too.
     """
-    parts = re.findall(r'"([^"]+)"|([^."`]+)', table)
-    *schemas, name = [quoted or plain for quoted, plain in parts]
+    *schemas, name = parts_of_name(table)
     schema, inspector = schemas[-1] if schemas else None, sa.inspect(connection)
     if name in inspector.get_view_names(schema):
         return None

@@ -247,6 +247,7 @@ const fill = (name, query = {}) => {
   const panel = `#panel-${name}`;
   return htmx.ajax("GET", `/panel/${name}?${parameters}`, { source: panel, target: panel });
 };
+const fillCodes = () => fill("codes", { field: $("#coded")?.value ?? 0, labels: $("#labels")?.value ?? "" });
 let shown = { kind, page: 0, source: 0 };
 const showRows = (of, page, source = 0) => { kind = of; shown = { kind, page, source }; return fill("rows", shown); };
 showRows(kind, 0);
@@ -272,7 +273,7 @@ document.addEventListener("click", async (event) => {
   if (data.tab) {
     press(button);
     for (const pane of document.querySelectorAll(".pane")) pane.hidden = pane.dataset.pane !== data.tab;
-    if (data.tab === "codes") fill("codes", { field: $("#coded")?.value ?? 0 });
+    if (data.tab === "codes") fillCodes();
   }
   if (data.codes) {
     $("[data-tab=codes]").click();
@@ -299,9 +300,10 @@ function accept(lines) {
 }
 
 document.addEventListener("change", async ({ target }) => {
-  if (target.id !== "coded") return;
-  await fill("codes", { field: target.value });
-  $("#coded")?.focus();
+  if (target.id === "coded" && $("#labels")) $("#labels").value = "";
+  if (!["coded", "labels"].includes(target.id)) return;
+  await fillCodes();
+  $(`#${target.id}`)?.focus();
 });
 
 document.addEventListener("submit", async (event) => {

@@ -1,0 +1,139 @@
+"""Labels of codes: texts of the hospital's own database, in a column that somebody chooses.
+
+A text may be about a person. A label is shown if no code of the column has two and at least
+five rows carry it; in another table that has one row for each code, one row is enough.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from adapters.contract import SourceDataError, SourceTimedOutError
+from adapters.mapping.model import ResourceMapping
+from adapters.mapping.slots import Place
+from adapters.sql.adapter import SqlAdapter
+from adapters.sql.dialects.base import Origin
+from adapters.sql.query import Columns
+from adapters.sql.texts import are_texts
+from toolkit.catalogue import parts_of_name
+from toolkit.checks.rows import FEW_ROWS, code_of, plain_text
+from toolkit.checks.selects import comparisons
+from toolkit.checks.sql_inspection import GROUPS, SqlInspection
+from toolkit.source_rows import RowReader
+from toolkit.tried_row import PERSONAL_TEXTS
+
+
+class Labels(NamedTuple):
+    """The columns that may hold labels; of the chosen one its labels by code, or a problem."""
+
+    columns: Sequence[str] = ()
+    by_code: Mapping[str, str] = {}
+    problem: str = ""
+
+
+def read_labels(
+    adapter: RowReader, section: ResourceMapping, place: Place, chosen: str
+) -> Labels:
+    """Return the labels of the codes of a field; none for an API."""
+    if not isinstance(adapter, SqlAdapter):
+        return Labels()
+    inspection = SqlInspection(adapter, section.resource_type, math.inf)
+    personal = {
+        name
+        for other in inspection.places
+        if f"{inspection.kind}.{other.slot}" in PERSONAL_TEXTS
+        for name in other.field.columns
+    }
+    names, labels = list[str](), Labels()
+    for source in _sources(inspection, place):
+        # What the SELECT has of the table of the codes is listed once.
+        others = {source.code, *personal, *([] if source.is_elsewhere else names)}
+        for column in source.columns.described:
+            if are_texts(column.kind) and column.name not in others:
+                names.append(".".join(filter(None, (source.table, column.name))))
+                if names[-1] == chosen:
+                    labels = _labels(inspection, place, source, column.name)
+    return labels._replace(columns=names)
+
+
+class _Source(NamedTuple):
+    """A SELECT with a column of codes: that of the mapping, or all of a table."""
+
+    table: str
+    columns: Columns
+    code: str
+    is_elsewhere: bool = False
+
+
+def _sources(inspection: SqlInspection, place: Place) -> Iterator[_Source]:
+    """Yield the SELECT of a field, the table of its codes, and those with the same codes."""
+    yield _Source("", inspection.columns_of(place), place.field.columns[0])
+    origin, database = inspection.origin(place), inspection.database
+    if origin is None:
+        return
+    others = [*_joined(place.rows or inspection.section.rows, origin)]
+    with suppress(SourceDataError):
+        others += database.run(lambda connection: _referred(connection, origin))
+    for table, code in dict.fromkeys([origin, *others]):
+        with suppress(SourceDataError):
+            select = f"SELECT * FROM {table}"
+            described = database.columns(select)
+            (code,) = [c.name for c in described if c.name.lower() == code.lower()]
+            columns = Columns(database.dialect, select, described)
+            yield _Source(table, columns, code, is_elsewhere=table != origin.table)
+
+
+def _joined(rows: str, origin: Origin) -> Iterator[Origin]:
+    """Yield the columns of other tables that a SELECT compares with a column."""
+    column = parts_of_name(str(origin).lower())[-2:]
+    for inner, outer, _ in comparisons(rows):
+        for one, other in ((inner.origin, outer.origin), (outer.origin, inner.origin)):
+            if parts_of_name(str(one).lower())[-2:] == column:
+                yield other
+
+
+def _referred(connection: sa.Connection, origin: Origin) -> list[Origin]:
+    """Return the columns that declared keys of a column lead to."""
+    *schemas, table = parts_of_name(origin.table)
+    keys = sa.inspect(connection).get_foreign_keys(table, *schemas[-1:])
+    quote = connection.dialect.identifier_preparer.quote
+    return [
+        Origin(
+            ".".join(
+                quote(n) for n in (key["referred_schema"], key["referred_table"]) if n
+            ),
+            key["referred_columns"][0],
+        )
+        for key in keys
+        if [name.lower() for name in key["constrained_columns"]]
+        == [origin.column.lower()]
+    ]
+
+
+def _labels(
+    inspection: SqlInspection, place: Place, source: _Source, name: str
+) -> Labels:
+    """Return the labels in a column, or why they are none."""
+    columns, database = source.columns, inspection.database
+    code, label = columns.column(source.code), columns.column(name)
+    figures = f"count(DISTINCT {label.plain}), min({label.plain}), count(*)"
+    groups = columns.rows(f"{code.exact}, {figures}", label.is_not_null)
+    order = f"\nGROUP BY {code.exact}\nORDER BY count(*) DESC"
+    try:
+        rows = database.fetch(database.dialect.first(groups.within("", order), GROUPS))
+    except (SourceDataError, SourceTimedOutError) as error:
+        return Labels(problem=f"{name} cannot be read as labels: {error}.")
+    if several := sum(different > 1 for _, different, _, _ in rows):
+        text = f"{name} has several texts for {several:,} codes: these are no labels."
+        return Labels(problem=text)
+    is_key = source.is_elsewhere and all(number == 1 for *_, number in rows)
+    return Labels(
+        by_code={
+            code_of(place, cell): plain_text(text)
+            for cell, _, text, number in rows
+            if is_key or number >= FEW_ROWS
+        }
+    )
