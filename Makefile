@@ -28,7 +28,7 @@ test-system: .venv/test.stamp ## Run those that start real processes and servers
 	@$(PYTEST) -m system $(ARGS)
 
 .PHONY: test-extended
-test-extended: .venv/test.stamp ## Run those that take long: full products, drills, images (ARGS=… for pytest)
+test-extended: .venv/test.stamp ## Run those that take long: full products, images (ARGS=… for pytest)
 	@$(PYTEST) -m extended $(ARGS)
 
 .PHONY: prove
@@ -48,10 +48,6 @@ release: .venv/test.stamp ## Build in dist/ all that an operator downloads, of t
 .PHONY: image
 image: sbom ## Build the image and run it, with bills of materials, where buildah, runc and debootstrap are (BASE=…)
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
-
-.PHONY: drill
-drill: .venv/test.stamp ## Stop, break and attack a deployment of two instances under load (ARGS=stops: one part)
-	@$(BIN)/python -m tests.drill $(ARGS)
 
 .PHONY: fuzz
 fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMPLES=1000)

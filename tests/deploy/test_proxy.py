@@ -17,7 +17,7 @@ from tests.app import provider
 from tests.app.server.running import Running, edges, running
 from tests.certificates import certify
 from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx, nginx_conf
-from tests.drill.slow import slow_clients
+from tests.deploy.slow_clients import slow_clients
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
 from tests.validity.client import check_answer
