@@ -4,19 +4,18 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from adapters.contract import Adapter, EncounterRecord, PatientRecord
+from adapters.contract import Adapter, EncounterRecord
 from tests.app.conftest import keys  # noqa: F401 - pytest finds fixtures by name here
 from tests.databases import NewDatabase
 from tests.gnuhealth.odd import ODD
 from tests.gnuhealth.samples import (
     EVERY,
     Sample,
-    people_of,
     postgresql_sample,
     sqlite_sample,
     stays_of,
 )
-from toolkit.contract.harness import PATIENT, ask
+from toolkit.contract.harness import ask
 
 NewSample = Callable[[], Sample]
 
@@ -54,12 +53,6 @@ def health(sample: Sample) -> Iterator[Adapter]:
 def stays(health: Adapter) -> dict[str, EncounterRecord]:
     """Return every stay that is served, by id."""
     return stays_of(health, ask(count=EVERY))
-
-
-@pytest.fixture(scope="session")
-def people(health: Adapter) -> dict[str, PatientRecord]:
-    """Return every patient, by id."""
-    return people_of(health, ask(of=PATIENT, count=EVERY))
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,14 @@ out whole (`pg_dump` for the latter) and packed by xz. The program itself filled
 people who do not exist.
 """
 
+import json
 import lzma
 import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,21 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import Adapter, EncounterRecord, PatientRecord, SearchQuery
+from adapters.contract import (
+    Adapter,
+    EncounterRecord,
+    ResourceType,
+    RowFault,
+    SearchQuery,
+)
 from adapters.mapping.load import load_mapping
 from tests.databases import NewDatabase
+from toolkit.contract.harness import ask
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "gnuhealth" / "gnuhealth-5.0.yaml"
 README = HERE.parents[1] / "docs" / "bring" / "gnuhealth.md"
+SERVED = HERE / "served.json.xz"
 EVERY = 2000
 """More than there are rows of any kind."""
 
@@ -116,12 +126,18 @@ def stays_of(adapter: Adapter, query: SearchQuery) -> dict[str, EncounterRecord]
     return {row.id: row for row in rows if isinstance(row, EncounterRecord)}
 
 
-def people_of(adapter: Adapter, query: SearchQuery) -> dict[str, PatientRecord]:
-    """Return the patients of a search by id."""
-    rows = adapter.search(query).rows
-    return {row.id: row for row in rows if isinstance(row, PatientRecord)}
+RESOURCES = (ResourceType.ENCOUNTER, ResourceType.PATIENT, ResourceType.ORGANIZATION)
 
 
-def own_ids(stays: dict[str, EncounterRecord], prefix: str) -> set[str]:
-    """Return the ids that the rows of one table have in it."""
-    return {id.removeprefix(prefix) for id in stays if id.startswith(prefix)}
+def served_rows(adapter: Adapter) -> list[str]:
+    """Return each row that is served as a line, without rows that cannot be mapped."""
+    queries = (ask(of=kind, count=EVERY) for kind in RESOURCES)
+    rows = (row for query in queries for row in adapter.search(query).rows)
+    return sorted(repr(row) for row in rows if not isinstance(row, RowFault))
+
+
+@cache
+def recorded() -> dict[str, list[str]]:
+    """Return the lines that were reviewed, by sample."""
+    lines: dict[str, list[str]] = json.loads(lzma.decompress(SERVED.read_bytes()))
+    return lines
