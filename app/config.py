@@ -340,61 +340,54 @@ class Settings:
     """The valid settings of one deployment."""
 
     base_url: Annotated[str, _base_url] = _setting(
-        "The public address of the service. Every link starts with it.", _REQUIRED
+        "The public address of the service. All links start with it.", _REQUIRED
     )
     issuer: Annotated[str, _word] = _setting(
-        "The `iss` of access tokens. Its metadata names the provider's addresses "
-        "that are not set.",
+        "The `iss` of access tokens. Its metadata has the provider's addresses.",
         _REQUIRED,
     )
-    audience: Annotated[str, _word] = _setting(
-        "The `aud` of access tokens, alone or in a list.", _REQUIRED
-    )
+    audience: Annotated[str, _word] = _setting("The `aud` of access tokens.", _REQUIRED)
     token_url: Annotated[str | None, _web_url] = _setting(
-        "Where clients get access tokens; discovery and OpenAPI name it.", first=""
+        "The token endpoint that discovery and OpenAPI show to clients.", first=""
     )
     key_set_url: Annotated[str | None, _web_url] = _setting(
-        "The identity provider's keys (JWKS). Default: as the issuer's metadata "
-        "names them."
+        "The provider's key set (JWKS). Default: from the metadata."
     )
     key_set_seconds: Annotated[int, _whole(10, 86400)] = _setting(
-        "Age at which the key set is fetched again.", "300"
+        "Seconds between two fetches of the key set.", "300"
     )
     key_set_retry_seconds: Annotated[int, _whole(1, 300)] = _setting(
-        "Shortest pause between two fetches of the key set.", "10"
+        "Minimum seconds between fetches for unknown keys.", "10"
     )
     introspection_url: Annotated[str | None, _web_url] = _setting(
-        "Where opaque tokens are introspected (RFC 7662). Default: as the issuer's "
-        "metadata names it."
+        "The introspection endpoint (RFC 7662). Default: from the metadata."
     )
     introspection_client_id: Annotated[str | None, _word] = _setting(
-        "The service's client id at the introspection. It enables introspection."
+        "Client id for introspection of opaque tokens; enables it."
     )
     introspection_client_secret: Annotated[str | None, _word] = _setting(
-        "The service's client secret at the introspection. Required with the client "
-        "id.",
+        "Client secret for introspection. Required with the client id.",
         secret=True,
     )
     identity_timeout_seconds: Annotated[float, _decimal(0.1, 30)] = _setting(
-        "Timeout of a request to the identity provider.", "2"
+        "Timeout of requests to the identity provider.", "2"
     )
     leeway_seconds: Annotated[int, _whole(0, 300)] = _setting(
-        "Allowed difference between the clocks of the identity provider and the "
-        "service.",
+        "Accepted difference between the provider's clock and ours.",
         "30",
     )
     scope_claims: Annotated[tuple[str, ...], _claims] = _setting(
-        "The claims that list scopes; they are read together.", DEFAULT_SCOPE_CLAIMS
+        "Claims that list scopes. All are combined.", DEFAULT_SCOPE_CLAIMS
     )
     client_claims: Annotated[tuple[str, ...], _claims] = _setting(
-        "The claims that name the client; the first one that a token has counts.",
+        "Claims that name the client. The first that a token has counts.",
         "client_id; azp; appid; sub",
     )
     scopes: Annotated[Mapping[str, frozenset[str]], _scope_table] = _setting(
-        "The technical scopes that a functional scope grants.", DEFAULT_SCOPES
+        "Technical scopes that each functional scope grants.", DEFAULT_SCOPES
     )
     open_metadata: bool = _setting(
-        "Whether `/metadata`, `/openapi.json` and discovery need no token.", "true"
+        "Serve `/metadata`, `/openapi.json` and discovery without a token.", "true"
     )
     mapping: Annotated[Path, _readable_file] = _setting(
         "The mapping file of the hospital system.",
@@ -402,59 +395,58 @@ class Settings:
         first="/etc/encounters/hospital.yaml",
     )
     redis_url: Annotated[str, _redis_url] = _setting(
-        "The Redis that stores searches for paging.",
+        "The Redis that stores the pages of searches.",
         _REQUIRED,
         secret=True,
         first="/etc/encounters/redis_url",
     )
     seal_keys: Annotated[tuple[str, ...], _fernet_keys] = _setting(
-        "The keys of stored searches: the first one encrypts, all of them decrypt.",
+        "Encryption keys of stored searches: the first encrypts, all decrypt.",
         _REQUIRED,
         secret=True,
         first="/etc/encounters/seal_keys",
     )
     page_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
-        "Life of a stored page after its last use.", "30"
+        "Lifetime of a stored page after its last use.", "30"
     )
     page_life_minutes: Annotated[int, _whole(1, 1440)] = _setting(
-        "Longest life of a stored page.", "480"
+        "Maximum lifetime of a stored page.", "480"
     )
     max_body_bytes: Annotated[int, _whole(1024, 1048576)] = _setting(
-        "Longest request body that is accepted.", "65536"
+        "Maximum size of a request body.", "65536"
     )
     request_seconds: Annotated[int, _whole(1, 300)] = _setting(
-        "Longest wait of a request for a free thread; then it gets 503.", "10"
+        "Maximum wait for a free thread, then 503.", "10"
     )
     audit: Annotated[str, _audit_target] = _setting(
-        "Where one AuditEvent per request is written.",
+        "Where audit events are written, one for each response.",
         AUDIT_OFF,
         first="/var/log/encounters/audit.jsonl",
     )
     audit_key: Annotated[str | None, _digest_key] = _setting(
-        "The key of the digests in audit events. Required with them.",
+        "Key of the digests in audit events. Required with `ENCOUNTERS_AUDIT`.",
         secret=True,
         first="/etc/encounters/audit_key",
     )
     audit_patients: Literal["digest", "clear"] = _setting(
-        "How audit events name patients.", "digest"
+        "Write patients into audit events as digests or in clear.", "digest"
     )
     audit_failure: Literal["refuse", "count"] = _setting(
-        "Whether a response whose event cannot be written is refused (503), or sent "
-        "and counted.",
+        "If an event cannot be written: 503, or respond and count it.",
         "refuse",
     )
     audit_addresses: bool = _setting(
-        "Whether audit events contain the network address of the client.", "true"
+        "Write network addresses of clients into audit events.", "true"
     )
     client_requests_per_minute: Annotated[int | None, _rate] = _setting(
-        "Limit of requests per minute for one client.", "60000"
+        "Maximum requests per minute of one client.", "60000"
     )
     address_requests_per_minute: Annotated[int | None, _rate] = _setting(
-        "Limit of requests per minute for one address without a known valid token.",
+        "Maximum requests per minute of one address without a verified token.",
         "6000",
     )
     plain_http: Literal["refuse", "loopback"] = _setting(
-        "Whether requests without HTTPS are refused, or accepted from this machine.",
+        "Refuse requests without HTTPS, or accept those from this machine.",
         "refuse",
     )
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = _setting(
@@ -463,68 +455,65 @@ class Settings:
         first="127.0.0.1",
     )
     unverified_tls: Annotated[frozenset[Link], _links] = _setting(
-        "Connections that may cross a network without verified TLS.", ""
+        "Connections that need no verified TLS.", ""
     )
     bind: Annotated[str, _address] = _setting(
-        "Where the service listens.", "127.0.0.1:8000", first="127.0.0.1:8000"
+        "The address that serves clients.", "127.0.0.1:8000", first="127.0.0.1:8000"
     )
     operations_bind: Annotated[str | None, _address] = _setting(
-        "The address of `/live`, `/ready` and `/metrics`. Without it they are off.",
+        "The address of `/live`, `/ready` and `/metrics`. Default: none.",
         first="127.0.0.1:9000",
     )
     explorer_bind: Annotated[str | None, _address] = _setting(
-        "The address of the explorer, the pages for people. Without it they are off."
+        "The address that serves the explorer. Default: no explorer."
     )
     explorer_url: Annotated[str | None, _web_url] = _setting(
-        "The public address of the explorer, without a path. Required unless it "
-        "listens on loopback."
+        "Public address of the explorer, without a path. Required except on loopback."
     )
     explorer_client_id: Annotated[str | None, _word] = _setting(
-        "The explorer's client id at the identity provider. Required unless it "
-        "listens on loopback."
+        "Client id of the explorer. Required except on loopback."
     )
     explorer_client_secret: Annotated[str | None, _word] = _setting(
-        "The explorer's client secret; without one it is a public client.",
+        "Client secret of the explorer. Default: a public client.",
         secret=True,
     )
     explorer_scope: Annotated[str, _scope_names] = _setting(
-        "The scopes that the login to the explorer requests.",
+        "Scopes that a login requests.",
         "openid PATIENT_GAM_SEARCH",
     )
     explorer_idle_minutes: Annotated[int, _whole(1, 1440)] = _setting(
-        "Time of inactivity after which a person is logged out.", "15"
+        "Log a person out after this time without use.", "15"
     )
     explorer_reason: bool = _setting(
-        "Whether a person must give a reason, for the audit.", "false"
-    )
-    connection_lifetime_seconds: Annotated[int, _whole(5, 3600)] = _setting(
-        "Longest life of a connection to a source, Redis or the provider: a host "
-        "that moved is then found.",
-        str(LIFETIME_SECONDS),
+        "Require a reason from each person, for the audit.", "false"
     )
     explorer_export_rows: Annotated[int, _whole(0, 1_000_000)] = _setting(
-        "Rows that a person may export into a file; 0 for none.",
+        "Maximum rows of an export. 0: no exports.",
         "10000",
     )
     explorer_export_scope: Annotated[str | None, _word] = _setting(
-        "A scope that a person needs to export. Default: everybody may export."
+        "Scope that an export requires. Default: none."
+    )
+    connection_lifetime_seconds: Annotated[int, _whole(5, 3600)] = _setting(
+        "Maximum age of a connection to a source, Redis or the provider.",
+        str(LIFETIME_SECONDS),
     )
     watch_seconds: Annotated[int, _whole(5, 3600)] = _setting(
-        "Time between two checks of what `/ready` reports.", "60"
+        "Seconds between two checks for `/ready`.", "60"
     )
     workers: Annotated[int, _whole(1, 64)] = _setting(
-        "Number of processes that answer requests.", "2", first="2"
+        "Number of processes.", "2", first="2"
     )
     threads: Annotated[int, _whole(1, 128)] = _setting(
-        "Number of threads in each process: more than a source has connections.",
+        "Threads of each process: more than a source has connections.",
         "16",
         first="16",
     )
     log_level: Literal["debug", "info", "warning", "error"] = _setting(
-        "Lowest level of log lines.", "info"
+        "Minimum level of log lines.", "info"
     )
     tracing: bool = _setting(
-        "Whether spans are sent (OpenTelemetry). Requires the extra `tracing`.", "false"
+        "Send spans (OpenTelemetry). Requires the extra `tracing`.", "false"
     )
 
     @property
@@ -569,7 +558,7 @@ class Origin(StrEnum):
     ENVIRONMENT = "environment"
     FILE = "file"
     DEFAULT = "default"
-    NOWHERE = "not given"
+    NOWHERE = "not set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,7 +605,7 @@ def _unknown_names(environ: Mapping[str, str]) -> Iterator[str]:
             if similar := get_close_matches(name, names, n=1, cutoff=0.85):
                 yield f"{name} is not a setting: did you mean {similar[0]}?"
             elif not _SERVICE_LINK.search(name):
-                yield f"{name} is not a setting: `encounters settings` lists them."
+                yield f"{name} is not a setting: `encounters settings` lists all."
 
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
@@ -663,20 +652,20 @@ _HARMLESS = dict.fromkeys((s.field for s in SETTINGS), "https://localhost") | {
 def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the faults of settings with one another: the name of one, and a text."""
     if settings.audit != AUDIT_OFF and settings.audit_key is None:
-        yield "AUDIT_KEY", "is missing: AUDIT requires it."
+        yield "AUDIT_KEY", f"is missing: {PREFIX}AUDIT requires it."
     if settings.page_idle_minutes > settings.page_life_minutes:
-        yield "PAGE_IDLE_MINUTES", "is longer than PAGE_LIFE_MINUTES."
+        yield "PAGE_IDLE_MINUTES", f"is longer than {PREFIX}PAGE_LIFE_MINUTES."
     if settings.tracing and find_spec("opentelemetry.sdk") is None:
         text = "requires the extra 'tracing', which is not installed."
-        yield "TRACING", f"{text} See docs/run/traces.md."
+        yield "TRACING", f"{text} See docs/run/logs.md, Traces."
     refuses = settings.plain_http == "refuse"
     if refuses and settings.base_url.startswith("http://"):
-        yield "BASE_URL", "is plain HTTP, which PLAIN_HTTP refuses."
+        yield "BASE_URL", f"is plain HTTP, which {PREFIX}PLAIN_HTTP refuses."
     ports = {_port(settings.bind)}
     for name in ("operations_bind", "explorer_bind"):
         port = _port(getattr(settings, name))
         if port and port in ports:
-            yield name.upper(), "requires another port than the others."
+            yield name.upper(), "has the port of another address: choose a free one."
         ports.add(port)
     yield from _provider_conflicts(settings)
     if settings.explorer_bind:
@@ -696,7 +685,7 @@ def _provider_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
     if (url or client_id) and settings.introspection_client_secret is None:
         yield "INTROSPECTION_CLIENT_SECRET", "is missing: introspection requires it."
     if _reads_metadata(settings) and not _is_web_url(settings.issuer):
-        text = "is missing: ISSUER is not an https address, so no metadata names it."
+        text = f"is missing: {PREFIX}ISSUER is not an address that has metadata."
         yield "KEY_SET_URL", text
 
 
@@ -718,14 +707,14 @@ def _explorer_conflicts(settings: Settings, bind: str) -> Iterator[tuple[str, st
     url = settings.explorer_url
     is_local = is_loopback(bind.rpartition(":")[0].strip("[]"))
     if url is None and not is_local:
-        yield "EXPLORER_URL", "is missing: EXPLORER_BIND requires it."
+        yield "EXPLORER_URL", f"is missing: {PREFIX}EXPLORER_BIND requires it."
     if url and (urlsplit(url).path.strip("/") or "?" in url):
-        yield "EXPLORER_URL", "is an address without a path."
+        yield "EXPLORER_URL", "has a path: use only scheme, host and port."
     if url and is_plain(url):
         yield "EXPLORER_URL", "is plain HTTP: use https://."
     if settings.explorer_client_id is not None:
         if not _is_web_url(settings.issuer):
-            text = "requires an https ISSUER: its metadata names where people log in."
+            text = f"requires the metadata of an https {PREFIX}ISSUER for logins."
             yield "EXPLORER_CLIENT_ID", text
     elif not is_local or (url and not is_loopback(urlsplit(url).hostname)):
         text = "is missing: without it the explorer may only listen on loopback."
@@ -747,4 +736,4 @@ def _exposed(settings: Settings) -> Iterator[tuple[str, str]]:
     for name, scheme, link in exposed:
         if link not in settings.unverified_tls:
             waiver = f"use {scheme}, or set {PREFIX}UNVERIFIED_TLS={link}"
-            yield name, f"leads to another machine without TLS: {waiver}."
+            yield name, f"is on another machine and has no TLS: {waiver}."

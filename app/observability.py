@@ -131,7 +131,7 @@ def open_tracing() -> "TracerProvider":
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        fault = "ENCOUNTERS_TRACING needs the extra 'tracing': see docs/run/traces.md."
+        fault = "ENCOUNTERS_TRACING needs the extra 'tracing': see docs/run/logs.md, Traces."
         raise SettingsError((fault,)) from error
     os.environ.setdefault("OTEL_SERVICE_NAME", "encounters")
     try:

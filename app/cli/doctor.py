@@ -348,7 +348,7 @@ def _text_of(file: Path) -> str:
         raise CannotRunError("The file of the token cannot be read.") from failure
 
 
-_LINES = "docs/run/providers.md"
+_LINES = "deploy/providers.env"
 _COMPARE = (
     "compare it with ENCOUNTERS_ISSUER, ENCOUNTERS_AUDIENCE and ENCOUNTERS_CLIENT_CLAIMS: "
     f"{_LINES}"

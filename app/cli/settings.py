@@ -67,7 +67,7 @@ def _first_file() -> Iterator[str]:
                 yield f"{name}={setting.first or ''}"
     mapping = Path(os.environ.get(f"{PREFIX}MAPPING", ""))
     variables = _mapping_variables(mapping if mapping.is_file() else None)
-    yield "\n# What the mapping names: NAME_FILE is the path of a file that holds the value"
+    yield "\n# Variables of the mapping: NAME_FILE is the path of a file with the value"
     yield from (f"{name}_FILE=/etc/encounters/{name.lower()}" for name in variables)
 
 

@@ -359,7 +359,7 @@ def test_origins_are_shown_and_secrets_hidden(settings, mapping):
     assert lines["ENCOUNTERS_THREADS"] == ["default", "16"]
     assert lines["ENCOUNTERS_REDIS_URL"] == ["environment", "(hidden)"]
     assert lines["ENCOUNTERS_SEAL_KEYS"] == ["file", "(hidden)"]
-    assert lines["ENCOUNTERS_OPERATIONS_BIND"] == ["not", "given"]
+    assert lines["ENCOUNTERS_OPERATIONS_BIND"] == ["not", "set"]
     assert "hunter2" not in text
     assert seal.read_text() not in text
     document = json.loads(settings(variables, "--json")[1])

@@ -142,7 +142,7 @@ def walked(served: Served, page: Any) -> list[str]:
 def patiently(ask: Callable[[], TestResponse]) -> Any:
     """Return the page that is asked for, when nothing that it needs is at fault.
 
-    A busy machine may still be late for Redis, now and then (docs/run/faults.md).
+    A busy machine may still be late for Redis, now and then (docs/run/runbook.md).
     """
     answer = ask()
     for _ in range(TRIES):
@@ -154,7 +154,7 @@ def patiently(ask: Callable[[], TestResponse]) -> Any:
 
 
 def kept_word(answer: TestResponse, right: list[str]) -> bool:
-    """Hold an answer to docs/run/faults.md; tell whether it is the right page."""
+    """Hold an answer to docs/run/runbook.md; tell whether it is the right page."""
     if answer.status_code == 200:
         assert ids(answer.get_json(force=True)) == right
         return True

@@ -74,7 +74,7 @@ def test_a_fault_gives_the_right_page_or_an_honest_refusal(
 
     for fault in Fault:
         if (neighbour, fault) == ("postgresql", Fault.SILENT):
-            # psycopg waits for a silent server (docs/run/time-outs.md): TCP's limits end it.
+            # psycopg waits for a silent server (docs/run/capacity.md): TCP's limits end it.
             continue
         first = service.first()
         assert ids(first) == WALK[:COUNT]

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from werkzeug.serving import make_server
 
 from tests.browser.visits import IPP, PATIENT, log_in
-from tests.browser.watching import ARGUMENTS, CHROMIUM, DARK, NARROW, visiting
+from tests.browser.watching import ARGUMENTS, CHROMIUM, DARK, visiting
 from tests.demo.running import Demo, started
 from tests.docs.pages import DOCS
 from tests.live import HOST, ROOT
@@ -38,7 +38,6 @@ def main() -> None:
         )
         explore(browser, demo, LOW, "explorer-list", listed)
         explore(browser, demo, DARK | LOW, "explorer-{}-dark", patient)
-        explore(browser, demo, NARROW, "explorer-{}-narrow", home)
         with (
             workbench(demo, Path(directory)) as (origin, path),
             visiting(browser, origin, **LOW) as (page, _),
@@ -67,12 +66,6 @@ def explore(
 def take(page: Page, name: str) -> None:
     """Take one picture of what a window shows."""
     page.screenshot(path=PICTURES / f"{name}.png", animations="disabled")
-
-
-def home(page: Page) -> None:
-    """Show the search box, and how it reads what is written."""
-    page.locator("#q").press_sequentially("martin 25/03/1936")
-    expect(page.locator("#read")).to_contain_text("Read as")
 
 
 def listed(page: Page) -> None:

@@ -8,28 +8,26 @@ from adapters.parameters import RESULT_PARAMETERS, SEARCH_PARAMETERS, SearchPara
 from app.config import SETTINGS, Need, Setting
 from tests.live import ROOT
 
-_SETTINGS = """\
-| Variable | What it is | Value |
-|---|---|---|
-"""
-
 
 def settings_table() -> str:
     """Return the tables of settings, one for each need, from `app.config`."""
     parts = []
     for need in Need:
+        heads = ("Variable", "What it is", "Value", "Default")
         rows = [_setting(setting) for setting in SETTINGS if setting.need is need]
-        parts.append(f"## {need}\n\n{_SETTINGS}{''.join(rows)}")
+        if need is Need.REQUIRED:
+            heads, rows = heads[:-1], [row[:-1] for row in rows]
+        lines = [heads, ("---",) * len(heads), *rows]
+        text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        parts.append(f"## {need}\n\n{text}")
     return "\n".join(parts)
 
 
-def _setting(setting: Setting) -> str:
-    value = setting.kind.takes
-    if setting.default:
-        mark = "``" if "`" in setting.default else "`"
-        value += f"; default {mark}{setting.default}{mark}"
+def _setting(setting: Setting) -> tuple[str, ...]:
     sentence = f"Secret. {setting.sentence}" if setting.secret else setting.sentence
-    return f"| `{setting.name}` | {sentence} | {value} |\n"
+    mark = "``" if "`" in (setting.default or "") else "`"
+    default = f"{mark}{setting.default}{mark}" if setting.default else ""
+    return (f"`{setting.name}`", sentence, setting.kind.takes, default)
 
 
 def compared() -> str:

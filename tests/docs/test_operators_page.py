@@ -18,7 +18,6 @@ from adapters.mapping.model import Mark, SourceConfig
 from adapters.resilience import PAUSE_SECONDS
 from adapters.sql.dialects.base import CONNECT_SECONDS
 from adapters.sql.engine import COUNTS, Database
-from app import auth as introspection
 from app import observability
 from app.audit import TURN_SECONDS
 from app.config import PREFIX, SETTINGS
@@ -57,20 +56,17 @@ def test_time_outs_are_those_of_the_code() -> None:
     seconds = [
         source.timeout_seconds,
         source.count_timeout_seconds,
-        source.timeout_seconds,
-        source.count_timeout_seconds,
-        CONNECT_SECONDS,
-        source.lifetime_seconds,
-        _CONNECT_SECONDS,
         source.wait_seconds,
+        CONNECT_SECONDS,
+        _CONNECT_SECONDS,
+        source.lifetime_seconds,
         PAUSE_SECONDS,
         REDIS_SECONDS,
         TURN_SECONDS,
         float(identity.default or 0),
-        introspection.WAIT_SECONDS,
+        float(waiting.default or 0),
         server["timeout"],
         server["graceful_timeout"],
-        float(waiting.default or 0),
     ]
     rows = table(section(PAGE, "Time-outs"), "What")
     assert [float(row[1].split(",")[0]) for row in rows] == seconds
