@@ -1,14 +1,8 @@
 """What docs/change/compatibility.md promises is still there: names may be added, none may go."""
 
-import re
-
 import pytest
 
-from tests.compatibility import LISTS, NAMES, promised
-from tests.docs.pages import CHANGE
-
-PAGE = (CHANGE / "compatibility.md").read_text("utf-8")
-
+from tests.compatibility import NAMES, promised
 
 DEPTHS = {
     "mapping-keys": (
@@ -31,8 +25,3 @@ def test_what_was_promised_is_still_there(name: str) -> None:
     )
     for key in DEPTHS.get(name, ()):
         assert any(each == key or each.startswith(f"{key}.") for each in names), key
-
-
-def test_every_list_is_promised_by_the_page() -> None:
-    assert {file.stem for file in LISTS.iterdir()} == set(NAMES)
-    assert set(re.findall(r"tests/promised/([a-z-]+)\.txt", PAGE)) == set(NAMES)
