@@ -5,7 +5,7 @@ yields each fault that it finds. `RULES`, at the end, lists them.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, product
 from types import MappingProxyType
 from typing import NamedTuple
@@ -372,15 +372,11 @@ def paths_can_be_read(doc: Document) -> Iterator[Fault]:
 
 
 def _paths(doc: Document) -> Iterator[tuple[KeyPath, str]]:
-    sections = doc.http_sections
-    answers = [(path, data, _PATHS_OF_SOURCE) for path, data in doc.sources.items()]
-    answers += [(s.path, s.data, _PATHS_OF_SECTION) for s in sections]
-    for holder, data, places in answers:
-        for place in places:
-            keys = tuple(place.split("."))
-            if isinstance(text := find(data, keys), Scalar):
-                yield (*holder, *keys), text
-    for section in sections:
+    """Yield each path into an answer, with the place of its text in the file."""
+    for path, source in doc.sources.items():
+        yield from _texts_at(path, source, _PATHS_OF_SOURCE)
+    for section in doc.http_sections:
+        yield from _texts_at(section.path, section.data, _PATHS_OF_SECTION)
         for site in section.sites:
             is_list = isinstance(site.options.get("from"), Items)
             for index, column in enumerate(site.columns):
@@ -392,22 +388,42 @@ def _paths(doc: Document) -> Iterator[tuple[KeyPath, str]]:
                 yield (*item.path, "only_if", "from"), column
 
 
+def _texts_at(
+    path: KeyPath, table: Table, names: Iterable[str]
+) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the texts that a table has under dotted names, with their places."""
+    for name in names:
+        keys = tuple(name.split("."))
+        if isinstance(text := find(table, keys), Scalar):
+            yield (*path, *keys), text
+
+
 def parameters_differ(doc: Document) -> Iterator[Fault]:
     """Refuse to send two things by one parameter: an API takes one of them, or neither."""
     for section in doc.http_sections:
-        listed, used = section.data.table("list"), dict[str, KeyPath]()
+        combined = section.data.table("list").table("combine")
+        first_use: dict[str, KeyPath] = {}
         for path in _template_paths(section):
             template = template_of(str(find(section.data, path)))
             for name, _ in template.parameters:
-                other = used.setdefault(name, path)
-                # Templates of one search or one sort are sent in each other's place, but
-                # two bounds together.
-                is_shared = other[:2] == path[:2]
-                if is_shared and other != path and path[-1] in _BOUNDS:
-                    is_shared = find(section.data, other) != find(section.data, path)
-                if not is_shared and name not in listed.table("combine"):
-                    text = f"{'.'.join(map(str, other))} already sends '{name}'"
-                    yield Fault((*section.path, *path), text)
+                other = first_use.setdefault(name, path)
+                if name in combined or _is_shared(section, other, path):
+                    continue
+                text = f"{'.'.join(map(str, other))} already sends '{name}'"
+                yield Fault((*section.path, *path), text)
+
+
+def _is_shared(section: Section, one: KeyPath, other: KeyPath) -> bool:
+    """Whether two templates of a section may send the same parameter.
+
+    Those of one search or of one sort are sent in each other's place; two bounds of a search
+    are sent together, so they have to differ.
+    """
+    if one[:2] != other[:2]:
+        return False
+    if one == other or other[-1] not in _BOUNDS:
+        return True
+    return find(section.data, one) != find(section.data, other)
 
 
 _BOUNDS = ("ge", "gt", "lt", "le")

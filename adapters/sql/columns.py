@@ -252,6 +252,15 @@ def has_zeros(text: str) -> bool:
     return True
 
 
+_WITHOUT_PARTIALS = (
+    ColumnKind.INSTANT,
+    ColumnKind.BOOLEAN,
+    ColumnKind.UUID,
+    ColumnKind.BINARY,
+)
+"""Kinds of column that hold no birth date of which only the year or the month is known."""
+
+
 def time_bound(kind: ColumnKind, rule: TimeRule, instant: datetime) -> object:
     """Return the smallest value of the column that is not before `instant`.
 
@@ -298,13 +307,13 @@ def day_bound(
     database have them as such with zeros.
     """
     day = instant.date()
-    if (partial := Partial.beginning(day)) and (
-        values := _partial_values(kind, rule, partial, zeros=zeros)
-    ):
-        if values[0] == f"{day.year:04}":
+    partial = Partial.beginning(day)
+    partials = _partial_values(kind, rule, partial, zeros=zeros) if partial else ()
+    if partials:
+        if partials[0] == f"{day.year:04}":
             # SQLite would compare a text of four digits as a number with a column of DATE.
             return f"{day.year - 1:04}-13"
-        return values[0]
+        return partials[0]
     if kind is ColumnKind.DATE:
         return day
     if kind is ColumnKind.INSTANT:
@@ -333,20 +342,19 @@ def partial_values(
 def _partial_values(
     kind: ColumnKind, rule: TimeRule, partial: Partial, *, zeros: bool
 ) -> tuple[object, ...]:
+    """Return how a column writes a year or a month, the lowest first; empty if it cannot."""
+    if rule.format in EPOCHS or kind in _WITHOUT_PARTIALS:
+        return ()
+    if kind in TIMES:
+        # MariaDB and MySQL hold the day 1950-00-00 and its midnight.
+        if not zeros:
+            return ()
+        *_, day, midnight = written(partial, None)
+        return (day,) if kind is ColumnKind.DATE else (midnight,)
     if kind in NUMBERS and rule.format is None:
+        # The number of a year; no number stands for a month.
         return () if partial.month else (partial.year,)
-    if rule.format in EPOCHS or kind in (
-        ColumnKind.BOOLEAN,
-        ColumnKind.UUID,
-        ColumnKind.BINARY,
-    ):
-        return ()
-    if kind not in TIMES:
-        return written(partial, rule.format)
-    if not zeros or kind is ColumnKind.INSTANT:
-        return ()
-    *_, day, midnight = written(partial, None)
-    return (day,) if kind is ColumnKind.DATE else (midnight,)
+    return written(partial, rule.format)
 
 
 def _held_time(kind: ColumnKind, local: datetime) -> datetime | str:
@@ -438,15 +446,17 @@ def is_at(
 
 
 def _sought(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
-    """Return the last instant whose bound is not behind the value."""
+    """Return the last instant whose bound is not above the value, by a binary search."""
+
+    def is_beyond(tick: int) -> bool:
+        return not _reaches(kind, rule, value, FIRST + tick * TICK)
+
     ticks = range(1, (LAST - FIRST) // TICK + 1)
-    reached = bisect_left(
-        ticks, True, key=lambda t: not _reaches(kind, rule, value, FIRST + t * TICK)
-    )
-    return FIRST + reached * TICK
+    return FIRST + bisect_left(ticks, True, key=is_beyond) * TICK
 
 
 def _reaches(kind: ColumnKind, rule: TimeRule, value: Any, moment: datetime) -> bool:
+    """Whether the database finds a value by `column >= bound` with the bound of an instant."""
     bound: Any = time_bound(kind, rule, moment)
     if isinstance(bound, (int, float, Decimal)):
         return isinstance(value, str) or bound <= value

@@ -441,18 +441,19 @@ class Columns:
 
     def key(self, field: FieldMapping) -> KeyColumn:
         """Return the column that filters and sorts compare of a field."""
-        at = field.filter_column, field.absent, field.columns[:1]
-        if at not in self._keys:
-            shown = self._shown(field)
-            self._keys[at] = KeyColumn(self.column(at[0]), at[1], shown)
-        return self._keys[at]
+        compared, absent = field.filter_column, field.absent
+        name = field.columns[0] if field.columns else None
+        if (compared, absent, name) not in self._keys:
+            key = KeyColumn(self.column(compared), absent, self._shown(field))
+            self._keys[compared, absent, name] = key
+        return self._keys[compared, absent, name]
 
     def _shown(self, field: FieldMapping) -> KeyColumn | None:
-        """Return the column that a field shows, if it leaves values out and another is searched."""
-        is_other = field.search_column and field.search_column not in field.columns[:1]
-        if not (is_other and field.absent):
+        """Return the column that is shown where another one is searched, if values are left out."""
+        name = field.columns[0] if field.columns else None
+        if name is None or name == field.filter_column or not field.absent:
             return None
-        return KeyColumn(self.column(field.columns[0]), field.absent)
+        return KeyColumn(self.column(name), field.absent)
 
     def select(
         self,
@@ -764,14 +765,14 @@ class Filters:
                 return self.columns.equal(self.section.fields["id"], ids)
             case TokenCriterion(values=tokens):
                 return any_of(
-                    self._counted(place, any_of(map(place.is_token, tokens)))
+                    self._of_item(place, any_of(map(place.is_token, tokens)))
                     for place in self._places(row)
                 )
             case StringCriterion(match=StringMatch.STARTS_WITH, values=texts):
                 return any_of(self._words(row, text) for text in texts)
             case StringCriterion() | ReferenceCriterion():
                 return any_of(
-                    self._counted(place, place.holds(criterion))
+                    self._of_item(place, place.holds(criterion))
                     for place in self._places(row)
                 )
 
@@ -788,7 +789,7 @@ class Filters:
         Of an item with a SELECT of its own all rows together count as one place.
         """
         conditions = [
-            self._counted(
+            self._of_item(
                 place,
                 place.columns.matching(
                     place.field, " ".join([word] * times), StringMatch.STARTS_WITH
@@ -867,17 +868,18 @@ class Filters:
         """Return the columns of an item's own SELECT, those of the section without one."""
         return self.item_columns[item.rows] if item and item.rows else self.columns
 
-    def _counted(self, place: ComparedField, condition: Condition) -> Condition:
-        """Return where an item meets a condition and counts, in its own SELECT if any."""
+    def _of_item(self, place: ComparedField, condition: Condition) -> Condition:
+        """Return where a resource has an item, if the field is of one, that meets a condition."""
         item, columns = place.item, place.columns
-        if item is None or condition is NEVER:
+        if item is None:
             return condition
         if item.only_if is not None:
-            of_item = columns.column(item.only_if.column)
-            is_counted = columns.among(of_item, sorted(item.only_if.values))
-            condition = all_of([condition, is_counted])
+            column, values = item.only_if.column, sorted(item.only_if.values)
+            is_served = columns.among(columns.column(column), values)
+            condition = all_of([condition, is_served])
         if item.key is None or condition is NEVER:
             return condition
+        # The item has a SELECT of its own, whose key is the id of the resource.
         id_column = self.columns.column(self.section.fields["id"].columns[0])
         return in_rows(id_column, columns, columns.column(item.key), condition)
 
