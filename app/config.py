@@ -471,7 +471,7 @@ class Settings:
         "Public address of the explorer, without a path. Required except on loopback."
     )
     explorer_client_id: Annotated[str | None, _word] = _setting(
-        "Client id of the explorer. Required except on loopback."
+        "Client id of the explorer, which requires it."
     )
     explorer_client_secret: Annotated[str | None, _word] = _setting(
         "Client secret of the explorer. Default: a public client.",
@@ -703,7 +703,7 @@ def _is_web_url(text: str) -> bool:
 
 
 def _explorer_conflicts(settings: Settings, bind: str) -> Iterator[tuple[str, str]]:
-    """Yield what the explorer lacks; without a provider it is for this machine alone."""
+    """Yield what the explorer lacks."""
     url = settings.explorer_url
     is_local = is_loopback(bind.rpartition(":")[0].strip("[]"))
     if url is None and not is_local:
@@ -712,12 +712,10 @@ def _explorer_conflicts(settings: Settings, bind: str) -> Iterator[tuple[str, st
         yield "EXPLORER_URL", "has a path: use only scheme, host and port."
     if url and is_plain(url):
         yield "EXPLORER_URL", "is plain HTTP: use https://."
-    if settings.explorer_client_id is not None:
-        if not _is_web_url(settings.issuer):
-            text = f"requires the metadata of an https {PREFIX}ISSUER for logins."
-            yield "EXPLORER_CLIENT_ID", text
-    elif not is_local or (url and not is_loopback(urlsplit(url).hostname)):
-        text = "is missing: without it the explorer may only listen on loopback."
+    if settings.explorer_client_id is None:
+        yield "EXPLORER_CLIENT_ID", f"is missing: {PREFIX}EXPLORER_BIND requires it."
+    elif not _is_web_url(settings.issuer):
+        text = f"requires the metadata of an https {PREFIX}ISSUER for logins."
         yield "EXPLORER_CLIENT_ID", text
 
 

@@ -1,6 +1,6 @@
 """What every view of the explorer needs: the service, the person's session, the searches."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import datetime
@@ -16,16 +16,14 @@ from werkzeug.local import LocalProxy
 from werkzeug.test import Client
 from werkzeug.wrappers import Response as BaseResponse
 
-from app.call import request_id
+from app.call import CALL
 from app.config import BASE_PATH, Settings
 from app.in_process import PERSON, REASON
-from app.middleware import REQUEST_ID_HEADER, requester
-from app.redis_client import connect
-from explorer.failures import RefusedError
-from explorer.login import ProviderLogin
+from app.middleware import REQUEST_ID_HEADER
+from explorer.failures import PageError
 from explorer.offer import Offer, SearchOffer
-from explorer.results import BundleEntries
-from explorer.sessions import Pairs, SearchResult, Session, Sessions, StoredT
+from explorer.records import BundleEntries
+from explorer.sessions import Pairs, SearchResult, Sessions
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
 """What comes with stays, so that they have names."""
@@ -48,64 +46,39 @@ class Explorer:
         self.service = service
         self.settings = settings
         self.url = settings.explorer_url or f"http://{settings.explorer_bind}"
-        self.sessions = Sessions(
-            connect(settings.redis_url),
-            settings.seal_keys,
-            idle=60 * settings.explorer_idle_minutes,
-            secure=self.url.startswith("https:"),
-        )
-        redirect_uri = f"{self.url.rstrip('/')}/login/done"
-        has_provider = settings.explorer_client_id is not None
-        self.login = ProviderLogin(settings, redirect_uri) if has_provider else None
+        self.is_secure = self.url.startswith("https:")
+        self.sessions = Sessions(settings, secure=self.is_secure)
+        self._offer: Offer | None = None
+
+    @property
+    def offer(self) -> Offer:
+        """What the service offers. Raises PageError."""
         # Read once, by whoever comes first: another mapping is served by other processes.
-        self.offer: Offer | None = None
+        if self._offer is None:
+            self._offer = Offer(self.call("metadata"))
+        return self._offer
 
-    def count_login(self) -> None:
-        """Count a login of the requesting address. Raises TooManyRequests, AwayError."""
-        address = requester(request.environ, self.settings.trusted_proxies)
-        self.sessions.count_login(address)
+    def search_offer(self, kind: str) -> SearchOffer:
+        """Return the searches of a resource type, else NotFound."""
+        search = self.offer.searches.get(kind)
+        if search is None:
+            raise NotFound
+        return search
 
-    def begin(self, **values: Any) -> BaseResponse:
-        """Begin the session of somebody whose access token the service accepts.
-
-        A form that waited for the login is shown next. Raises RefusedError, AwayError.
-        """
-        waiting = g.session.waiting
-        response = go("/resume" if waiting else "/")
-        self.sessions.end(g.session, response)
-        g.session = None
-        try:
-            # Pages need a token, the CapabilityStatement may not.
-            self.call("Bundle", session=Session(id="", **values))
-        except RefusedError as error:
-            # The token is accepted: no page is named, or it has no scope for pages.
-            if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN}:
-                raise
-        g.session = self.sessions.begin(response, waiting=waiting, **values)
-        return response
-
-    def call(
-        self,
-        path: str,
-        *,
-        query: Pairs = (),
-        form: Pairs | None = None,
-        session: Session | None = None,
-    ) -> Any:
+    def call(self, path: str, *, query: Pairs = (), form: Pairs | None = None) -> Any:
         """Return the resource at a path of the service, for the person who is logged in.
 
         The call goes through all of the service without a network: token, scopes, rate
-        limit, audit. A form is posted. Raises RefusedError.
+        limit, audit. A form is posted. Raises PageError.
         """
-        session = session or g.session
-        environ = {name: request.environ.get(name) for name in _PASSED_ON}
-        environ = {name: value for name, value in environ.items() if value is not None}
+        session = g.session
+        environ = {n: request.environ[n] for n in _PASSED_ON if n in request.environ}
         environ |= {PERSON: session.person, REASON: session.reason or None}
-        content: dict[str, Any] = {"query_string": urlencode(query)}
+        content: dict[str, Any] = {"query_string": _encoded(query)}
         if form is not None:
             content = {
                 "method": "POST",
-                "data": urlencode(form),
+                "data": _encoded(form),
                 "content_type": "application/x-www-form-urlencoded",
             }
         # In another context: the service has a request of its own.
@@ -114,7 +87,7 @@ class Explorer:
             f"{BASE_PATH}/{path}",
             headers=[
                 ("Authorization", f"Bearer {session.token}"),
-                (REQUEST_ID_HEADER, request_id() or ""),
+                (REQUEST_ID_HEADER, request.environ[CALL].id),
             ],
             environ_overrides=environ,
             buffered=True,
@@ -123,76 +96,68 @@ class Explorer:
         resource = orjson.loads(response.get_data())
         if response.status_code != HTTPStatus.OK:
             location = resource["issue"][0].get("location") or [""]
-            raise RefusedError(
+            raise PageError(
                 response.status_code,
                 parameter=location[0].removeprefix("http."),
                 request_id=response.headers.get(REQUEST_ID_HEADER, ""),
             )
         return resource
 
-    def read_offer(self) -> Offer:
-        """Return what the service offers. Raises RefusedError."""
-        if self.offer is None:
-            self.offer = Offer(self.call("metadata"))
-        return self.offer
-
-    def search_offer(self, kind: str) -> SearchOffer:
-        """Return the searches of a resource type, else NotFound."""
-        search = self.read_offer().searches.get(kind)
-        if search is None:
-            raise NotFound
-        return search
-
-    def search(self, kind: str, criteria: Pairs) -> SearchResult:
+    def search(
+        self, kind: str, criteria: Pairs, includes: Sequence[str] = INCLUDES
+    ) -> SearchResult:
         """Search; the criteria of the result are all parameters that were sent.
 
         Patients and hospitals come with stays as far as the person may see them: the first
-        search of the session finds out. Raises RefusedError.
+        search of the session finds out. Raises PageError.
         """
         plain = [pair for pair in criteria if pair[0] != "_include"]
         offered = self.search_offer(kind).includes
-        usual = tuple(include for include in INCLUDES if include in offered)
-        known = g.session.includes
-        attempts = [usual, *((include,) for include in usual), ()]
-        if known is not None:
-            attempts = [tuple(include for include in usual if include in known)]
-        for includes in dict.fromkeys(attempts):
-            sent = [*plain, *(("_include", include) for include in includes)]
+        usual = [include for include in includes if include in offered]
+        attempts = [usual, *([include] for include in usual), []]
+        if g.session.includes is not None:
+            attempts = [[name for name in usual if name in g.session.includes], []]
+        for shown in attempts:
+            sent = [*plain, *(("_include", include) for include in shown)]
             try:
                 bundle = self.call(f"{kind}/_search", form=sent)
-            except RefusedError as error:
-                if error.status != HTTPStatus.FORBIDDEN or not includes:
-                    raise
-                continue
-            if usual and known is None:
-                g.session.includes = [*includes]
-                self.sessions.save(g.session)
-            result = SearchResult(kind, sent, bundle)
-            self.remember_wards(result)
-            return result
-        raise RefusedError(HTTPStatus.FORBIDDEN)
+            except PageError as error:
+                if error.status == HTTPStatus.FORBIDDEN and shown:
+                    continue
+                raise
+            break
+        if usual and g.session.includes is None:
+            g.session.includes = shown
+            self.sessions.save(g.session)
+        self.remember_wards(kind, bundle)
+        return SearchResult(kind, sent, bundle)
+
+    def pages(
+        self, kind: str, criteria: Pairs, most: int, includes: Sequence[str] = INCLUDES
+    ) -> Iterator[SearchResult]:
+        """Search, and yield the pages of the whole result as far as `most` matches."""
+        criteria = [pair for pair in criteria if pair[0] != "_count"]
+        if size := self.search_offer(kind).most_count:
+            criteria.append(("_count", str(min(most, size))))
+        page = self.search(kind, criteria, includes)
+        while True:
+            yield page
+            most -= len(BundleEntries(page.bundle).matches)
+            link = step_of(page.bundle, "next")
+            if not link or most <= 0:
+                return
+            page = replace(page, bundle=self.call("Bundle", query=link))
 
     def collect(self, kind: str, criteria: Pairs, most: int) -> SearchResult:
-        """Search and follow pages to `most` matches, as one Bundle. Raises RefusedError."""
-        size = self.search_offer(kind).most_count
-        plain = [pair for pair in criteria if pair[0] != "_count"]
-        sized = [*plain, ("_count", str(min(most, int(size))))] if size else plain
-        result = self.search(kind, sized)
-        page = result.bundle
-        entries = [*page.get("entry", [])]
-        while sum(entry["search"]["mode"] == "match" for entry in entries) < most:
-            link = step_of(page, "next")
-            if not link:
-                break
-            page = self.call("Bundle", query=link)
-            entries += page.get("entry", [])
-        links = result.bundle["link"][:1]
-        whole = {**result.bundle, "link": links, "entry": entries}
-        return replace(result, bundle=whole)
+        """Search and follow pages to `most` matches, as one Bundle. Raises PageError."""
+        pages = [*self.pages(kind, criteria, most)]
+        entries = [entry for page in pages for entry in page.bundle.get("entry", [])]
+        bundle = {**pages[0].bundle, "link": [], "entry": entries}
+        return replace(pages[0], bundle=bundle)
 
-    def remember_wards(self, result: SearchResult) -> None:
+    def remember_wards(self, kind: str, bundle: Any) -> None:
         """Remember the wards of stays by name, for forms."""
-        stays = BundleEntries(result.bundle).stays if result.kind == "Encounter" else ()
+        stays = BundleEntries(bundle).stays if kind == "Encounter" else ()
         names = {stay.unit: stay.ward for stay in stays if stay.unit}
         wards = g.session.wards
         if not names.keys() <= wards.keys():
@@ -200,9 +165,9 @@ class Explorer:
             g.session.wards = dict(sorted(merged.items())[:MOST_WARDS])
             self.sessions.save(g.session)
 
-    def stored(self, id: str, record: type[StoredT]) -> StoredT:
-        """Return a result or a file of this session, else NotFound."""
-        stored = self.sessions.stored(g.session, id, record)
+    def stored(self, id: str) -> SearchResult:
+        """Return a result of this session, else NotFound."""
+        stored = self.sessions.stored(g.session.id, id)
         if stored is None:
             raise NotFound
         return stored
@@ -216,7 +181,7 @@ explorer: Explorer = LocalProxy(lambda: current_app.extensions["explorer"])  # t
 
 def see(reference: str, **place: Any) -> str:
     """Return the address of the page of a resource, for this session alone."""
-    sealed = explorer.sessions.seal(g.session.id, b"reference", reference)
+    sealed = explorer.sessions.seal(g.session.id, reference)
     return url_for("explorer.show", sealed=sealed, **place)
 
 
@@ -227,7 +192,7 @@ def go(address: str) -> BaseResponse:
 
 def clock(seconds: float) -> datetime:
     """Return a time, in seconds since 1970, at the hospital."""
-    return datetime.fromtimestamp(seconds, explorer.read_offer().zone)
+    return datetime.fromtimestamp(seconds, explorer.offer.zone)
 
 
 def set_choice(response: BaseResponse, cookie: str, text: str) -> None:
@@ -236,13 +201,17 @@ def set_choice(response: BaseResponse, cookie: str, text: str) -> None:
         cookie,
         text,
         max_age=365 * 86400,
-        secure=explorer.url.startswith("https:"),
+        secure=explorer.is_secure,
         httponly=True,
         samesite="Lax",
     )
 
 
-def step_of(bundle: Mapping[str, Any], relation: str) -> Pairs:
+def step_of(bundle: Any, relation: str) -> Pairs:
     """Return the query of a link of a Bundle, [] for none."""
     urls = [link["url"] for link in bundle["link"] if link["relation"] == relation]
     return parse_qsl(urlsplit(urls[0]).query) if urls else []
+
+
+def _encoded(pairs: Pairs) -> str:
+    return urlencode([(name, text) for name, text in pairs])

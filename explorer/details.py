@@ -1,19 +1,19 @@
 """Views of one stay, one patient, one hospital: for reading, what is technical at the end."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import blake2b
-from http import HTTPStatus
 from typing import Any
 
 from flask import g, render_template, request, url_for
 from werkzeug.exceptions import NotFound
 
 from explorer.core import blueprint, explorer, see
-from explorer.failures import RefusedError
+from explorer.failures import PageError
 from explorer.language import gettext, mark
-from explorer.resources import House, Person, Stay
-from explorer.results import REFERENCE, BundleEntries, columns_of
+from explorer.records import BundleEntries, Person, Stay, columns_of, site_name
 from explorer.sessions import SearchResult
 from explorer.timeline import Band, timelines, wall
 from explorer.words import CLASSES
@@ -27,6 +27,9 @@ MANY = 60
 
 PERIODS = {"": mark("All"), "12": mark("12 months"), "3": mark("3 months")}
 _DAYS = {"12": 365, "3": 91}
+
+_REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64}")
+"""A reference to a resource that has a page."""
 
 _GUTTER = 136
 _AROUND = timedelta(days=366)
@@ -42,7 +45,7 @@ def show(sealed: str) -> str:
         return _patient(sealed, reference)
     if kind == "Encounter":
         return _stay(reference)
-    return _page("house.html", reference, house=House(explorer.call(reference)))
+    return _page("house.html", reference, house=explorer.call(reference))
 
 
 @blueprint.post("/see/<sealed>/reveal")
@@ -55,19 +58,17 @@ def reveal(sealed: str) -> str:
 
 
 def _unsealed(sealed: str) -> str:
-    reference = explorer.sessions.unseal(g.session.id, b"reference", sealed)
-    if reference is None or not REFERENCE.fullmatch(reference):
+    reference = explorer.sessions.unseal(g.session.id, sealed)
+    if reference is None or not _REFERENCE.fullmatch(reference):
         raise NotFound
-    return str(reference)
+    return reference
 
 
 def _page(template: str, reference: str, **shown: Any) -> str:
     """Return a page of a resource, with the result that it was opened from."""
     origin = request.args.get("origin", "")
-    result = (
-        explorer.sessions.stored(g.session, origin, SearchResult) if origin else None
-    )
-    shown |= {"now": explorer.read_offer().now(), "origin": None}
+    result = explorer.sessions.stored(g.session.id, origin) if origin else None
+    shown |= {"now": explorer.offer.now(), "origin": None}
     if result is not None:
         total = result.bundle.get("total")
         shown |= {"origin": origin, "origin_kind": result.kind, "total": total}
@@ -92,19 +93,22 @@ def _neighbours(reference: str, origin: str, result: SearchResult) -> dict[str, 
     return beside
 
 
+def _bands(stays: Sequence[Stay]) -> list[Band]:
+    """Return a band for each type of stay, in the order of the words."""
+    return [
+        Band(gettext(words), of_class)
+        for code, words in CLASSES.items()
+        if (of_class := [stay for stay in stays if stay.class_code == code])
+    ]
+
+
 # --------------------------------------------------------------------------------- stay
 
 
 def _stay(reference: str) -> str:
-    stay = Stay(explorer.call(reference))
-    around = _around(stay)
-    if not explorer.search_offer("Encounter").includes:
-        around.included = {
-            other: resource
-            for other in (stay.subject, stay.site)
-            if (resource := _read(other))
-        }
-    around.name(stay)
+    resource = explorer.call(reference)
+    around = _around(Stay(resource))
+    stay = Stay(resource, around.included)
     stays = [other for other in around.stays if other.start and other.id != stay.id]
     before = after = None
     drawn: list[Any] = []
@@ -113,7 +117,7 @@ def _stay(reference: str) -> str:
         place = stays.index(stay)
         before = stays[place - 1] if place else None
         after = stays[place + 1] if place + 1 < len(stays) else None
-        now = explorer.read_offer().now()
+        now = explorer.offer.now()
         end = stay.end or (stay.start if stay.status == "planned" else now)
         since, until = wall(stay.start) - _BEFORE, wall(max(stay.start, end)) + _AFTER
         bands = _bands(stays)
@@ -130,7 +134,7 @@ def _stay(reference: str) -> str:
 
 
 def _around(stay: Stay) -> BundleEntries:
-    """Return the patient's stays about a stay's time, with what comes with them."""
+    """Return the patient's stays about a stay's time, and its patient and hospital."""
     offer = explorer.search_offer("Encounter")
     criteria = [("patient", stay.subject)]
     date = offer.parameters.get("date")
@@ -138,66 +142,59 @@ def _around(stay: Stay) -> BundleEntries:
         criteria.append(("date", f"ge{(stay.start - _AROUND).date()}"))
         criteria.append(("date", f"le{(stay.start + _AROUND).date()}"))
     if offer.most_count:
-        criteria.append(("_count", offer.most_count))
+        criteria.append(("_count", str(offer.most_count)))
+    around = BundleEntries({})
+    with _if_allowed():
+        around = BundleEntries(explorer.search("Encounter", criteria).bundle)
+    if not offer.includes:
+        for reference in filter(None, (stay.subject, stay.site)):
+            with _if_allowed():
+                around.included[reference] = explorer.call(reference)
+    return around
+
+
+@contextmanager
+def _if_allowed() -> Iterator[None]:
+    """Leave out what the person may not see, or what is no longer there."""
     try:
-        return BundleEntries(explorer.search("Encounter", criteria).bundle)
-    except RefusedError as error:
-        if error.status != HTTPStatus.FORBIDDEN:
+        yield
+    except PageError as error:
+        if error.status not in {403, 404, 410}:
             raise
-        return BundleEntries({})
-
-
-def _read(reference: str) -> Any:
-    """Return a resource, None where the person may not see it or there is none."""
-    try:
-        return explorer.call(reference) if reference else None
-    except RefusedError as error:
-        if error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE}:
-            raise
-        return None
-
-
-def _bands(stays: Sequence[Stay]) -> list[Band]:
-    """Return a band for each type of stay, in the order of the words."""
-    return [
-        Band(gettext(words), of_class)
-        for code, words in CLASSES.items()
-        if (of_class := [stay for stay in stays if stay.class_code == code])
-    ]
 
 
 # ------------------------------------------------------------------------------ patient
 
 
 def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
-    chosen = request.args.get("period")
+    period = request.args.get("period")
     listed = max(1, request.args.get("page", 1, type=int))
-    if chosen not in {None, *PERIODS}:
+    if period not in {None, *PERIODS}:
         raise NotFound
     digest = blake2b(reference.encode(), digest_size=18).hexdigest()
     # Another period or page of what has been read is no new look at the patient.
     result = None
-    if chosen is not None or "page" in request.args:
-        result = explorer.sessions.stored(g.session, digest, SearchResult)
+    if period is not None or "page" in request.args:
+        result = explorer.sessions.stored(g.session.id, digest)
     if result is None:
         result = _collected(reference)
-        explorer.sessions.store(g.session, digest, result)
+        explorer.sessions.store(g.session.id, digest, result)
     elif is_whole:
         explorer.call(reference)
     results = BundleEntries(result.bundle)
     patient, stays = Person(results.included[reference]), results.stays
-    now = explorer.read_offer().now()
-    period = chosen or ("12" if chosen is None and len(stays) > MANY else "")
-    since = wall(now) - timedelta(_DAYS[period]) if period else None
-    drawn = timelines(_bands(stays), now, gutter=_GUTTER, since=since)
-    if not drawn and chosen is None:
-        period, drawn = "", timelines(_bands(stays), now, gutter=_GUTTER)
+    bands, now = _bands(stays), explorer.offer.now()
+    for shown in ["12", ""] if period is None and len(stays) > MANY else [period or ""]:
+        since = wall(now) - timedelta(_DAYS[shown]) if shown else None
+        drawn = timelines(bands, now, gutter=_GUTTER, since=since)
+        if drawn:
+            break
     return _page(
         "patient.html",
         reference,
         kind="Patient",
         patient=patient,
-        house=results.house(patient.site),
+        site_name=site_name(patient.site, results.included),
         sealed=sealed,
         here_now=[s for s in stays if s.status == "in-progress" and s.took(now)],
         stays=stays,
@@ -207,7 +204,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         listed=listed,
         page_size=PAGE,
         places={stay.id: 1 + index // PAGE for index, stay in enumerate(stays)},
-        period=period,
+        period=shown,
         periods=PERIODS,
         frise=drawn,
         is_whole=is_whole,
@@ -219,11 +216,8 @@ def _collected(reference: str) -> SearchResult:
     """Return a patient and all stays, as one Bundle."""
     patient = explorer.call(reference)
     result = SearchResult("Encounter", [], bundle={"entry": [], "link": []})
-    try:
+    with _if_allowed():
         result = explorer.collect("Encounter", [("patient", reference)], MOST_STAYS)
-    except RefusedError as error:
-        if error.status != HTTPStatus.FORBIDDEN:
-            raise
     entry = {"resource": patient, "search": {"mode": "include"}}
     result.bundle["entry"].append(entry)
     return result

@@ -5,33 +5,29 @@ again, filled in; it is never run by itself, because any site can send one.
 """
 
 import re
-import time
 from http import HTTPStatus
 
-from flask import Response, g, make_response, render_template, request, url_for
+from flask import g, make_response, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
 
 from app.call import CALL
+from app.middleware import requester
 from explorer.core import blueprint, explorer, go, set_choice
-from explorer.failures import LoginError
 from explorer.language import LANGUAGES
 from explorer.language import mark as _
+from explorer.login import Provider, refused
 from explorer.search import form_page
-from explorer.sessions import LOGIN_SECONDS, Pairs, SearchResult, Session
 from explorer.words import RESOURCES
 
 MOST_REASON = 200
-MOST_WAITING = 16_384
-"""The size of a form that waits for a login, encrypted, at most."""
-
-PASTED_SECONDS = 3600
-"""How long a pasted access token is used at most: one that expires earlier ends earlier."""
+MOST_WAITING = 8192
+"""The length of the texts of a form that waits for a login, at most."""
 
 LANGUAGE_COOKIE = "language"
 
-_WAITING = ("/search/", "/find")
+_FORM = re.compile(r"/(?:search/(\w+)|find)")
 """Pages whose forms wait for a login."""
 
 _RESULT = re.compile(r"/results/([\w-]+)")
@@ -64,90 +60,88 @@ def require_login() -> BaseResponse | None:
         return None
     g.session = session = explorer.sessions.current()
     page = (request.endpoint or "").removeprefix("explorer.")
-    is_login = page.startswith("login")
-    is_post = request.method == "POST"
-    if page == "login_start" or (is_login and not is_post):
+    if page.startswith("login"):
         return None
     if session is None:
         return expired() if explorer.sessions.cookie() else go("/login")
-    if is_post and not session.accepts(request.form.get("csrf", "")):
-        raise LoginError(_("This form is of another login: it is not accepted."))
-    if not session.token and not is_login:
+    if request.method == "POST" and not session.accepts(request.form.get("csrf", "")):
+        raise refused(_("This form is of another login: it is not accepted."))
+    if not session.token:
         return go("/login")
-    lacks_reason = explorer.settings.explorer_reason and not session.reason
-    if lacks_reason and page not in {"login_token", "reason", "logout"}:
+    if page in {"reason", "logout"}:
+        return None
+    if explorer.settings.explorer_reason and not session.reason:
         return go("/reason")
-    if not is_login and page not in {"reason", "logout"}:
-        explorer.read_offer()
     return None
 
 
-def expired() -> Response:
+def expired() -> BaseResponse:
     """Say that the session has ended; the form of the page waits for the login."""
-    path, form = request.path, request.form
-    pairs: Pairs = [pair for pair in form.items(multi=True) if pair[0] != "csrf"]
-    match = _RESULT.match(path)
-    if shown := match[1] if match else request.args.get("origin"):
-        ended = Session(id=explorer.sessions.cookie(), expires=0)
-        result = explorer.sessions.stored(ended, shown, SearchResult)
+    ended, g.session = g.session, None
+    kind, form = "", MultiDict[str, str]()
+    if match := _FORM.match(request.path):
+        kind, form = match[1] or "", request.form
+    page = _RESULT.match(request.path)
+    if shown := page[1] if page else request.args.get("origin"):
+        result = explorer.sessions.stored(explorer.sessions.cookie(), shown)
         if result is not None:
-            path, pairs = f"/search/{result.kind}", result.form
-    parked = ""
-    if path.startswith(_WAITING) and pairs:
-        parked = explorer.sessions.seal("", b"parked", [time.time(), path, pairs])
+            kind, form = result.kind, MultiDict(result.form)
+    pairs = [pair for pair in form.items(multi=True) if pair[0] != "csrf"]
+    waits = 0 < sum(len(text) for _, text in pairs) <= MOST_WAITING
     minutes = explorer.settings.explorer_idle_minutes
-    if len(parked) > MOST_WAITING:
-        parked = ""
-    page = render_template("expired.html", parked=parked, minutes=minutes)
-    return make_response(page, HTTPStatus.UNAUTHORIZED)
-
-
-@blueprint.get("/login")
-def login() -> Response:
-    """Show how to log in."""
-    response = Response()
-    if explorer.login is None and g.session is None:
-        # The form for a token needs a session, which its submission ends.
-        g.session = explorer.sessions.begin(response)
-    page = render_template("login.html", provider=explorer.login is not None)
-    response.set_data(page)
+    text = render_template("expired.html", waits=waits, minutes=minutes)
+    response = make_response(text, HTTPStatus.UNAUTHORIZED)
+    if ended:
+        # The service no longer accepts the token.
+        explorer.sessions.end(ended, response)
+    if waits:
+        _count_login()
+        explorer.sessions.begin(response, waiting=(kind, pairs))
     return response
 
 
-@blueprint.route("/login/start", methods=["GET", "POST"])
+def _count_login() -> None:
+    """Count a login of the requesting address. Raises TooManyRequests, PageError."""
+    address = requester(request.environ, explorer.settings.trusted_proxies)
+    explorer.sessions.count_login(address)
+
+
+def _provider() -> Provider:
+    return Provider(explorer.settings, f"{explorer.url.rstrip('/')}/login/done")
+
+
+@blueprint.get("/login")
+def login() -> str:
+    """Show how to log in."""
+    return render_template("login.html")
+
+
+@blueprint.get("/login/start")
 def login_start() -> BaseResponse:
     """Send the browser to the identity provider; a form waits for it to come back."""
-    explorer.count_login()
-    url, login = explorer.login.start() if explorer.login else ("/login", {})
-    response, waiting = go(url), None
-    parked = request.form.get("parked", "")
-    if content := explorer.sessions.unseal("", b"parked", parked[:MOST_WAITING]):
-        since, path, form = content
-        if since + LOGIN_SECONDS > time.time():
-            waiting = (path, form)
-    explorer.sessions.begin(response, waiting=waiting, login=login)
+    _count_login()
+    started = _provider().start()
+    waiting = g.session.waiting if g.session else None
+    response = go(started["url"])
+    explorer.sessions.begin(response, waiting=waiting, login=started)
     return response
 
 
 @blueprint.get("/login/done")
 def login_done() -> BaseResponse:
-    """Take the browser back from the identity provider."""
-    if explorer.login is None or g.session is None or not g.session.login:
+    """Take the browser back from the identity provider, and begin the session."""
+    begun = g.session
+    if begun is None or not begun.login:
         raise NotFound
-    login = g.session.login
-    if request.args.get("state", "") != login["state"]:
-        raise LoginError(_("This login was not begun in this browser."))
-    return explorer.begin(**explorer.login.finish(request.args, login))
-
-
-@blueprint.post("/login/token")
-def login_token() -> BaseResponse:
-    """Begin a session with an access token: on loopback, without a provider."""
-    if explorer.login is not None:
-        raise NotFound
-    explorer.count_login()
-    token = request.form.get("token", "").strip()
-    return explorer.begin(token=token, expires=time.time() + PASTED_SECONDS)
+    if request.args.get("state", "") != begun.login["state"]:
+        raise refused(_("This login was not begun in this browser."))
+    if "code" not in request.args:
+        raise refused(_("The identity provider did not log you in."))
+    person = _provider().finish(request.args["code"], begun.login)
+    response = go("/resume" if begun.waiting else "/")
+    explorer.sessions.end(begun, response)
+    explorer.sessions.begin(response, waiting=begun.waiting, **person)
+    return response
 
 
 @blueprint.get("/resume")
@@ -157,8 +151,7 @@ def resume() -> BaseResponse | str:
     explorer.sessions.save(g.session)
     if waiting is None:
         return go("/")
-    path, form = waiting
-    kind = path.removeprefix("/search/")
+    kind, form = waiting
     return form_page(kind if kind in RESOURCES else "", MultiDict(form))
 
 

@@ -5,6 +5,7 @@ It listens on another address than the service, which it calls as any client doe
 """
 
 import re
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,16 @@ from wsgiref.types import WSGIApplication
 import orjson
 from flask import Flask, Response, g, render_template
 from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as BaseResponse
 
 from app.config import Settings
 from app.middleware import Requests, Transport
 from app.pages import POLICY, create_pages
 from explorer import details, entry, exports, language, search, words
-from explorer.core import Explorer, blueprint, clock, explorer, see
-from explorer.failures import Failure
+from explorer.core import Explorer, blueprint, explorer, see
+from explorer.failures import Failure, PageError
 from explorer.language import ngettext as count_in_words
-from explorer.resources import changed
-from explorer.results import as_curl, elements
+from explorer.records import changed, elements
 
 HEADERS = (
     ("Cache-Control", "no-store"),
@@ -63,16 +64,14 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
         day=language.day,
         moment=language.moment,
         languages=language.LANGUAGES,
-        count=_count,
+        count=lambda kind, total: count_in_words(*words.COUNTS[kind], total),
         see=see,
-        formats=exports.FORMATS,
-        describe=search.described,
-        clock=clock,
         last_change=changed,
         elements=elements,
-        as_curl=as_curl,
     )
-    pages.jinja_env.filters["pretty"] = _pretty
+    pages.jinja_env.filters["pretty"] = lambda resource: orjson.dumps(
+        resource, option=orjson.OPT_INDENT_2
+    ).decode()
     pages.jinja_env.tests |= {
         "iso": lambda text: _ISO.fullmatch(text) is not None,
         "french_phone": lambda text: _FRENCH_PHONE.fullmatch(text or "") is not None,
@@ -92,39 +91,20 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
 def _around() -> dict[str, Any]:
     """Return what the frame of each page shows; nothing of the deployment before the login."""
     session = g.get("session")
-    shown: dict[str, Any] = {
-        "offer": None,
-        "exports": [],
-        "language": language.language(),
-    }
-    if session is not None and session.token and explorer.offer:
-        shown |= {"offer": explorer.offer, "here": explorer.offer.now()}
-        shown["exports"] = exports.exports()
+    shown: dict[str, Any] = {"offer": None, "language": language.language()}
+    if session is not None and session.token:
+        with suppress(PageError):
+            shown |= {"offer": explorer.offer, "here": explorer.offer.now()}
         shown["may_export"] = exports.may_export()
         shown["most_rows"] = explorer.settings.explorer_export_rows
     return shown
 
 
-def _pretty(resource: Any) -> str:
-    """Return a resource as indented JSON."""
-    return orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode()
-
-
-def _count(kind: str, total: int) -> str:
-    """Return how many there are of a resource type, in words."""
-    return count_in_words(*words.COUNTS[kind], total)
-
-
-def _show_error(error: Exception) -> Response | HTTPException:
+def _show_error(error: Exception) -> BaseResponse | HTTPException:
     if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
         return error
     failure = Failure(error)
     if failure.status == HTTPStatus.UNAUTHORIZED and g.get("session"):
-        # The token has ended, or was withdrawn: so has the session.
-        session, g.session = g.session, None
-        response = entry.expired()
-        explorer.sessions.end(session, response)
-        if session.token:
-            return response
+        return entry.expired()
     page = render_template("error.html", failure=failure)
     return Response(page, failure.status)

@@ -50,40 +50,45 @@ TEXTS: Mapping[int, tuple[str, str]] = {
 _log = logging.getLogger(__name__)
 
 
-class RefusedError(Exception):
-    """The service has refused a call, perhaps for a parameter, which it names."""
+class PageError(Exception):
+    """A page that cannot be shown; without texts of its own it has those of its status.
 
-    def __init__(self, status: int, parameter: str = "", request_id: str = "") -> None:
-        super().__init__(status, parameter)
-        self.status, self.parameter, self.request_id = status, parameter, request_id
+    What the service has refused has the request id of the call, and the parameter that it
+    names.
+    """
 
-
-class LoginError(Exception):
-    """A login that failed; the text is for the person."""
-
-
-class AwayError(Exception):
-    """Redis or the identity provider does not answer; the text is for the person."""
+    def __init__(
+        self,
+        status: int,
+        text: str = "",
+        advice: str = "",
+        *,
+        parameter: str = "",
+        request_id: str = "",
+    ) -> None:
+        super().__init__(status, text)
+        self.status, self.text, self.advice = status, text, advice
+        self.parameter, self.request_id = parameter, request_id
 
 
 class Failure:
     """What a page shows of an error; one that is not the person's is logged."""
 
     def __init__(self, error: Exception) -> None:
-        self.status, self.request_id = 500, request_id() or ""
-        words, advice = "", ""
-        match error:
-            case RefusedError():
-                self.status, self.request_id = error.status, error.request_id
-            case HTTPException():
-                self.status = error.code or self.status
-            case LoginError():
-                self.status, words, advice = 403, str(error), _("Log in again.")
-            case AwayError():
-                self.status, words = 503, str(error)
-        if not isinstance(error, RefusedError | HTTPException | LoginError):
+        page = PageError(500)
+        if isinstance(error, PageError):
+            page = error
+        elif isinstance(error, HTTPException):
+            page = PageError(error.code or 500)
+        self.status = page.status
+        self.request_id = page.request_id or request_id() or ""
+        is_logged = isinstance(error, HTTPException) or page.request_id
+        if self.status >= 500 and not is_logged:
             # The log formatter writes the type and places of the error, never its message.
             data = {"status": self.status}
             _log.error("page failed", exc_info=error, extra={"data": data})
-        usual = TEXTS.get(self.status, TEXTS[500 if self.status >= 500 else 400])
-        self.text, self.advice = gettext(words or usual[0]), gettext(advice or usual[1])
+        text, advice = TEXTS.get(self.status, TEXTS[500 if self.status >= 500 else 400])
+        self.text, self.advice = (
+            gettext(page.text or text),
+            gettext(page.advice or advice),
+        )

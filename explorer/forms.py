@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 from werkzeug.datastructures import MultiDict
 
-from explorer.language import DATE_IN_TEXT, DateError, day, gettext, read_day
+from explorer.language import DATE_IN_TEXT, ReadingError, day, gettext, read_day
 from explorer.language import mark as _
 from explorer.offer import Offer
 from explorer.words import CODES, PRESETS, RESOURCES
@@ -73,10 +73,6 @@ FIELDS: Mapping[str, Sequence[FormField]] = {
         _IPP,
         FormField("gender", _("Sex"), "codes", "Patient", "gender"),
     ),
-    "Organization": (
-        FormField("name", _("Name"), "text", "Organization", "name"),
-        FormField("finess", "FINESS", "number", "Organization", "identifier"),
-    ),
 }
 """The conditions of each form, in its order."""
 
@@ -84,21 +80,17 @@ FIELDS: Mapping[str, Sequence[FormField]] = {
 def fields_of(offer: Offer, kind: str) -> Sequence[FormField]:
     """Return the conditions of a form that the deployment offers."""
     fields = []
-    for condition in FIELDS[kind]:
-        parameter = offer.parameter(condition.of, condition.parameter)
-        if parameter and condition.input == "days" and parameter.most == 1:
+    for field in FIELDS[kind]:
+        parameter = offer.parameter(field.of, field.parameter)
+        if parameter and field.input == "days" and parameter.most == 1:
             # One value is a day; two would be a range.
-            fields.append(replace(condition, input="day"))
+            fields.append(replace(field, input="day"))
         elif parameter:
-            fields.append(condition)
-    if kind == "Encounter" and _IPP not in fields and is_offered(offer, _PATIENT):
+            fields.append(field)
+    has_patient = offer.parameter(_PATIENT.of, _PATIENT.parameter)
+    if kind == "Encounter" and _IPP not in fields and has_patient:
         fields.insert(0, _PATIENT)
     return fields
-
-
-def is_offered(offer: Offer, condition: FormField) -> bool:
-    """Return whether the deployment offers a condition."""
-    return offer.parameter(condition.of, condition.parameter) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +117,26 @@ class Conditions:
         self.chips: dict[FormField, str] = {}
         self.patients: list[tuple[str, str]] = []
         self.criteria: list[tuple[str, str]] = []
-        for condition in fields_of(offer, kind):
-            words, values = self._read(condition)
+        for field in fields_of(offer, kind):
+            words, values = self._read(field)
             if values:
-                self.chips[condition] = words
-            name = condition.parameter
-            extension = offer.searches[condition.of].parameters[name].extension
+                self.chips[field] = words
+            extension = offer.searches[field.of].parameters[field.parameter].extension
             before = f"{extension}|" if extension else ""
-            is_first_search = condition.of == "Patient" and kind != "Patient"
-            pairs = self.patients if is_first_search else self.criteria
-            pairs += [(name, f"{before}{value}") for value in values]
+            pairs = self.criteria if field.of == kind else self.patients
+            pairs += [(field.parameter, f"{before}{value}") for value in values]
 
     def describe(self) -> str:
         """Return the search in words that identify no patient."""
         preset = PRESETS.get(self.form.get("preset", ""))
         texts = [gettext(preset)] if preset else []
-        for condition, words in self.chips.items():
-            if condition.name in IDENTIFYING and condition.of != "Organization":
-                title = gettext(condition.title)
+        for field, words in self.chips.items():
+            if field.name in IDENTIFYING:
+                title = gettext(field.title)
                 if not title.isupper():
                     title = title[:1].lower() + title[1:]
                 texts.append(gettext("by %(title)s", title=title))
-            elif not preset or condition.input == "ward":
+            elif not preset or field.input == "ward":
                 texts.append(words)
         text = ", ".join(texts) or gettext("without a condition")
         if preset:
@@ -154,31 +144,29 @@ class Conditions:
         title = gettext(RESOURCES[self.kind])
         return gettext("%(title)s: %(value)s", title=title, value=text)
 
-    def _read(self, condition: FormField) -> tuple[str, Sequence[str]]:
+    def _read(self, field: FormField) -> tuple[str, Sequence[str]]:
         """Return a condition in words and its values, which are [] without one."""
-        if condition.input == "days":
-            return self._read_days(condition)
-        title = gettext(condition.title)
-        value = " ".join(self.form.get(condition.name, "").split())
+        title = gettext(field.title)
+        value = " ".join(self.form.get(field.name, "").split())
         shown, sent = value, _escaped(value)
-        if condition.input == "codes":
-            names = CODES[condition.parameter]
-            codes = [c for c in self.form.getlist(condition.name) if c in names]
+        if field.input == "days":
+            return self._read_days(field)
+        if field.input == "codes":
+            names = CODES[field.parameter]
+            codes = [c for c in self.form.getlist(field.name) if c in names]
             shown = _any_of([gettext(names[code]).lower() for code in codes])
             sent = ",".join(codes)
-        elif condition.input == "day" and value:
-            born = self._read_day(condition, condition.name)
+        elif field.input == "day":
+            born = self._read_day(field, field.name)
             shown, sent = (day(born), born.isoformat()) if born else ("", "")
-        elif condition.input == "number":
+        elif field.input == "number":
             shown = sent = _escaped(value.replace(" ", ""))
-            is_name = condition.name in IDENTIFYING and not re.search(r"\d", value)
-            if value and is_name:
+            if value and not re.search(r"\d", value):
                 text = gettext(
                     "“%(text)s” looks like a name: a number has digits.", text=value
                 )
-                self.faults[condition.name] = FieldFault(title, text, value)
-                sent = ""
-        elif condition.input == "ward":
+                self.faults[field.name] = FieldFault(title, text, value)
+        elif field.input == "ward":
             # A list of wards writes the name behind the code.
             code = value.partition(" ")[0]
             title = gettext("Ward")
@@ -186,22 +174,22 @@ class Conditions:
         words = gettext("%(title)s: %(value)s", title=title, value=shown)
         return words, [sent] if sent else []
 
-    def _read_day(self, condition: FormField, name: str) -> date | None:
+    def _read_day(self, field: FormField, name: str) -> date | None:
         text = self.form.get(name, "").strip()
         try:
             return read_day(text) if text else None
-        except DateError as error:
-            self.faults[name] = FieldFault(gettext(condition.title), str(error))
+        except ReadingError as error:
+            self.faults[name] = FieldFault(gettext(field.title), str(error))
             return None
 
-    def _read_days(self, condition: FormField) -> tuple[str, Sequence[str]]:
-        first, last = (self._read_day(condition, name) for name in condition.inputs)
-        texts = {"title": gettext(condition.title)}
+    def _read_days(self, field: FormField) -> tuple[str, Sequence[str]]:
+        first, last = (self._read_day(field, name) for name in field.inputs)
+        texts = {"title": gettext(field.title)}
         texts |= {"first": day(first)} if first else {}
         texts |= {"last": day(last)} if last else {}
         if first and last and first > last:
             text = gettext("The first day is after the last one.")
-            self.faults[condition.inputs[1]] = FieldFault(texts["title"], text)
+            self.faults[field.inputs[1]] = FieldFault(texts["title"], text)
         if first and first == last:
             return gettext("%(title)s on %(first)s", **texts), [first.isoformat()]
         if first and last:
@@ -226,20 +214,10 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\,|$])", r"\\\1", text)
 
 
-def without(form: Form, condition: FormField) -> Form:
-    """Return a form without one of its conditions."""
-    dropped = {*condition.inputs, "preset"}
+def without(form: Form, name: str) -> Form:
+    """Return a form without the condition of a name."""
+    dropped = {name, f"{name}.from", f"{name}.to", "preset"}
     return MultiDict([p for p in form.items(multi=True) if p[0] not in dropped])
-
-
-def preset(name: str, today: date, ward: str = "") -> Form:
-    """Return the form of a search that needs no typing."""
-    pairs = {"preset": name}
-    if name == "now":
-        return MultiDict({**pairs, "status": "in-progress", "ward": ward})
-    first = today if name == "today" else today - timedelta(days=6)
-    days = {"admission.from": first.isoformat(), "admission.to": today.isoformat()}
-    return MultiDict({**pairs, **days})
 
 
 def presets_of(offer: Offer) -> Sequence[str]:
@@ -249,54 +227,53 @@ def presets_of(offer: Offer) -> Sequence[str]:
     return [*names, "today", "week"] if date and date.most != 1 else names
 
 
-# --------------------------------------------------------------------------- the one box
+def filled(form: Form, today: date) -> Form:
+    """Return a form with what its preset means today, for one that needs no typing."""
+    name = form.get("preset", "")
+    if name == "now":
+        ward = form.get("ward", "")
+        return MultiDict({"preset": name, "status": "in-progress", "ward": ward})
+    if name in PRESETS:
+        first = today if name == "today" else today - timedelta(days=6)
+        days = {"admission.from": first.isoformat(), "admission.to": today.isoformat()}
+        return MultiDict({"preset": name, **days})
+    return form
 
 
-@dataclass(frozen=True, slots=True)
-class BoxReading:
-    """How the text of the search box is read: as a form of each resource type in turn."""
+def read_box(offer: Offer, text: str) -> tuple[str, Sequence[tuple[str, Form]]]:
+    """Return how the text of the search box is read: in words, and as one or two forms.
 
-    words: str
-    forms: Sequence[tuple[str, Form]] = ()
-    fault: str = ""
-
-
-def read_box(offer: Offer, text: str) -> BoxReading:
-    """Read a name, a birth date, both, or a number; a number is a patient's or a visit's."""
+    It is a name, a birth date, both, or a number, which is a visit's or a patient's. Each form
+    comes with its resource type. Raises ReadingError.
+    """
     text = " ".join(text.split())
     if not text:
-        return BoxReading("", fault=gettext("Write a name, a number or a birth date."))
+        raise ReadingError(gettext("Write a name, a number or a birth date."))
     name, born = text, ""
     if match := DATE_IN_TEXT.search(text):
-        name = " ".join((text[: match.start()] + " " + text[match.end() :]).split())
-        try:
-            born = day(read_day(match[0]))
-        except DateError as error:
-            return BoxReading("", fault=str(error))
+        name = " ".join(text.replace(match[0], " ").split())
+        born = day(read_day(match[0]))
     bare = name.replace(" ", "")
-    is_number = bare.isdecimal() or (name == bare and re.search(r"\d", name))
-    if is_number and not born:
+    has_digit = name == bare and re.search(r"\d", name)
+    if not born and (bare.isdecimal() or has_digit):
         words = gettext("patient number (IPP) or visit number %(number)s", number=bare)
-        forms = [
-            (field.of, MultiDict({field.name: bare}))
-            for field in (_VISIT, _IPP)
-            if is_offered(offer, field)
-        ]
+        forms = [{_VISIT: bare}, {_IPP: bare}]
+    elif not born:
+        words = gettext("name %(name)s", name=name)
+        forms = [{_NAME: name}]
+    elif not name:
+        words = gettext("birth date %(date)s", date=born)
+        forms = [{_BORN: born}]
     else:
         words = gettext("name %(name)s and birth date %(date)s", name=name, date=born)
-        if not born:
-            words = gettext("name %(name)s", name=name)
-        elif not name:
-            words = gettext("birth date %(date)s", date=born)
-        texts = {_NAME: name, _BORN: born}
-        fields = [field for field in texts if texts[field]]
-        form = MultiDict({field.name: texts[field] for field in fields})
-        forms = [("Patient", form)]
-        if not all(is_offered(offer, field) for field in fields):
-            forms = []
-    if not forms:
-        fault = gettext(
-            "This hospital does not offer a search by %(words)s.", words=words
+        forms = [{_NAME: name, _BORN: born}]
+    offered = [
+        (next(iter(form)).of, MultiDict({f.name: text for f, text in form.items()}))
+        for form in forms
+        if all(offer.parameter(field.of, field.parameter) for field in form)
+    ]
+    if not offered:
+        raise ReadingError(
+            gettext("This hospital does not offer a search by %(words)s.", words=words)
         )
-        return BoxReading(words, fault=fault)
-    return BoxReading(words, forms)
+    return words, offered

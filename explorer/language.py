@@ -6,7 +6,6 @@ hospital's own zone.
 """
 
 import re
-from calendar import monthrange
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -39,8 +38,8 @@ DATE_IN_TEXT = re.compile(
 """What is read as a date, alone or among other words."""
 
 
-class DateError(ValueError):
-    """A text that is no date; its own text is for the person."""
+class ReadingError(ValueError):
+    """A text that cannot be read; its own text is for the person."""
 
 
 def mark(message: str) -> str:
@@ -127,31 +126,23 @@ def duration(took: timedelta) -> str:
 def read_day(text: str) -> date:
     """Return the day that a person wrote: 31/12/2024, 31 Dec 2024 or 2024-12-31.
 
-    Raises DateError.
+    Raises ReadingError.
     """
-    text, example = " ".join(text.split()), date(2024, 12, 31)
-    words = gettext("“%(text)s” is no date. Write it like %(example)s.")
+    text = " ".join(text.split())
     if DATE_IN_TEXT.fullmatch(text):
         parts = re.split(r"[^\w]+", text.lower())
         if len(parts[0]) == len("2024"):
             parts.reverse()
         month = int(parts[1]) if parts[1].isdecimal() else _months().get(parts[1], 0)
-        number_of_day, year = int(parts[0]), int(parts[2])
         with suppress(ValueError):
-            return date(year, month, number_of_day)
-        words = gettext(
-            "%(text)s does not exist: the day comes first, then the month. Write it "
-            "like %(example)s."
-        )
-        if 1 <= month <= 12 and year >= 1900 and number_of_day <= 31:
-            # The month is shorter.
-            example = date(year, month, monthrange(year, month)[1])
-            words = gettext(
-                "%(name)s has %(days)s days. Write for example %(example)s."
-            )
-    name = named(example, "LLLL").capitalize()
-    shown = {"name": name, "days": example.day, "example": day(example)}
-    raise DateError(words % {"text": text, **shown})
+            return date(int(parts[2]), month, int(parts[0]))
+    words = gettext(
+        "“%(text)s” is no date: the day comes first, then the month. Write it like "
+        "%(example)s.",
+        text=text,
+        example=day(date(2024, 12, 31)),
+    )
+    raise ReadingError(words)
 
 
 @cache

@@ -33,7 +33,7 @@ class Parameter:
 
 
 class SearchOffer:
-    """The searches of a resource type; `sorts` are the values of `_sort`, [] without it."""
+    """The searches of a resource type; what is not offered is [], "" or 0."""
 
     def __init__(self, resource: Mapping[str, Any], search: Mapping[str, Any]) -> None:
         text = search.get("documentation", "")
@@ -44,7 +44,7 @@ class SearchOffer:
         }
         self.sorts = sorts[1].split(", ") if sorts else []
         self.usual_sort = sorts[2] if sorts else ""
-        self.most_count = sizes[1] if sizes else ""
+        self.most_count = int(sizes[1]) if sizes else 0
         self.includes: Sequence[str] = resource.get("searchInclude", ())
 
 

@@ -20,16 +20,13 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from explorer import forms
 from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
-from explorer.failures import Failure, RefusedError
+from explorer.failures import Failure, PageError
 from explorer.forms import Conditions, FieldFault, Form
-from explorer.language import gettext
-from explorer.resources import Stay
-from explorer.results import COLUMN_COOKIE, COLUMNS, BundleEntries, columns_of
+from explorer.language import ReadingError, gettext
+from explorer.records import COLUMN_COOKIE, COLUMNS, BundleEntries, Stay, columns_of
 from explorer.sessions import SearchResult
 from explorer.timeline import Band, Timeline, timelines
 from explorer.words import PRESETS, SORTED
-
-TABS = ("table", "timeline", "json", "request")
 
 STEPS = ("previous", "next")
 """The links of a page of results that lead to another page."""
@@ -55,7 +52,7 @@ def form_page(
     kind: str, form: Form, faults: Mapping[str, FieldFault] = NO_FAULTS
 ) -> str:
     """Return the page of a form, "" for the home page, filled in, with its faults."""
-    offer = explorer.read_offer()
+    offer = explorer.offer
     first = kind or next(iter(offer.searches))
     explorer.search_offer(first)
     return render_template(
@@ -65,8 +62,6 @@ def form_page(
         faults=faults,
         fields=forms.fields_of(offer, first),
         presets={name: PRESETS[name] for name in forms.presets_of(offer)},
-        wards=g.session.wards,
-        recent=g.session.recent,
     )
 
 
@@ -79,29 +74,33 @@ def home() -> str:
 @blueprint.post("/read")
 def read() -> str:
     """Return how the text of the search box would be read; nothing is searched."""
-    reading = forms.read_box(explorer.read_offer(), request.form.get("q", ""))
-    return render_template("reading.html", reading=reading)
+    try:
+        words, _ = forms.read_box(explorer.offer, request.form.get("q", ""))
+    except ReadingError as error:
+        return render_template("reading.html", fault=error)
+    return render_template("reading.html", words=words)
 
 
 @blueprint.post("/find")
 def find() -> Shown:
     """Search what the box was filled in with, in every way that it can be read."""
-    reading = forms.read_box(explorer.read_offer(), request.form.get("q", ""))
-    if reading.fault:
-        page = form_page("", request.form, {"": FieldFault(reading.fault)})
+    try:
+        words, readings = forms.read_box(explorer.offer, request.form.get("q", ""))
+    except ReadingError as error:
+        page = form_page("", request.form, {"": FieldFault(str(error))})
         return page, HTTPStatus.UNPROCESSABLE_ENTITY
-    answers: list[tuple[Conditions, SearchResult]] = []
-    for kind, form in reading.forms:
-        conditions = _read(kind, form)
+    results: list[SearchResult] = []
+    for kind, form in readings:
         try:
-            answers.append((conditions, _search(conditions, read_as=reading.words)))
-        except RefusedError as error:
+            result = _search(_read(kind, form))
+        except PageError as error:
             # Who may not search patients still finds a visit.
-            if error.status == HTTPStatus.FORBIDDEN and answers:
+            if error.status == HTTPStatus.FORBIDDEN and results:
                 continue
             return form_page("", request.form, _faults("", error)), error.status
-    filled = [pair for pair in answers if pair[1].bundle.get("entry")]
-    ids = [_store(result, of=search) for search, result in filled or answers[-1:]]
+        results.append(replace(result, read_as=words))
+    filled = [result for result in results if result.bundle.get("entry")]
+    ids = [_store(result, is_new=True) for result in filled or results[-1:]]
     if len(ids) > 1:
         return go(url_for(".choose", first=ids[0], second=ids[1]))
     return go(url_for(".results", id=ids[0]))
@@ -110,13 +109,10 @@ def find() -> Shown:
 @blueprint.get("/found/<first>/<second>")
 def choose(first: str, second: str) -> str:
     """Show what a number names, each under its heading."""
-    stored = {id: explorer.stored(id, SearchResult) for id in (first, second)}
-    parts = [
-        (id, result, BundleEntries(result.bundle)) for id, result in stored.items()
-    ]
-    return render_template(
-        "found.html", parts=parts, columns=columns_of, now=clock(stored[first].at)
-    )
+    results = {id: explorer.stored(id) for id in (first, second)}
+    parts = [(id, r.kind, BundleEntries(r.bundle)) for id, r in results.items()]
+    now = clock(results[first].at)
+    return render_template("found.html", parts=parts, columns=columns_of, now=now)
 
 
 @blueprint.route("/search/<kind>", methods=["GET", "POST"])
@@ -133,75 +129,61 @@ def search(kind: str) -> Shown:
 
 
 @blueprint.post("/preset/<any(now, today, week):name>")
-def run_preset(name: str) -> Shown:
+def preset(name: str) -> Shown:
     """Run a search that needs no typing."""
-    offer = explorer.read_offer()
-    if name not in forms.presets_of(offer):
+    if name not in forms.presets_of(explorer.offer):
         raise NotFound
     ward = request.form.get("ward", "")
-    return _run("Encounter", forms.preset(name, offer.now().date(), ward))
+    return _run("Encounter", MultiDict({"preset": name, "ward": ward}))
 
 
 @blueprint.get("/recent/<id>")
 def recent(id: str) -> Shown:
-    """Run a recent search again; one that needs no typing has the days of today."""
+    """Run a recent search again."""
     for entry in g.session.recent:
         if entry["id"] == id:
-            form: Form = MultiDict(entry["form"])
-            if form.get("preset"):
-                today = explorer.read_offer().now().date()
-                form = forms.preset(form["preset"], today, form.get("ward", ""))
-            return _run(entry["kind"], form)
+            return _run(entry["kind"], MultiDict(entry["form"]))
     raise NotFound
-
-
-def described(entry: dict[str, Any]) -> str:
-    """Return a recent search in words that identify no patient."""
-    return _read(entry["kind"], MultiDict(entry["form"])).describe()
 
 
 # ---------------------------------------------------------------------------- searching
 
 
 def _read(kind: str, form: Form) -> Conditions:
-    return Conditions(explorer.read_offer(), kind, form, g.session.wards)
+    return Conditions(explorer.offer, kind, form, g.session.wards)
 
 
 def _run(kind: str, form: Form, sort: str = "") -> Shown:
     """Lead to the result of a search; a form that was refused is shown again."""
-    conditions = _read(kind, form)
+    conditions = _read(kind, forms.filled(form, explorer.offer.now().date()))
     if conditions.faults:
         page = form_page(kind, form, conditions.faults)
         return page, HTTPStatus.UNPROCESSABLE_ENTITY
     try:
         result = _search(conditions, sort)
-    except RefusedError as error:
+    except PageError as error:
         return form_page(kind, form, _faults(kind, error)), error.status
-    return go(url_for(".results", id=_store(result, of=conditions)))
+    return go(url_for(".results", id=_store(result, is_new=True)))
 
 
-def _faults(kind: str, error: RefusedError) -> dict[str, FieldFault]:
+def _faults(kind: str, error: PageError) -> dict[str, FieldFault]:
     """Return a refusal as a fault, of its field where it has one; an ended login is raised."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         raise error
     failure = Failure(error)
-    fields = forms.fields_of(explorer.read_offer(), kind) if kind else []
-    for condition in fields:
-        if condition.parameter == error.parameter:
-            title = gettext(condition.title)
-            return {condition.inputs[0]: FieldFault(title, failure.text)}
+    for field in forms.fields_of(explorer.offer, kind) if kind else []:
+        if field.parameter == error.parameter:
+            return {field.inputs[0]: FieldFault(gettext(field.title), failure.text)}
     return {"": FieldFault(failure.text, failure.advice)}
 
 
-def _search(
-    conditions: Conditions, sort: str = "", *, read_as: str = "", patients: str = ""
-) -> SearchResult:
+def _search(conditions: Conditions, sort: str = "", patients: str = "") -> SearchResult:
     """Search what a form says; its conditions on patients find these first.
 
-    `patients` are their ids where they are known. Raises RefusedError.
+    `patients` are their ids where they are known. Raises PageError.
     """
     kind, criteria = conditions.kind, [*conditions.criteria]
-    has_patients = "Patient" in explorer.read_offer().searches
+    has_patients = "Patient" in explorer.offer.searches
     if conditions.patients and not criteria and has_patients:
         kind, criteria = "Patient", [*conditions.patients]
     elif conditions.patients:
@@ -209,33 +191,33 @@ def _search(
             sized = [*conditions.patients, ("_count", str(forms.PATIENTS_OF_A_SEARCH))]
             bundle = explorer.call("Patient/_search", form=sized)
             if step_of(bundle, "next"):
-                raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY)
+                raise PageError(HTTPStatus.UNPROCESSABLE_ENTITY)
             ids = [patient["id"] for patient in BundleEntries(bundle).matches]
             patients = ",".join(ids) or NOBODY
         criteria.append(("patient", patients))
     if sort in explorer.search_offer(kind).sorts:
         criteria.append(("_sort", sort))
     result = explorer.search(kind, criteria)
-    form = [*conditions.form.items(multi=True)]
-    return replace(result, form=form, read_as=read_as)
+    return replace(result, form=[*conditions.form.items(multi=True)])
 
 
-def _store(result: SearchResult, *, of: Conditions | None = None) -> str:
-    """Store a result; return its id. The search that it is `of` is listed as a recent one."""
-    if of is not None:
-        entry: dict[str, Any] = {
+def _store(result: SearchResult, *, is_new: bool = False) -> str:
+    """Store a result and return its id; a new one is listed among the recent searches."""
+    if is_new:
+        session, form = g.session, MultiDict(result.form)
+        entry = {
             "id": f"{time.time_ns():x}",
-            "at": result.at,
+            "time": f"{clock(result.at):%H:%M}",
+            "words": _read(result.kind, form).describe(),
             "kind": result.kind,
             "form": result.form,
             "total": result.bundle.get("total"),
         }
-        session = g.session
-        others = [e for e in session.recent if MultiDict(e["form"]) != of.form]
+        others = [e for e in session.recent if MultiDict(e["form"]) != form]
         session.recent = [entry, *others][:MOST_RECENT]
         explorer.sessions.save(session)
     id = secrets.token_urlsafe(16)
-    explorer.sessions.store(g.session, id, result)
+    explorer.sessions.store(g.session.id, id, result)
     return id
 
 
@@ -245,8 +227,9 @@ def _store(result: SearchResult, *, of: Conditions | None = None) -> str:
 @blueprint.get("/results/<id>")
 def results(id: str) -> str:
     """Show a page of a result, in one of the tabs."""
-    result, tab = explorer.stored(id, SearchResult), request.args.get("tab", "table")
-    tabs = [name for name in TABS if name != "timeline" or result.kind == "Encounter"]
+    result, tab = explorer.stored(id), request.args.get("tab", "table")
+    has_times = result.kind == "Encounter"
+    tabs = ["table", "timeline", "json"] if has_times else ["table", "json"]
     if tab not in tabs:
         raise NotFound
     return _page(id, result, tab=tab, tabs=tabs)
@@ -270,7 +253,6 @@ def _page(id: str, result: SearchResult, **more: Any) -> str:
         columns=columns_of(kind),
         all_columns=COLUMNS[kind],
         frise=_drawn(shown, id, at) if more["tab"] == "timeline" else [],
-        base_url=explorer.settings.base_url,
         most_printed=MOST_PRINTED,
         now=at,
         **more,
@@ -294,76 +276,67 @@ def _drawn(shown: BundleEntries, id: str, at: datetime) -> list[Timeline]:
 @blueprint.get(f"/results/<id>/<any({', '.join(STEPS)}):relation>")
 def step(id: str, relation: str) -> BaseResponse:
     """Read the next or the previous page of a result and lead to it, or to its stay."""
-    result = explorer.stored(id, SearchResult)
+    result = explorer.stored(id)
     query = step_of(result.bundle, relation)
     if not query:
         raise NotFound
     bundle = explorer.call("Bundle", query=query)
-    page = BundleEntries(bundle)
+    matches = BundleEntries(bundle).matches
     first = result.first + len(BundleEntries(result.bundle).matches)
     if relation == "previous":
-        first = max(1, result.first - len(page.matches))
-    stepped = replace(result, bundle=bundle, first=first, at=time.time())
-    explorer.remember_wards(stepped)
-    new = _store(stepped)
-    if "open" in request.args and page.matches:
-        match = page.matches[0 if relation == "next" else -1]
+        first = max(1, result.first - len(matches))
+    explorer.remember_wards(result.kind, bundle)
+    new = _store(replace(result, bundle=bundle, first=first, at=time.time()))
+    if "open" in request.args and matches:
+        match = matches[0 if relation == "next" else -1]
         return go(see(f"{match['resourceType']}/{match['id']}", origin=new))
     return go(url_for(".results", id=new, tab=request.args.get("tab")))
 
 
-@blueprint.get("/results/<id>/sort")
-def sort(id: str) -> Shown:
-    """Search again in another order."""
-    result = explorer.stored(id, SearchResult)
-    return _run(result.kind, MultiDict(result.form), request.args.get("key", ""))
-
-
-@blueprint.get("/results/<id>/without/<name>")
-def drop(id: str, name: str) -> Shown:
-    """Search again without one of the conditions; without any, show the form."""
-    result = explorer.stored(id, SearchResult)
-    conditions = _read(result.kind, MultiDict(result.form))
-    fields = [condition for condition in conditions.chips if condition.name == name]
-    if not fields:
-        raise NotFound
-    if len(conditions.chips) == 1 and result.kind != "Organization":
-        return go(url_for(".search", kind=result.kind))
-    sort = dict(result.criteria).get("_sort", "")
-    return _run(result.kind, forms.without(conditions.form, fields[0]), sort)
+@blueprint.get("/results/<id>/again")
+def again(id: str) -> Shown:
+    """Search again: in another order, or without one of the conditions."""
+    result, dropped = explorer.stored(id), request.args.get("without")
+    form: Form = MultiDict(result.form)
+    if dropped:
+        form = forms.without(form, dropped)
+        if not _read(result.kind, form).chips:
+            return go(url_for(".search", kind=result.kind))
+    present = dict(result.criteria).get("_sort", "")
+    return _run(result.kind, form, request.args.get("sort", present))
 
 
 @blueprint.get("/results/<id>/change")
 def change(id: str) -> str:
     """Show the form of a result again, filled in."""
-    result = explorer.stored(id, SearchResult)
+    result = explorer.stored(id)
     return form_page(result.kind, MultiDict(result.form))
 
 
 @blueprint.post("/results/<id>/widen")
 def widen(id: str) -> str:
     """Count what there is without each condition, to show which one excludes most."""
-    result = explorer.stored(id, SearchResult)
+    result = explorer.stored(id)
     conditions = _read(result.kind, MultiDict(result.form))
-    counts: list[tuple[forms.FormField, str, int | None]] = []
-    for condition, words in list(conditions.chips.items())[:MOST_COUNTS]:
-        wider = _read(result.kind, forms.without(conditions.form, condition))
+    counts: list[tuple[str, str, int]] = []
+    for field, words in [*conditions.chips.items()][:MOST_COUNTS]:
+        wider = _read(result.kind, forms.without(conditions.form, field.name))
         patients = ""
         if wider.patients == conditions.patients:
             patients = dict(result.criteria).get("patient", "")
         try:
             bundle = _search(wider, patients=patients).bundle
-        except RefusedError:
+        except PageError:
             continue
-        counts.append((condition, words, bundle.get("total")))
-    counts.sort(key=lambda count: count[2] or 0, reverse=True)
+        counts.append((field.name, words, bundle.get("total") or 0))
+    counts.sort(key=lambda count: count[2], reverse=True)
     return _page(id, result, tab="table", tabs=[], counts=counts)
 
 
 @blueprint.post("/results/<id>/all")
 def whole(id: str) -> BaseResponse:
     """Show a result on one page, to print it."""
-    result = explorer.stored(id, SearchResult)
+    result = explorer.stored(id)
     new = explorer.collect(result.kind, result.criteria, MOST_PRINTED)
     return go(url_for(".results", id=_store(replace(new, form=result.form))))
 
@@ -371,7 +344,7 @@ def whole(id: str) -> BaseResponse:
 @blueprint.post("/results/<id>/columns")
 def columns(id: str) -> BaseResponse:
     """Keep the chosen columns in a cookie."""
-    kind = explorer.stored(id, SearchResult).kind
+    kind = explorer.stored(id).kind
     names = [c.name for c in COLUMNS[kind] if c.name in request.form.getlist("column")]
     response = go(url_for(".results", id=id))
     set_choice(response, f"{COLUMN_COOKIE}{kind}", ".".join(names))

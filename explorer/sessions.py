@@ -5,8 +5,8 @@ alone decrypts together with the keys of the deployment. A session is dropped af
 use, and at the latest when its access token expires.
 
 The results of its searches are stored beside it, so that a person looks at one as often as
-they like for a single search, and the parts of files that they export. They are dropped with
-the session, and after a quarter of an hour.
+they like for a single search. They are dropped with the session, and after a quarter of an
+hour.
 """
 
 import base64
@@ -18,17 +18,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
-import redis
 from flask import request
-from werkzeug.exceptions import NotFound, TooManyRequests
+from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
+from app.config import Settings
 from app.crypto import DecryptionError, Encryption, derived_key
-from app.redis_client import REDIS_ERRORS
-from explorer.failures import AwayError
+from app.redis_client import REDIS_ERRORS, connect
+from explorer.failures import PageError
 from explorer.language import mark as _
 
 LOGIN_SECONDS = 600
@@ -42,20 +42,16 @@ RESULT_SECONDS = 900
 
 Pairs = Sequence[tuple[str, str]]
 
-_PAIRS = ("form", "criteria", "next")
-"""The fields of records that hold pairs, which JSON makes lists of."""
-
 
 @dataclass(slots=True)
 class Session:
     """A browser that logs in (`login` is its state, nonce and verifier) or has a `token`.
 
-    `person` is the subject of the login, "" where an access token was pasted: then the
-    client of the token is who looks. `expires` is in seconds since 1970, `name` is shown.
-    `waiting` is the path and the form that the login interrupted.
+    `person` is the subject of the login, `name` is shown. `expires` is in seconds since 1970.
+    `waiting` is the resource type and the form that the login interrupted.
 
-    It remembers recent searches, the names of wards by code, the resources that come with
-    stays (None before the first search) and the ids of files.
+    It remembers recent searches, the names of wards by code, and the resources that come
+    with stays (None before the first search).
     """
 
     id: str
@@ -70,7 +66,6 @@ class Session:
     recent: list[dict[str, Any]] = field(default_factory=list)
     wards: dict[str, str] = field(default_factory=dict)
     includes: list[str] | None = None
-    exports: list[str] = field(default_factory=list)
 
     @property
     def csrf(self) -> str:
@@ -100,46 +95,17 @@ class SearchResult:
     read_as: str = ""
 
 
-@dataclass(slots=True)
-class Export:
-    """A file in the making: what is still to read (`next`), and what there is of it.
-
-    `next` is None before the first page, [] after the last one. `result` is the id of the page
-    that it was begun on, `fault` why it ended early, `total` None where nobody counted.
-    """
-
-    id: str
-    result: str
-    kind: str
-    criteria: Pairs
-    format: str
-    name: str
-    fault: str = ""
-    total: int | None = None
-    rows: int = 0
-    size: int = 0
-    parts: int = 0
-    next: Pairs | None = None
-
-
-StoredT = TypeVar("StoredT", SearchResult, Export)
-
-
 class Sessions:
-    """Stores sessions; `idle` is in seconds, `secure`: whether pages come over HTTPS."""
+    """Stores sessions and their results, encrypted for their ids."""
 
-    def __init__(
-        self, client: redis.Redis, keys: Sequence[str], *, idle: int, secure: bool
-    ) -> None:
-        self._redis = client
-        self._encryption = Encryption(keys)
-        self._address_key = derived_key(keys[0], b"login")
-        self._idle = idle
+    def __init__(self, settings: Settings, *, secure: bool) -> None:
+        self._redis = connect(settings.redis_url)
+        self._encryption = Encryption(settings.seal_keys)
+        self._address_key = derived_key(settings.seal_keys[0], b"login")
+        self._idle = 60 * settings.explorer_idle_minutes
         self._secure = secure
         # The prefix makes a browser refuse a cookie that another host has set.
         self._cookie = "__Host-explorer" if secure else "explorer"
-
-    # --------------------------------------------------------------------- sessions
 
     def begin(self, response: Response, **values: Any) -> Session:
         """Store a new session and put its cookie into a response.
@@ -160,7 +126,7 @@ class Sessions:
         return session
 
     def save(self, session: Session, *, is_new: bool = False) -> None:
-        """Store a session as it is now, unless it has ended. Raises AwayError."""
+        """Store a session as it is now, unless it has ended. Raises PageError."""
         content = orjson.dumps(asdict(session))
         encrypted = self._encryption.encrypt(session.id, b"session", content)
         seconds = self._seconds(session)
@@ -168,7 +134,7 @@ class Sessions:
             self._redis.set(_key(session.id), encrypted, ex=seconds, xx=not is_new)
 
     def current(self) -> Session | None:
-        """Return the session of the request and count it as used. Raises AwayError."""
+        """Return the session of the request and count it as used. Raises PageError."""
         id = self.cookie()
         raw = self._read(_key(id), id, b"session") if id else None
         session = Session(**orjson.loads(raw)) if raw else None
@@ -185,12 +151,12 @@ class Sessions:
     def end(self, session: Session, response: Response) -> None:
         """Drop a session and what belongs to it."""
         with _calling_redis():
-            keys = self._redis.smembers(_contents_key(session.id))
-            self._redis.delete(_key(session.id), _contents_key(session.id), *keys)
+            keys = self._redis.smembers(_results_key(session.id))
+            self._redis.delete(_key(session.id), _results_key(session.id), *keys)
         response.delete_cookie(self._cookie, secure=self._secure, httponly=True)
 
     def count_login(self, address: str) -> None:
-        """Count a login that an address begins. Raises TooManyRequests, AwayError."""
+        """Count a login that an address begins. Raises TooManyRequests, PageError."""
         minute, seconds = divmod(int(time.time()), 60)
         digest = blake2b(address.encode(), key=self._address_key, digest_size=12)
         key = f"explorer:logins:{minute}:{digest.hexdigest()}"
@@ -204,53 +170,21 @@ class Sessions:
     def _seconds(self, session: Session) -> int:
         return max(1, min(self._idle, int(session.expires - time.time())))
 
-    # ------------------------------------------------------------- results and files
-
-    def store(self, session: Session, id: str, record: SearchResult | Export) -> None:
-        """Store a result or a file under an id that is of use to this session alone."""
-        self._store(session, id, type(record).__name__, orjson.dumps(record))
-
-    def stored(
-        self, session: Session, id: str, record: type[StoredT]
-    ) -> StoredT | None:
-        """Return a result or a file, None where none of that id is stored."""
-        raw = self._stored(session, id, record.__name__)
-        if raw is None:
-            return None
-        values = orjson.loads(raw)
-        for name in _PAIRS:
-            if values.get(name):
-                values[name] = [(key, text) for key, text in values[name]]
-        return record(**values)
-
-    def store_part(self, session: Session, export: Export, part: bytes) -> None:
-        """Store a further part of a file, then the file."""
-        self._store(session, f"{export.id}-{export.parts}", "part", part)
-        export.parts += 1
-        self.store(session, export.id, export)
-
-    def parts(self, session: Session, export: Export) -> Iterator[bytes]:
-        """Yield the content of a file, part by part."""
-        for number in range(export.parts):
-            part = self._stored(session, f"{export.id}-{number}", "part")
-            if part is None:
-                raise NotFound
-            yield part
-
-    def _store(self, session: Session, id: str, kind: str, raw: bytes) -> None:
-        field = f"{kind}:{id}".encode()
-        encrypted = self._encryption.encrypt(session.id, field, zlib.compress(raw, 1))
-        key, contents = _key(session.id + id), _contents_key(session.id)
+    def store(self, session_id: str, id: str, result: SearchResult) -> None:
+        """Store a result under an id that is of use to this session alone."""
+        raw = zlib.compress(orjson.dumps(result), 1)
+        encrypted = self._encryption.encrypt(session_id, id.encode(), raw)
+        key, results = _key(session_id + id), _results_key(session_id)
         with _calling_redis(), self._redis.pipeline(transaction=False) as pipeline:
             pipeline.set(key, encrypted, ex=RESULT_SECONDS)
-            pipeline.sadd(contents, key)
-            pipeline.expire(contents, RESULT_SECONDS)
+            pipeline.sadd(results, key)
+            pipeline.expire(results, RESULT_SECONDS)
             pipeline.execute()
 
-    def _stored(self, session: Session, id: str, kind: str) -> bytes | None:
-        field = f"{kind}:{id}".encode()
-        raw = self._read(_key(session.id + id), session.id, field)
-        return zlib.decompress(raw) if raw else None
+    def stored(self, session_id: str, id: str) -> SearchResult | None:
+        """Return a result, None where none of that id is stored."""
+        raw = self._read(_key(session_id + id), session_id, id.encode())
+        return SearchResult(**orjson.loads(zlib.decompress(raw))) if raw else None
 
     def _read(self, key: str, session_id: str, field: bytes) -> bytes | None:
         with _calling_redis():
@@ -262,22 +196,17 @@ class Sessions:
         except DecryptionError:
             return None
 
-    # ------------------------------------------------------------------ sealed texts
-
-    def seal(self, session_id: str, purpose: bytes, content: Any) -> str:
-        """Return JSON as a text for addresses and forms that this session alone can read.
-
-        "" is no session's: the explorer alone reads it.
-        """
-        raw = self._encryption.encrypt(session_id, purpose, orjson.dumps(content))
+    def seal(self, session_id: str, text: str) -> str:
+        """Return a text for addresses that this session alone can read."""
+        raw = self._encryption.encrypt(session_id, b"address", text.encode())
         return base64.urlsafe_b64encode(raw).decode()
 
-    def unseal(self, session_id: str, purpose: bytes, text: str) -> Any:
-        """Return the content of such a text, None for one of another session or purpose."""
+    def unseal(self, session_id: str, sealed: str) -> str | None:
+        """Return the content of such a text, None for one of another session."""
         try:
-            raw = base64.urlsafe_b64decode(text)
-            return orjson.loads(self._encryption.decrypt(session_id, purpose, raw))
-        except (ValueError, DecryptionError):
+            raw = base64.urlsafe_b64decode(sealed)
+            return self._encryption.decrypt(session_id, b"address", raw).decode()
+        except ValueError:
             return None
 
 
@@ -286,7 +215,7 @@ def _key(id: str) -> str:
     return f"explorer:{digest}"
 
 
-def _contents_key(id: str) -> str:
+def _results_key(id: str) -> str:
     return f"{_key(id)}:results"
 
 
@@ -295,4 +224,5 @@ def _calling_redis() -> Iterator[None]:
     try:
         yield
     except REDIS_ERRORS as error:
-        raise AwayError(_("Logins cannot be checked at present.")) from error
+        text = _("Logins cannot be checked at present.")
+        raise PageError(503, text) from error

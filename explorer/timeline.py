@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from explorer.language import day, gettext, named, ngettext
-from explorer.resources import Stay
+from explorer.records import Stay
 
 GAP = 4
 """What is between two bars of a lane at least."""

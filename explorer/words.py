@@ -7,14 +7,12 @@ from explorer.language import mark as _
 RESOURCES: Mapping[str, str] = {
     "Encounter": _("Stays"),
     "Patient": _("Patients"),
-    "Organization": _("Hospitals"),
 }
-"""The sections of the pages, by resource type."""
+"""The resource types that are searched: the sections of the pages."""
 
 COUNTS: Mapping[str, tuple[str, str]] = {
     "Encounter": ("%(count)s stay", "%(count)s stays"),
     "Patient": ("%(count)s patient", "%(count)s patients"),
-    "Organization": ("%(count)s hospital", "%(count)s hospitals"),
 }
 """One and several of a resource type, in numbers."""
 

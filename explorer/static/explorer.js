@@ -1,4 +1,4 @@
-// Slow searches, copying, keys. Every page works without this file.
+// Slow searches, menus, keys. Every page works without this file.
 const byId = (id) => document.getElementById(id);
 let asking = null, since = 0, clock = null;
 
@@ -29,15 +29,9 @@ document.addEventListener("htmx:error", (event) => {
   wait(false);
   byId("unanswered").hidden = false;
 });
-document.addEventListener("click", async (event) => {
+document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
-  const button = event.target.closest("button");
-  if (!button) return;
-  if (button.id === "cancel" && asking) { htmx.trigger(asking, "htmx:abort"); wait(false); }
-  if (button.dataset.copy) {
-    await navigator.clipboard.writeText(byId(button.dataset.copy).textContent);
-    button.textContent = button.dataset.copied;
-  }
+  if (event.target.id === "cancel" && asking) { htmx.trigger(asking, "htmx:abort"); wait(false); }
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {

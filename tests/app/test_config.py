@@ -288,7 +288,7 @@ CONTRADICTIONS = [
     ({"PAGE_IDLE_MINUTES": "60", "PAGE_LIFE_MINUTES": "59"}, "PAGE_IDLE_MINUTES"),
     ({"AUDIT": "stdout"}, "AUDIT_KEY"),
     ({"BASE_URL": "http://127.0.0.1:8000/fhir/v3"}, "BASE_URL"),
-    ({"EXPLORER_BIND": "127.0.0.1:8000"}, "EXPLORER_BIND"),
+    ({**EXPLORER, "EXPLORER_BIND": "127.0.0.1:8000"}, "EXPLORER_BIND"),
     ({**EXPLORER, "EXPLORER_URL": None}, "EXPLORER_URL"),
     ({**EXPLORER, "EXPLORER_CLIENT_ID": None}, "EXPLORER_CLIENT_ID"),
     ({**EXPLORER, "EXPLORER_URL": "https://e.example/explorer"}, "EXPLORER_URL"),

@@ -19,6 +19,7 @@ from tests.browser.watching import (
     visiting,
 )
 from tests.demo.running import Demo
+from tests.explorer.conftest import identity_provider  # noqa: F401 - a fixture
 
 OpenPage = Callable[..., Page]
 Serve = Callable[[Flask], str]

@@ -59,6 +59,7 @@ def service(
         "REDIS_URL": redis_server.url,
         "EXPLORER_BIND": f"{HOST}:{explorer.behind}",
         "EXPLORER_URL": f"https://{HOST}:{explorer.before}",
+        "EXPLORER_CLIENT_ID": "explorer",
     }
     with running(directory, edges(directory), **settings) as started:
         yield started
@@ -299,7 +300,7 @@ def test_people_reach_the_explorer_and_nothing_else_without_a_certificate(
     assert page.status == 200
     # A stranger could have a browser load its pages, and learn from their length (BREACH).
     assert "Content-Encoding" not in people.ask("/login", GZIP, client=None).headers
-    assert "Secure" in page.headers["Set-Cookie"]
+    assert "Secure" in get("/login?lang=fr").headers["Set-Cookie"]
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert get(f"/?q={CANARY}").headers["Location"] == "/login"
     for path in (STAY, "/live", "/ready", "/metrics"):

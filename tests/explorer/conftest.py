@@ -34,6 +34,28 @@ _NUMBERS = count()
 """Each browser has an address of its own: logins are limited by address."""
 
 
+def answer(
+    mock: responses.RequestsMock,
+    name: str,
+    scope: str = "openid PATIENT_GAM_SEARCH",
+    *,
+    id_token: str | None = None,
+    until: float | None = None,
+    **claims: Any,
+) -> None:
+    """Let the provider answer a code with tokens for a person."""
+    about = {"sub": name, "name": name.title(), "aud": CLIENT_ID, **claims}
+    ends = {"exp": int(until)} if until else {}
+    access = {"client_id": CLIENT_ID, "sub": name, "scope": scope, **ends}
+    body = {
+        "access_token": provider.sign(**access),
+        "id_token": id_token or provider.sign(**about),
+        "token_type": "Bearer",
+        "expires_in": 600,
+    }
+    mock.upsert(responses.POST, TOKEN, json=body)
+
+
 @dataclass
 class Browser:
     """A person's browser: it keeps cookies, follows no redirect, and sends forms."""
@@ -89,21 +111,8 @@ class Browser:
         **claims: Any,
     ) -> TestResponse:
         asked = self.begin_login()
-        self.answer(name, scope, **{"nonce": asked["nonce"], **claims})
+        answer(self.provider, name, scope, **{"nonce": asked["nonce"], **claims})
         return self.get(f"/login/done?code=right&state={asked['state']}")
-
-    def answer(
-        self, name: str, scope: str, *, id_token: str | None = None, **claims: Any
-    ) -> None:
-        """Let the provider answer a code with tokens for a person."""
-        about = {"sub": name, "name": name.title(), "aud": CLIENT_ID, **claims}
-        body = {
-            "access_token": provider.sign(client_id=CLIENT_ID, sub=name, scope=scope),
-            "id_token": id_token or provider.sign(**about),
-            "token_type": "Bearer",
-            "expires_in": 600,
-        }
-        self.provider.upsert(responses.POST, TOKEN, json=body)
 
     def place(self, kind: str = "Encounter", tab: str = "table", **form: Any) -> str:
         """Search and return the address of a tab of the result."""

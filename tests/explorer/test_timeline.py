@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from flask import Flask, g
 
-from explorer.resources import Stay
+from explorer.records import Stay
 from explorer.timeline import DRAWINGS, GAP, Band, Timeline, timelines, wall
 
 NOW = datetime(2026, 11, 28, 14, 5, tzinfo=UTC)
