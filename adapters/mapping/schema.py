@@ -108,22 +108,30 @@ def _schema() -> SchemaNode:
     sections, described = schema.pop("sections"), schema.pop("slots")
     definitions: SchemaNode = schema["definitions"]
     definitions |= _values(**schema.pop("values"))
+
+    # How a parameter is sent, by its kind.
     searches = schema.pop("searches")
     for name, keys in searches["kinds"].items():
         table = _table({key: searches["options"][key] for key in keys}, ["query"])
         definitions[name] = table | {"errorMessage": searches["errorMessage"]}
+
     # A case of a test has its keys, but for those that hold for all cases.
     test = definitions["Test"]["properties"]
     of_all = ("of", "source", "cases")
     case = {key: node for key, node in test.items() if key not in of_all}
     definitions["TestCase"] = _table(case)
+
+    # Where several sections serve a type, each has the keys of an entry before its own.
     section, prefix = sections["Section"], schema.pop("entry")
     sections["SectionEntry"] = section | {
         "required": [*prefix, *section["required"]],
         "properties": prefix | section["properties"],
     }
+
     systems = definitions["Constants"]["properties"]["class_systems"]
     systems["propertyNames"]["enum"] = list(CLASSES)
+
+    # Each part of a section is defined once for each resource type.
     for kind in ResourceType:
         for name, node in sections.items():
             text = json.dumps(node).replace("{type}", kind)
@@ -157,6 +165,7 @@ def _of_type(kind: ResourceType, described: SchemaNode) -> SchemaNode:
 
     `described` holds the descriptions of slots.
     """
+    # The fields of a section: single values, and lists of items.
     fields = {slot.name: _value(slot) for slot in SLOTS[kind]}
     items: SchemaNode = {}
     for listed in LISTS[kind]:
@@ -170,19 +179,26 @@ def _of_type(kind: ResourceType, described: SchemaNode) -> SchemaNode:
             "errorMessage": message,
         }
     _describe(fields, described[kind])
+
+    # How each parameter is sent, which only APIs need.
     parameters = SEARCH_PARAMETERS[kind]
-    searches = {name: _ref(_search(row)) for name, row in parameters.items()}
-    limits = {name: _ref("ProfileParameter") for name in profile_parameters(kind)}
+    searches: SchemaNode = {}
     for name, row in parameters.items():
-        searches[name]["description"] = (
-            f"how the parameter is sent: {row.documentation}"
-        )
+        text = f"how the parameter is sent: {row.documentation}"
+        searches[name] = _ref(_search(row)) | {"description": text}
+
+    # What a profile may limit.
+    limits: SchemaNode = {
+        name: _ref("ProfileParameter") for name in profile_parameters(kind)
+    }
+    for name, row in parameters.items():
         limits[name]["description"] = row.documentation
     for derived in DERIVED.get(kind, {}).values():
         limits[derived.name]["description"] = derived.documentation
     more = {"count": _ref("ProfileCount"), "unfiltered_search": {"type": "boolean"}}
-    _describe(more, described["Profile"])
-    _describe(limits, described["Profile"])
+    for properties in (limits, more):
+        _describe(properties, described["Profile"])
+
     shown = {"type": "expected keys and values here: {_id: {query: …}}"}
     return items | {
         f"{kind}Fields": _table(fields, REQUIRED[kind]),

@@ -267,7 +267,10 @@ class Database:
         connection: PoolProxiedConnection | sa.Connection,
         text: str,
     ) -> None:
-        """Raise the fault that an error of a statement stands for, if it is one."""
+        """Raise the fault that an error of a statement stands for, if it is one.
+
+        First what the driver says, then what it means, then what becomes of the connection.
+        """
         cause = error
         if isinstance(error, sa.exc.DBAPIError):
             cause, is_lost = error.orig or error, error.connection_invalidated
@@ -285,6 +288,7 @@ class Database:
             raise SourceDataError(unread) from error
         else:
             return
+
         is_pooler = self.dialect.code(cause) in self.dialect.pooler
         is_unread = self.dialect.unread(cause) and not connection.info["is_lenient"]
         self._is_lenient = self._is_lenient or is_unread
@@ -300,6 +304,7 @@ class Database:
             fault = _ConnectionLostError(f"the connection was lost{by}")
         else:
             fault = self._fault(cause)
+
         reasons = (self.dialect.reason(cause, text), fault.reason)
         fault.reason = ": ".join(filter(None, reasons))
         if is_pooler or isinstance(fault, SourceUnavailableError):
