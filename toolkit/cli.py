@@ -70,7 +70,6 @@ def mapping_explain(**options: Any) -> int:
 
 @mapping.command("test", epilog=STATUSES)
 @_files
-@click.option("--complete", is_flag=True, help="Fail if coverage is incomplete.")
 def mapping_test(**options: Any) -> int:
     """Run the tests beside mapping files (NAME.test.yaml)."""
     return run_tool("toolkit.mapping_tests", **options)

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -13,8 +13,7 @@ from adapters.mapping.document import read_layers
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import Mark, ResourceMapping, SourceMapping, is_own
 from adapters.mapping.problems import MappingError, MappingProblem, did_you_mean
-from adapters.mapping.profile import profile_of
-from adapters.mapping.yaml import Items, Table, place
+from adapters.mapping.yaml import Table, place
 from app.console import CannotRunError
 
 QUESTION = "# ? "
@@ -117,28 +116,10 @@ class MappingFile:
         several = len(self.sections(section.resource_type)) > 1
         return f" of {self.names(section)[0]}" if several else ""
 
-    def offered(self, kind: ResourceType) -> Collection[str]:
-        """Return the search parameters that the profile has for a resource type."""
-        resource = profile_of(self.mapping).resources.get(kind)
-        return resource.parameters if resource else ()
-
     def code_mark(self, table: str, code: str | None) -> Mark:
         """Return the place of an entry of a code table; None is for `otherwise`."""
         entry = ("otherwise",) if code is None else ("table", code)
         return place(self.root, ("codes", table, *entry), at_key=True)
-
-    def listed_mark(self, section: ResourceMapping, key: str, word: str) -> Mark:
-        """Return the place of a word under `search` or `sort` of a section, or of all."""
-        whole = self.root.table(section.resource_type.lower())
-        entries = (e for e in whole.tables("sources") if e.mark == section.mark)
-        for holder in (*entries, whole):
-            words = holder.get(key)
-            if isinstance(words, Table) and word in words:
-                return words.key_marks[word]
-            for item in words if isinstance(words, Items) else ():
-                if item == word:
-                    return item.mark
-        return section.mark
 
 
 def marked_lines(text: str) -> Iterator[tuple[int, str]]:

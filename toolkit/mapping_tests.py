@@ -5,26 +5,21 @@ or a search and what it finds. Rows go through the service's own mapping and sch
 Searches go through its own parser and its own SQL, in SQLite, over the written rows as the
 results of the SELECTs: codes and search columns are tried as the service filters by them.
 Of an HTTP system the request is compared.
-What no test touches is reported.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
 from adapters.contract import (
     ResourceType,
     RowFault,
-    SearchQuery,
-    TokenCriterion,
 )
 from adapters.http.adapter import Question, open_section, questions_of
 from adapters.mapping.model import (
-    FieldMapping,
     ItemMapping,
     Mark,
     ResourceMapping,
@@ -33,18 +28,15 @@ from adapters.mapping.model import (
 from adapters.mapping.problems import MappingError
 from adapters.mapping.row_mapper import known_columns
 from adapters.mapping.schema import problems_of
-from adapters.mapping.slots import SECTIONS, UNSERVED, field_of, places_of
+from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file
 from app.console import FINDINGS, FINE
-from app.search.parser import Parameters
 from toolkit.console import MappingFile, NoSectionError
-from toolkit.findings import Finding, Severity, findings_of
-from toolkit.lineage import TracedField
+from toolkit.findings import Finding, findings_of
 from toolkit.searches import RefusedError, searching
 from toolkit.tried_row import (
     TriedRow,
     element_of,
-    entry_of,
     is_below,
     leaves,
     unnumbered,
@@ -59,9 +51,6 @@ from toolkit.written_rows import (
     rows_of,
 )
 
-TARGET_KINDS = ("field", "code", "search parameter", "sort key")
-"""What can be covered."""
-
 WrittenRows: TypeAlias = dict[Mark, Sequence[Cells]]
 """Rows by the place of the section or the item that they are of."""
 
@@ -71,14 +60,12 @@ class FileResult:
     """The result of the tests of one mapping file.
 
     `faults` are of the files. `tests` are the cases, each with how it differs from what is
-    expected. `targets` is all that could be touched, `gaps` what was not, by place.
+    expected.
     """
 
     file: Path
     faults: Sequence[Finding] = ()
     tests: Sequence[tuple["Case", Sequence[Finding]]] = ()
-    targets: Sequence["Target"] = ()
-    gaps: Sequence["Target"] = ()
 
     @property
     def failed(self) -> int:
@@ -91,43 +78,23 @@ class FileResult:
         tests = "1 test" if len(self.tests) == 1 else f"{len(self.tests)} tests"
         return f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
 
-    @property
-    def touched(self) -> str:
-        """How many targets of each kind were touched, in words."""
-        totals = Counter(target.kind for target in self.targets)
-        left = Counter(gap.kind for gap in self.gaps)
-        return ", ".join(
-            f"{totals[kind] - left[kind]} of {totals[kind]} {kind}s"
-            for kind in TARGET_KINDS
-            if totals[kind]
-        )
-
-    def as_text(self, severity: Severity) -> Iterator[str]:
-        """Yield the lines for people; `severity` is that of the gaps."""
+    def as_text(self) -> Iterator[str]:
+        """Yield the lines for people."""
         yield from map(str, self.faults)
         for case, findings in self.tests:
             if findings:
                 yield f"FAILED {case.name} ({case.mark})"
                 yield from (f"  {finding}" for finding in findings)
-        if self.faults:
-            return
-        groups: dict[tuple[str, str], list[Target]] = {}
-        for gap in self.gaps:
-            groups.setdefault((gap.kind, gap.group), []).append(gap)
-        for (kind, _), gaps in groups.items():
-            names = ", ".join(dict.fromkeys(gap.name for gap in gaps))
-            named = f"{kind}s {names}" if len(gaps) > 1 else f"{kind} {names}"
-            yield str(gaps[0].finding(severity, named))
-        yield f"{self.file}: {self.verdict}; touched {self.touched}"
+        if not self.faults:
+            yield f"{self.file}: {self.verdict}"
 
 
-def run(*, files: Sequence[Path], complete: bool) -> int:
+def run(*, files: Sequence[Path]) -> int:
     """Run the tests beside each file and print their results."""
-    severity = Severity.ERROR if complete else Severity.NOTE
     is_wrong = False
     for result in map(try_file, files):
-        print(*result.as_text(severity), sep="\n")
-        is_wrong |= bool(result.faults or result.failed or (complete and result.gaps))
+        print(*result.as_text(), sep="\n")
+        is_wrong |= bool(result.faults or result.failed)
     return FINDINGS if is_wrong else FINE
 
 
@@ -138,10 +105,8 @@ def try_file(path: Path) -> FileResult:
         cases, faults = read_cases(tests_beside(path))
     except MappingError as error:
         return FileResult(path, findings_of(error))
-    coverage = Coverage(file)
-    tests = [(case, _differences(file, case, coverage)) for case in cases]
     return FileResult(
-        path, faults, tests=tests, targets=coverage.targets, gaps=coverage.gaps
+        path, faults, [(case, _differences(file, case)) for case in cases]
     )
 
 
@@ -233,15 +198,13 @@ def _cases(test: Table) -> Iterator[Case]:
         yield Case(f"{name}: {title}", case.mark, parts=parts, keys=marks)
 
 
-def _differences(
-    file: MappingFile, case: Case, coverage: "Coverage"
-) -> Sequence[Finding]:
+def _differences(file: MappingFile, case: Case) -> Sequence[Finding]:
     """Return how a case differs from what it expects, or else what is wrong with it."""
     if fault := _fault(case):
         return [fault]
     try_case = _search if case.is_search else _row
     try:
-        return list(try_case(file, case, coverage))
+        return list(try_case(file, case))
     except NoSectionError as error:
         return [case.finding("source", str(error))]
     except MappingError as error:
@@ -314,7 +277,7 @@ def _described(value: Any) -> str:
 # -------------------------------------------------------------------------------- rows
 
 
-def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+def _row(file: MappingFile, case: Case) -> Iterator[Finding]:
     """Yield how a row differs from what is expected of it."""
     section = file.section(case.kind, case.text("source"))
     cells, items = case.parts["given"], case.parts.get("given_items")
@@ -322,7 +285,7 @@ def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findin
     tried = TriedRow.of(file, read_row(file, section, cells, items))
     outcome, fault = tried.outcome, case.text("expect_error")
     if isinstance(outcome, dict) and not (fault or case.text("expect")):
-        yield from _resource(tried, case, coverage)
+        yield from _resource(tried, case)
         return
 
     slot, actual, fault_text = "status", tried.unserved or "a resource", ""
@@ -336,10 +299,7 @@ def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findin
     else:
         wanted = case.text("expect") or "a resource"
         is_as_expected = wanted == actual
-    if is_as_expected:
-        for traced in tried.named(slot):
-            coverage.touch_field(traced)
-    else:
+    if not is_as_expected:
         mark = next(
             case.parts[key].mark for key in ROW_EXPECTATIONS if key in case.parts
         )
@@ -347,20 +307,15 @@ def _row(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findin
         yield Finding.at(mark, text, case.kind)
 
 
-def _resource(tried: TriedRow, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+def _resource(tried: TriedRow, case: Case) -> Iterator[Finding]:
     """Yield how a resource differs from what is expected of it."""
     expected = case.parts.get("expect")
     for path, mark, text in (
         compare(expected, tried.outcome) if expected is not None else ()
     ):
-        if traced := tried.origin(path).traced:
-            coverage.touch_field(traced)
         if text:
             yield _difference(tried, path, mark, text)
     for scalar in case.texts("expect_absent"):
-        for traced in tried.traced:
-            if traced.is_filled and _is_at(traced.element, scalar):
-                coverage.touch_field(traced)
         if any(_is_at(leaf, scalar) for leaf, _ in leaves(tried.outcome)):
             text = "expected nothing here, but there is something"
             yield _difference(tried, str(scalar), scalar.mark, text)
@@ -389,7 +344,7 @@ def _fault_text(kind: ResourceType, fault: RowFault) -> str:
 # ---------------------------------------------------------------------------- searches
 
 
-def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+def _search(file: MappingFile, case: Case) -> Iterator[Finding]:
     """Yield how a search differs from what is expected of it."""
     source, refused = case.text("source"), case.text("expect_refused")
     sections = file.sections(case.kind)
@@ -403,7 +358,7 @@ def _search(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Fin
         yield case.finding(other, f"not for this source: use {expected}")
         return
     try:
-        findings = [*answer(file, case, coverage)]
+        findings = [*answer(file, case)]
     except RefusedError as error:
         if not refused or refused not in str(error):
             key = "expect_refused" if refused else "search"
@@ -450,7 +405,7 @@ def _given(file: MappingFile, case: Case) -> WrittenRows:
     return rows
 
 
-def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+def _found(file: MappingFile, case: Case) -> Iterator[Finding]:
     """Yield how the rows that are found differ. Raises RefusedError, MappingError."""
     rows, parameters = _given(file, case), _parameters(case)
     names = {name for name, _ in parameters}
@@ -459,8 +414,6 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
         if "_count" not in names:
             query = replace(query, count=max(query.count, sum(map(len, rows.values()))))
         page = searches.page(query)
-    sections = [s for s in file.sections(case.kind) if rows.get(s.mark)]
-    coverage.touch_search(query, parameters, sections, rows)
     for row in page.rows:
         if isinstance(row, RowFault):
             text = f"a row that is found is invalid: {_fault_text(case.kind, row)}"
@@ -478,7 +431,7 @@ def _found(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Find
         yield case.finding("expect_found", f"the order is {listed}")
 
 
-def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Finding]:
+def _sent(file: MappingFile, case: Case) -> Iterator[Finding]:
     """Yield how the request of a first page differs. Raises RefusedError."""
     section = file.section(case.kind, case.text("source"))
     parameters = _parameters(case)
@@ -488,7 +441,6 @@ def _sent(file: MappingFile, case: Case, coverage: "Coverage") -> Iterator[Findi
         # An HTTP source refuses what it cannot ask when it says what it would send.
         request = searches.sent(query)
     questions = questions_of(open_section(mapping, query.resource_type), query)
-    coverage.touch_search(query, parameters, [section], {})
     expected = case.parts.get("expect_request")
     if isinstance(expected, Table) and questions:
         yield from _compare_request(expected, questions[0], query.count)
@@ -568,111 +520,3 @@ def _select(columns: Sequence[str], rows: Sequence[Cells]) -> str:
     )
     literal = cells.decode().replace("'", "''")
     return f"SELECT {', '.join(selected)} FROM json_each('{literal}')"
-
-
-# ---------------------------------------------------------------------------- coverage
-
-
-class Target(NamedTuple):
-    """One thing of a mapping file that a test can touch: `name`, among those of `group`."""
-
-    kind: str
-    key: object
-    mark: Mark
-    group: str
-    name: str
-
-    def finding(self, severity: Severity, what: str) -> Finding:
-        """Return the finding that says that no test touches it."""
-        text = f"no test touches the {what}"
-        return Finding.at(self.mark, text, self.group, severity=severity)
-
-
-class Coverage:
-    """What the tests of a mapping file can touch, and what they do.
-
-    What a file says that this one extends is for the tests beside that one. A constant of
-    the whole file is one field, however many sections have it.
-    """
-
-    def __init__(self, file: MappingFile) -> None:
-        main_file = file.root.mark.file
-        by_key = {t.key: t for t in _targets(file) if t.mark.file == main_file}
-        self.targets = tuple(by_key.values())
-        self._touched: set[object] = set()
-
-    @property
-    def gaps(self) -> Sequence[Target]:
-        """The targets that nothing has touched, in the order of their places."""
-        gaps = (t for t in self.targets if t.key not in self._touched)
-        return sorted(gaps, key=lambda t: (t.mark.file, t.mark.line, t.mark.column))
-
-    def touch_field(self, traced: TracedField) -> None:
-        """Count a field that an expectation compares, and the code that it read."""
-        self._touched.add(traced.field.mark)
-        if traced.fault is None and traced.cells:
-            self._touch_code(traced.field, traced.cells[0][1])
-
-    def touch_search(
-        self,
-        query: SearchQuery,
-        parameters: Parameters,
-        sections: Iterable[ResourceMapping],
-        rows: WrittenRows,
-    ) -> None:
-        """Count the parameters and the order of a search, and the codes that it compares."""
-        names = {criterion.parameter for criterion in query.criteria}
-        slots = {field_of(query.resource_type, name) for name in names}
-        tokens = [c.values for c in query.criteria if isinstance(c, TokenCriterion)]
-        if any(token.system for values in tokens for token in values):
-            slots.add("visit_number_system")
-        for section in sections:
-            self._touched |= {(section.mark, name) for name in names}
-            if any(name == "_sort" for name, _ in parameters):
-                self._touched.add((section.mark, "_sort", query.sort.key))
-            for slot, field in section.fields.items():
-                for row in rows.get(section.mark, ()) if field.codes else ():
-                    cell = row.get(field.columns[0]) if field.columns else None
-                    # A search passes over rows that are not served.
-                    if slot in slots or entry_of(field, cell)[1] in UNSERVED:
-                        self._touch_code(field, cell)
-
-    def _touch_code(self, field: FieldMapping, cell: object) -> None:
-        """Count the entry of a code table that a cell goes by."""
-        if field.codes is not None:
-            code, _ = entry_of(field, cell)
-            self._touched.add((field.codes.name, code))
-
-
-def _targets(file: MappingFile) -> Iterator[Target]:
-    """Yield everything that a file says and tests can touch."""
-    for section in file.mapping.sections:
-        yield from _of_section(file, section)
-    coded = (place.field.codes for s in file.mapping.sections for place in places_of(s))
-    for name in dict.fromkeys(codes.name for codes in coded if codes):
-        codes, group = file.mapping.codes[name], f"codes.{name}"
-        for code in (*codes.table, *([] if codes.otherwise is None else [None])):
-            mark, word = file.code_mark(name, code), code or "otherwise"
-            yield Target("code", (name, code), mark=mark, group=group, name=word)
-
-
-def _of_section(file: MappingFile, section: ResourceMapping) -> Iterator[Target]:
-    kind = section.resource_type
-    group = f"{kind}{file.of_source(section)}"
-    # What the type of an identifier says by itself has the mark of the item.
-    items = {item.mark for of in section.items.values() for item in of}
-    for place in places_of(section):
-        mark, name = place.field.mark, place.element.removeprefix(f"{kind}.")
-        if mark not in items:
-            yield Target("field", mark, mark=mark, group=group, name=name)
-    offered = file.offered(kind)
-    for name in (name for name in section.parameters if name in offered):
-        mark = file.listed_mark(section, "search", name)
-        yield Target(
-            "search parameter", (section.mark, name), mark=mark, group=group, name=name
-        )
-    for sort in section.sorts if "_sort" in offered else ():
-        mark = file.listed_mark(section, "sort", sort)
-        yield Target(
-            "sort key", (section.mark, "_sort", sort), mark=mark, group=group, name=sort
-        )

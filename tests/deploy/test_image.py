@@ -238,7 +238,7 @@ TOOLS = (
     "check hospital.yaml || test $? = 1",
     "explain hospital.yaml 'Encounter?patient=1'",
     "schema",
-    "test --complete demo.yaml",
+    "test demo.yaml",
     "preview hospital.yaml --row row.yaml",
     "new --from sqlite:////etc/encounters/pas.db || test $? = 1",
 )

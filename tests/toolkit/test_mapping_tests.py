@@ -1,4 +1,4 @@
-"""`encounters mapping test`: what passes, what fails and where, what no test touches."""
+"""`encounters mapping test`: what passes, and what fails where."""
 
 import re
 from pathlib import Path
@@ -23,10 +23,8 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
-def test_shipped_mappings_pass_tests_that_touch_everything(
-    file: Path, capsys: Capture
-) -> None:
-    status = main(["mapping", "test", "--complete", str(file)])
+def test_shipped_mappings_pass_their_tests(file: Path, capsys: Capture) -> None:
+    status = main(["mapping", "test", str(file)])
     assert status == 0, capsys.readouterr().out
 
 
@@ -38,14 +36,12 @@ class Beside:
         self.file.write_text(mapping.read_text("utf-8"), "utf-8")
         self.tests = self.file.with_suffix(".test.yaml")
 
-    def reported(
-        self, capsys: Capture, tests: str, *options: str
-    ) -> tuple[int, list[str]]:
-        """Return the exit status and the lines that are no notes, without the folder."""
+    def reported(self, capsys: Capture, tests: str) -> tuple[int, list[str]]:
+        """Return the exit status and the lines, without the folder."""
         self.tests.write_text("tests:\n" + tests, "utf-8")
-        status = main(["mapping", "test", *options, str(self.file)])
+        status = main(["mapping", "test", str(self.file)])
         lines = capsys.readouterr().out.replace(f"{self.file.parent}/", "").splitlines()
-        return status, [line for line in lines if ": note: " not in line]
+        return status, lines
 
     def replace(self, old: str, new: str) -> None:
         """Change the mapping."""
@@ -202,76 +198,6 @@ def test_what_has_no_tests_fails(tmp_path: Path, capsys: Capture) -> None:
     status, lines = custom.reported(capsys, ROW + "}\n    expect: {id: 1}")
     assert status == 1
     assert any(line.startswith("demo.yaml:5:16: source: ") for line in lines)
-
-
-# ------------------------------------------------------------------------ coverage
-
-NARROW = ROW + "type_sejour: HC}\n    expect: {id: 1, class: {code: IMP}}\n"
-
-
-def test_what_no_test_touches_is_told_and_fails_where_all_is_wanted(
-    demo: Beside, capsys: Capture
-) -> None:
-    demo.tests.write_text("tests:\n" + NARROW, "utf-8")
-    assert main(["mapping", "test", str(demo.file)]) == 0
-    notes = capsys.readouterr().out.replace(f"{demo.file.parent}/", "").splitlines()
-    for there in (
-        "demo.yaml:@num_venue}@: Encounter: note: no test touches the fields "
-        "identifier.value, identifier.system, subject, status, period.start, ",
-        "demo.yaml:@URG: EMER@: codes.class: note: no test touches the codes URG, HP, ",
-        "demo.yaml:@_id, _lastUpdated, patient@: Encounter: note: no test touches the search "
-        "parameters _id, _lastUpdated, patient, date, ",
-        "demo.yaml:@date, _lastUpdated]@: Encounter: note: no test touches the sort keys "
-        "date, _lastUpdated",
-    ):
-        assert any(note.startswith(located(there)) for note in notes), there
-    assert "1 test passed; touched 2 of " in notes[-1]
-    assert main(["mapping", "test", "--complete", str(demo.file)]) == 1
-
-
-SYSTEM = "urn:oid:1.2.250.1.999.1.2"
-UNIT = "https://example.org/fhir/StructureDefinition/functional-unit"
-
-
-def test_codes_are_touched_by_a_search_that_names_them(
-    demo: Beside, capsys: Capture
-) -> None:
-    demo.replace("codes:\n", "codes:\n  unit: {table: {A1: U1, A2: U2}}\n")
-    demo.replace("{from: uf_courante}", "{from: uf_courante, codes: unit}")
-    for search, found, left in (
-        (f"service-provider._extension: '{UNIT}|U1'", "[1]", "unit: A2"),
-        (f"identifier: '{SYSTEM}|0001'", "[1]", "visit_number_system: 3"),
-        ("identifier: '0001'", "[1]", "visit_number_system: 2, 3"),
-        ("identifier: '|0001'", "[]", "visit_number_system: 2, 3"),
-    ):
-        demo.tests.write_text(
-            "tests:\n  - name: t\n    given: [{sejour_id: 1, patient_id: 42, etat: S,"
-            f" etab_id: 2, num_venue: 0001, uf_courante: A1}}]\n    search: {{{search}}}\n"
-            f"    expect_found: {found}\n"
-        )
-        assert main(["mapping", "test", str(demo.file)]) == 0
-        notes = re.findall(
-            r"codes\.(\w+): note: no test touches the codes? (.*)",
-            capsys.readouterr().out,
-        )
-        assert left in [": ".join(note) for note in notes]
-
-
-def test_what_a_base_says_is_for_the_tests_of_the_base(
-    demo: Beside, capsys: Capture
-) -> None:
-    own = demo.file.with_name("own.yaml")
-    own.write_text(
-        "mapping: 1\nextend: demo.yaml\nname: Own\n"
-        "codes: {class: {table: {NEW: AMB}}}\n"
-    )
-    own.with_suffix(".test.yaml").write_text("tests:\n" + NARROW, "utf-8")
-    assert main(["mapping", "test", str(own)]) == 0
-    lines = capsys.readouterr().out.replace(f"{own.parent}/", "").splitlines()
-    assert lines == [
-        "own.yaml:4:25: codes.class: note: no test touches the code NEW",
-        "own.yaml: 1 test passed; touched 0 of 1 codes",
-    ]
 
 
 # ------------------------------------------------------------------------- the page
