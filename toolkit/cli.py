@@ -58,7 +58,6 @@ def mapping_check(**options: Any) -> int:
     default=True,
     help="With --live: hide what identifies a person. Default: it is hidden.",
 )
-@as_json
 def mapping_explain(**options: Any) -> int:
     """Print what is offered and why, or what a search sends to the source.
 
@@ -105,7 +104,6 @@ def mapping_confirm(**options: Any) -> int:
 )
 @click.option("--source", default="", help="The source, if there are several.")
 @click.option("--redact", is_flag=True, help="Hide what identifies a person.")
-@as_json
 def mapping_preview(**options: Any) -> int:
     """Print what a written row becomes, and the origin of each value.
 

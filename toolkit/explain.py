@@ -23,9 +23,8 @@ from adapters.mapping.slots import FHIR_ID
 from adapters.parameters import SEARCH_PARAMETERS
 from adapters.sql.adapter import SqlAdapter
 from adapters.sql.query import Columns
-from app.console import FINDINGS, FINE, CannotRunError, aligned, print_json
+from app.console import FINDINGS, FINE, CannotRunError, aligned
 from app.search.types import TYPES
-from toolkit.checks.selects import steps, without_comments
 from toolkit.checks.sql_inspection import origins_of
 from toolkit.console import MappingFile
 from toolkit.searches import RefusedError, Searches, parsed_search, searching
@@ -42,22 +41,17 @@ class ParameterRow(NamedTuple):
     reason: str
 
 
-def run(
-    *, file: Path, search: str | None, live: bool, redact: bool, as_json: bool
-) -> int:
+def run(*, file: Path, search: str | None, live: bool, redact: bool) -> int:
     """Print the table of parameters, what one search would send, or where a resource is."""
     if live:
-        return _show_resource(file, search or "", redact=redact, as_json=as_json)
+        return _show_resource(file, search or "", redact=redact)
     with searching(load_mapping(file, os.environ)) as searches:
         if search is not None:
-            return _show_search(searches, search, as_json=as_json)
+            return _show_search(searches, search)
         rows = [*_rows(searches)]
-    if as_json:
-        print_json({"parameters": [row._asdict() for row in rows]})
-    else:
-        words = {True: "offered", False: "refused"}
-        table = [(of, name, words[offered], why) for of, name, offered, why in rows]
-        print(*aligned(table), sep="\n")
+    words = {True: "offered", False: "refused"}
+    table = [(of, name, words[offered], why) for of, name, offered, why in rows]
+    print(*aligned(table), sep="\n")
     return FINE
 
 
@@ -96,17 +90,14 @@ def _extent(
     return extent
 
 
-def _show_search(searches: Searches, search: str, *, as_json: bool) -> int:
+def _show_search(searches: Searches, search: str) -> int:
     try:
         query = searches.query(*parsed_search(search))
-        text, refused = searches.sent(query), False
+        print(searches.sent(query))
     except RefusedError as error:
-        text, refused = str(error), True
-    if as_json:
-        print_json({"search": search, "refused": refused, "text": text})
-    else:
-        print(f"refused: {text}" if refused else text)
-    return FINDINGS if refused else FINE
+        print(f"refused: {error}")
+        return FINDINGS
+    return FINE
 
 
 # One resource
@@ -126,7 +117,7 @@ class Whereabouts(NamedTuple):
     tried: TriedRow | None = None
 
 
-def _show_resource(path: Path, search: str, *, redact: bool, as_json: bool) -> int:
+def _show_resource(path: Path, search: str, *, redact: bool) -> int:
     match = _REFERENCE.fullmatch(search)
     if match is None:
         text = "--live explains one resource: name it, such as Encounter/42"
@@ -137,13 +128,9 @@ def _show_resource(path: Path, search: str, *, redact: bool, as_json: bool) -> i
     with SourceReader(file) as reader, searching(file.mapping) as searches:
         where = whereabouts(reader, searches, kind, id, masked)
     name = f"{kind}/{MASK if f'{kind}.id' in masked else id}"
-    if as_json:
-        tried = where.tried.as_json() if where.tried else {}
-        print_json({"name": name, "state": where.state, "text": where.text, **tried})
-    else:
-        print(f"{name}: {where.state}: {where.text}")
-        if where.tried:
-            print("", *where.tried.as_text(), sep="\n")
+    print(f"{name}: {where.state}: {where.text}")
+    if where.tried:
+        print("", *where.tried.as_text(), sep="\n")
     return FINE if where.state == "served" else FINDINGS
 
 
@@ -203,46 +190,26 @@ def _not_selected(reader: SourceReader, kind: ResourceType, id: str) -> Whereabo
 
 
 def _left_out(adapter: SqlAdapter, section: ResourceMapping, id: str) -> Whereabouts:
-    """Return which JOIN or condition of a SELECT leaves the row of an id out.
-
-    The SELECT is run for that id in steps: the first that has no row loses it.
-    """
-    name = section.fields["id"].filter_column or ""
-    origin = origins_of(adapter.database, section.rows).get(name)
-    table = origin.table if origin else ""
-    if origin:
-        alone = f"SELECT {origin.column} AS {name} FROM {table}"
-        if _has(adapter, section, alone, id) is False:
-            return Whereabouts("absent", f"{table} has no row with this id")
-    column = origin.column if origin else name
-    for step in steps(without_comments(section.rows), name, column):
-        is_there = _has(adapter, section, step.select, id)
-        if is_there is None:
-            # Its table comes with a later JOIN.
-            continue
-        if not is_there and not table:
-            return Whereabouts("absent", f"{step.first_table} has no row with this id")
-        table = table or step.first_table
-        if not is_there:
-            text = f"{table} has the row, and the SELECT leaves it out: {step.added}"
-            return Whereabouts("filtered", text)
-    if not table:
-        text = "the SELECT returns no such row. From which table its ids come cannot be"
-        return Whereabouts("unknown", f"{text} read from it")
-    text = f"{table} has the row, and the SELECT leaves it out; by which part of it is"
-    return Whereabouts("filtered", f"{text} not known")
-
-
-def _has(
-    adapter: SqlAdapter, section: ResourceMapping, select: str, id: str
-) -> bool | None:
-    """Return whether a SELECT has a row of an id, None where the database refuses it."""
+    """Return whether the table of the ids has a row that the SELECT leaves out."""
     database, zone = adapter.database, adapter.mapping.source.zone
+    name = section.fields["id"].filter_column or ""
+    origin = origins_of(database, section.rows).get(name)
+    if origin is None:
+        text = (
+            "the SELECT returns no such row, and does not show which table has its ids"
+        )
+        return Whereabouts("unknown", text)
+    table = origin.table
+    select = f"SELECT {origin.column} AS {name} FROM {table}"
     try:
-        described = database.columns(select)
-        columns = Columns(database.dialect, select, described, zone=zone)
+        columns = Columns(database.dialect, select, database.columns(select), zone=zone)
         condition = columns.equal(section.fields["id"], [id])
         ((number,),) = database.fetch(columns.count(condition))
-    except SourceDataError:
-        return None
-    return bool(number)
+    except SourceDataError as error:
+        return Whereabouts(
+            "unknown", f"the SELECT returns no such row; {table}: {error}"
+        )
+    if not number:
+        return Whereabouts("absent", f"{table} has no row with this id")
+    text = f"{table} has the row: a JOIN or a condition of the SELECT leaves it out"
+    return Whereabouts("filtered", text)

@@ -10,15 +10,13 @@ import orjson
 
 from adapters.mapping.slots import SECTIONS
 from adapters.mapping.yaml import Table, parse_file
-from app.console import FINDINGS, FINE, print_json
+from app.console import FINDINGS, FINE
 from toolkit.console import MappingFile
 from toolkit.tried_row import PERSONAL, TriedRow
 from toolkit.written_rows import read_row
 
 
-def run(
-    *, file: Path, row: Path, of: str, source: str, redact: bool, as_json: bool
-) -> int:
+def run(*, file: Path, row: Path, of: str, source: str, redact: bool) -> int:
     """Preview one row and return the exit status: 1 for a row that is a fault."""
     mapping, root = MappingFile.open(file), parse_file(row)
     cells = {k: v for k, v in root.items() if k != "given_items"}
@@ -26,10 +24,7 @@ def run(
     section = mapping.section(SECTIONS[of], source)
     source_row = read_row(mapping, section, written, root.get("given_items"))
     tried = TriedRow.of(mapping, source_row, PERSONAL if redact else frozenset())
-    if as_json:
-        print_json(tried.as_json())
-    else:
-        if resource := tried.resource:
-            print(orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode() + "\n")
-        print(*tried.as_text(), sep="\n")
+    if resource := tried.resource:
+        print(orjson.dumps(resource, option=orjson.OPT_INDENT_2).decode() + "\n")
+    print(*tried.as_text(), sep="\n")
     return FINDINGS if tried.faults else FINE

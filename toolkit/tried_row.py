@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -174,16 +174,6 @@ class TriedRow:
     def named(self, name: str) -> list[TracedField]:
         """Return the fields of a name."""
         return [traced for traced in self.traced if traced.name == name]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return all that is shown, for machines."""
-        return {
-            "resource": self.resource,
-            "unserved": self.unserved,
-            "faults": [asdict(fault) for fault in self.faults],
-            "elements": [asdict(line) for line in self.elements()],
-            "empty": [asdict(line) for line in self.empty()],
-        }
 
     def as_text(self) -> Iterator[str]:
         """Yield the same in lines for people, without the resource."""

@@ -1,7 +1,7 @@
 """`encounters mapping explain`: what is offered and why, and what a search would send."""
 
-import json
 import lzma
+import re
 from pathlib import Path
 
 import pytest
@@ -68,14 +68,10 @@ def test_a_parameter_has_an_answer_and_a_reason_and_a_search_its_statement(
 def test_a_profile_leaves_parameters_out_and_a_search_is_a_request(
     capsys: Capture,
 ) -> None:
-    status, text = explained(capsys, "--json", GROUP_A)
-    found = {
-        (each["resource_type"], each["parameter"]): each
-        for each in json.loads(text)["parameters"]
-    }
+    status, text = explained(capsys, GROUP_A)
     assert status == 0
-    assert found["Encounter", "date"]["offered"]
-    assert found["Encounter", "class"]["reason"] == "profile group-a leaves it out"
+    assert re.search(r"Encounter +date +offered", text)
+    assert re.search(r"Encounter +class +refused +profile group-a leaves it out", text)
     search = f"GET https://us/fhir/v3/{SEARCH}"
     request = "GET /sejours sansEtats=A,AN,X,SUP ipp=? entreeDu=? nb=?\n"
     assert explained(capsys, GROUP_A, search) == (0, request)
@@ -114,23 +110,18 @@ def test_a_source_that_cannot_be_reached_cannot_run(
 
 # One resource
 
-LEFT_OUT = """SELECT s.stay_id, s.patient_id, state, kind, began, ended, visit, unit,
-      s.changed -- those of patients, without trials (unit = 'U0')
-    FROM stays s
-    JOIN patients p ON p.patient_id = s.patient_id AND p.family <> 'WHERE x'
-    LEFT JOIN patients q ON q.patient_id = 0
-    WHERE s.unit <> 'U0' AND s.began > '2020-05-02 00:00:00'"""
+LEFT_OUT = """SELECT s.stay_id, s.patient_id, state, kind, began, ended, visit, unit, s.changed
+    FROM stays s JOIN patients p ON p.patient_id = s.patient_id
+    WHERE s.unit <> 'U0'"""
 
 
 def whereabouts(capsys: Capture, file: Path, name: str, *options: str) -> list[str]:
     """Return the state and the text of a resource, which its status goes with."""
-    command = "explain", str(file), name, "--live", "--json", *options
-    status = main(["mapping", *command])
-    out = capsys.readouterr().out
-    told = json.loads(out)
-    assert status == (0 if told["state"] == "served" else 1)
-    assert options or "jungqvist" not in out
-    return [told["state"], told["text"]]
+    status, text = explained(capsys, file, name, "--live", *options)
+    _, state, reason = text.partition("\n")[0].split(": ", 2)
+    assert status == (0 if state == "served" else 1)
+    assert options or "jungqvist" not in text
+    return [state, reason]
 
 
 def test_a_stay_is_followed_from_its_table_to_clients(
@@ -140,15 +131,12 @@ def test_a_stay_is_followed_from_its_table_to_clients(
         url,
         "UPDATE stays SET state = 'Q' WHERE stay_id = 11",
         "DELETE FROM patients WHERE patient_id = 8",
-        "UPDATE patients SET family = 'WHERE x' WHERE patient_id = 7",
     )
     file = written(tmp_path, ("SELECT * FROM stays", f"|\n    {LEFT_OUT}"))
     states = {
         12: ("served", "clients get it"),
-        80: ("filtered", "WHERE s.unit <> 'U0'"),
-        1: ("filtered", "WHERE s.began > '2020-05-02 00:00:00'"),
-        8: ("filtered", "JOIN patients p ON p.patient_id = s.patient_id AND"),
-        7: ("filtered", "JOIN patients p ON"),
+        80: ("filtered", "stays has the row"),
+        8: ("filtered", "stays has the row"),
         11: ("invalid", "rule"),
         9999: ("absent", "stays has no row with this id"),
         "x": ("absent", "stays has no row with this id"),
@@ -180,24 +168,12 @@ def test_an_explained_stay_shows_its_faults_and_masks_who_it_is_of(
     assert explained(capsys, file, "Encounter/11")[0] == 2
 
 
-@pytest.mark.parametrize(
-    ("rows", "state", "words"),
-    [
-        ("SELECT stay_id || '' AS stay_id, {} FROM stays", "absent", "stays has no"),
-        ("SELECT DISTINCT stay_id, {} FROM stays WHERE unit = 'U9'", "filtered", "WHERE unit ="),
-        ("SELECT * FROM (SELECT * FROM stays WHERE unit = 'U9') x", "unknown", ""),
-        ("SELECT stay_id, {} FROM stays UNION SELECT stay_id, {} FROM stays", "unknown", ""),
-    ],
-)  # fmt: skip
 def test_what_a_select_does_not_show_is_not_guessed(
-    rows: str, state: str, words: str, sqlite: str, tmp_path: Path, capsys: Capture
+    sqlite: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    columns = "patient_id, state, kind, began, ended, visit, unit, changed"
-    rows = rows.format(columns, columns)
+    rows = "SELECT * FROM (SELECT * FROM stays WHERE unit = 'U9') x"
     file = written(tmp_path, ("rows: SELECT * FROM stays", f'rows: "{rows}"'))
-    id = 1 if state == "filtered" else 9999
-    found, text = whereabouts(capsys, file, f"Encounter/{id}")
-    assert (found, words in text) == (state, True), text
+    assert whereabouts(capsys, file, "Encounter/9999")[0] == "unknown"
 
 
 def test_a_resource_of_an_api_and_of_several_sources_is_explained(

@@ -1,6 +1,7 @@
 """`encounters mapping preview`: what a row becomes, from what, and what a ticket may hold."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,12 @@ def test_each_element_has_the_cell_and_the_rule_it_came_from(preview: Preview) -
     assert "Encounter.meta.lastUpdated\n      ← maj_utc = NULL" in empty
 
 
+def explained(out: str) -> dict[str, str]:
+    """Return what is printed below each element, with its value."""
+    pairs = re.findall(r"(?m)^  (\w+\.\S+)( = .*)?\n      ← (.*)$", out)
+    return {element: f"{value} ← {origin}" for element, value, origin in pairs}
+
+
 OFFSET = "by its own offset, written in Europe/Paris"
 
 
@@ -102,24 +109,20 @@ def test_the_zone_of_a_time_is_shown(
     preview: Preview, begun: str, changed: str, begin: str, change: str
 ) -> None:
     row = STAY.replace("2024-03-30 08:15:00", begun) + f"maj_utc: {changed}\n"
-    elements = preview(row, "--json").document["elements"]
-    found = {each["element"]: (each["value"], each["rule"]) for each in elements}
-    assert found["Encounter.period.start"] == ("2024-03-30T08:15:00+01:00", begin)
-    assert found["Encounter.meta.lastUpdated"] == ("2024-03-30T09:15:00+01:00", change)
+    found = explained(preview(row).out)
+    assert " = 2024-03-30T08:15:00+01:00" in found["Encounter.period.start"]
+    assert f"; {begin}  " in found["Encounter.period.start"]
+    assert " = 2024-03-30T09:15:00+01:00" in found["Encounter.meta.lastUpdated"]
+    assert f"; {change}  " in found["Encounter.meta.lastUpdated"]
 
 
 def test_every_element_of_a_patient_is_explained(preview: Preview) -> None:
-    document = preview(PATIENT, "--of", "patient", "--json").document
-    assert all(line["rule"] or line["cells"] for line in document["elements"])
-    cells = {line["element"]: line["cells"] for line in document["elements"]}
-    assert cells["Patient.name[0].given[1]"] == {"prenoms": "ANNE Αλέξης"}
-    assert cells["Patient.identifier[0].value"] == {"valeur": "0000042"}
-    assert list(cells["Patient.deceasedDateTime"]) == ["date_deces", "heure_deces"]
-    empty = [
-        e for e in document["empty"] if e["element"].startswith("Patient.identifier.")
-    ]
-    (rule,) = {each["rule"] for each in empty}
-    assert rule.endswith(": only_if statut")
+    found = explained(preview(PATIENT, "--of", "patient").out)
+    assert "prenoms = 'ANNE Αλέξης'" in found["Patient.name[0].given[1]"]
+    assert "valeur = '0000042'" in found["Patient.identifier[0].value"]
+    deceased = found["Patient.deceasedDateTime"]
+    assert "date_deces = '2024-02-03', heure_deces = '04:05'" in deceased
+    assert "only_if statut" in found["Patient.identifier.value"]
 
 
 @pytest.mark.parametrize(
@@ -138,29 +141,28 @@ def test_an_invalid_row_shows_its_faults_at_their_lines(
     row = STAY
     for old, new in changes.items():
         row = row.replace(old, new)
-    printed = preview(row, "--json")
-    assert (printed.status, printed.document["resource"]) == (1, None)
-    found = printed.document["faults"]
-    assert [fault["element"] for fault in found][: len(faults)] == faults
-    lines = DEMO.read_text("utf-8").splitlines()
-    assert found[0]["source"] in lines[found[0]["line"] - 1]
+    printed = preview(row)
+    found = re.findall(r"(?m)^\S+\.yaml:(\d+):\d+: (\S+) ← (\w+): ", printed.out)
+    assert (printed.status, [element for _, element, _ in found]) == (1, faults)
+    line, _, column = found[0]
+    assert column in DEMO.read_text("utf-8").splitlines()[int(line) - 1]
 
 
 def test_an_item_that_is_left_out_has_no_faults(preview: Preview) -> None:
     row = PATIENT.replace("sexe: F", "sexe: Q\ndecede: O")
-    row = row.replace("domaine: INS-NIR", "domaine: QQ")
-    printed = preview(row, "--of", "patient", "--json")
-    assert printed.status == 1
-    assert [f["element"] for f in printed.document["faults"]] == ["Patient.gender"]
-    values = {line["element"]: line["value"] for line in printed.document["elements"]}
-    assert values["Patient.deceasedDateTime"] == "2024-02-03T04:05:00+01:00"
-    assert values["Patient.deceasedBoolean"] == "true"
-    assert values["Patient.name[0].given"] == ["ANNE", "Αλέξης"]
+    status, out, _ = preview(
+        row.replace("domaine: INS-NIR", "domaine: QQ"), "--of", "patient"
+    )
+    assert status == 1
+    assert re.findall(r"(?m)^\S+\.yaml:\d+:\d+: (\S+)", out) == ["Patient.gender"]
+    found = explained(out)
+    assert " = 2024-02-03T04:05:00+01:00" in found["Patient.deceasedDateTime"]
+    assert " = ANNE, Αλέξης" in found["Patient.name[0].given"]
 
 
 def test_removed_stays_and_rows_of_an_api(preview: Preview) -> None:
-    printed = preview(STAY.replace("etat: S", "etat: X"), "--json")
-    assert (printed.status, printed.document["unserved"]) == (0, "removed")
+    printed = preview(STAY.replace("etat: S", "etat: X"))
+    assert (printed.status, "the row is removed" in printed.out) == (0, True)
     row = "{id: 1, patient: {ipp: 42}, etat: S, uf: {code: 0123}}"
     printed = preview(row, file=GROUP_A)
     assert (printed.status, "← uf.code = '0123'" in printed.out) == (0, True)
@@ -187,23 +189,21 @@ def test_what_cannot_be_previewed_is_an_error(
 def test_redaction_leaves_what_a_ticket_is_about_and_nothing_of_a_person(
     preview: Preview,
 ) -> None:
-    for options in ((), ("--json",)):
-        status, out, _ = preview(PATIENT, "--of", "patient", "--redact", *options)
-        assert status == 0
-        assert [secret for secret in IDENTIFYING if secret in out] == []
-        assert "female" in out
-        assert "France" in out
-    document = preview(STAY, "--redact", "--json").document
-    resource = document["resource"]
+    status, out, _ = preview(PATIENT, "--of", "patient", "--redact")
+    assert status == 0
+    assert [secret for secret in IDENTIFYING if secret in out] == []
+    assert "female" in out
+    assert "France" in out
+    _, out, _ = preview(STAY, "--redact")
+    resource = json.loads(out.partition("\nWhere each")[0])
     assert resource["period"] == {"start": "2024-03-30T08:15:00+01:00"}
     assert (resource["status"], resource["id"]) == ("finished", "***")
     assert resource["subject"] == {"reference": "***"}
     (identifier,) = resource["identifier"]
     assert identifier["value"] == "***"
     assert identifier["assigner"] == {"reference": "Organization/2"}
-    cells = {line["element"]: line["cells"] for line in document["elements"]}
-    assert cells["Encounter.id"] == {"sejour_id": "***"}
-    assert cells["Encounter.status"] == {"etat": "S"}
+    assert "sejour_id = '***'" in explained(out)["Encounter.id"]
+    assert "etat = 'S'" in explained(out)["Encounter.status"]
 
 
 def test_a_fault_stays_a_fault_and_shows_no_cell(preview: Preview) -> None:

@@ -35,7 +35,6 @@ _ARGUMENT = re.compile(
     re.I,
 )
 _FROM, _UNION = re.compile(r"\bFROM\b", re.I), re.compile(r"\bUNION\b", re.I)
-_AND, _ONE = re.compile(r"\bAND\b", re.I), re.compile(r"\b(?:OR|BETWEEN)\b", re.I)
 _COMMA, _BEFORE_ITEM = re.compile(","), re.compile(r",|\bSELECT\b", re.I)
 
 Scope: TypeAlias = tuple[int, ...]
@@ -112,15 +111,6 @@ class _Select:
             if match := re.fullmatch(pattern, text, re.I | re.S):
                 return match[1] or text
         return ""
-
-    def conditions(self, start: int, end: int) -> list[str]:
-        """Return the conditions that AND joins; one where OR or BETWEEN makes them one."""
-        if any(one.start() < end for one in self.find(_ONE, (), start)):
-            return [self.rows[start:end].strip()]
-        ands = [match for match in self.find(_AND, (), start) if match.start() < end]
-        starts = [start, *(match.end() for match in ands)]
-        ends = [*(match.start() for match in ands), end]
-        return [self.rows[a:b].strip() for a, b in zip(starts, ends, strict=True)]
 
 
 class _Table(NamedTuple):
@@ -318,45 +308,3 @@ def names_compared(rows: str) -> frozenset[str]:
     """Return the names of all columns that a SELECT compares with = to anything."""
     names = re.findall(r"\b([A-Za-z_]\w*)\s*=", rows)
     return frozenset(name.lower() for name in names)
-
-
-class Step(NamedTuple):
-    """A SELECT of one column that has a part of a larger SELECT, and what it adds to it."""
-
-    select: str
-    first_table: str
-    added: str
-
-
-def steps(rows: str, name: str, column: str) -> Iterator[Step]:
-    """Yield SELECTs of a column that have more and more of a SELECT without comments.
-
-    First its tables, one JOIN after the other, then its conditions. There are none where
-    rows are put together (UNION, GROUP BY). `column` is the one behind a `*`.
-    """
-    select = _Select(rows)
-    if any(select.find(_TOGETHER, ())):
-        return
-    marks = [*select.find(_CLAUSE, ())]
-    words = [mark[0].upper() for mark in marks]
-    if "FROM" not in words:
-        return
-    start, end = (mark.start() for mark in marks[words.index("FROM") :][:2])
-    joins = [j.start() for j in select.find(_JOIN, (), start) if j.start() < end]
-    parts = [slice(one, two) for one, two in pairwise([start, *joins, end])]
-    named = [m for m in select.find(_TABLE, (), start) if m.start() < end]
-    if len(named) != len(parts):
-        return
-    first, alias = named[0][1], named[0][2]
-    made = select.item(name, start) or f"{alias or first}.{column or name}"
-    head, source = f"SELECT {made} AS {name} ", ""
-    for part in parts:
-        source += rows[part]
-        yield Step(head + source, first, " ".join(rows[part].split()))
-    if "WHERE" in words:
-        mark, after = marks[words.index("WHERE") :][:2]
-        conditions = select.conditions(mark.end(), after.start())
-        for number, condition in enumerate(conditions, 1):
-            where = " AND ".join(conditions[:number])
-            added = " ".join(("WHERE", *condition.split()))
-            yield Step(f"{head}{source} WHERE {where}", first, added)
