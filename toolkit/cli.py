@@ -147,14 +147,14 @@ def mapping_schema() -> int:
 
 def _tables(command: Command) -> Command:
     """Add the options that say where a database holds what."""
-    for name, metavar, text in (
-        ("--schema", "NAME", "A schema to inspect, in place of the default one."),
-        ("--organization", "TABLE", "The table of hospitals."),
-        ("--patient", "TABLE", "A table of patients."),
-        ("--stay", "TABLE", "A table of stays."),
+    for name, metavar, multiple, text in (
+        ("--schema", "NAME", True, "A schema to inspect, in place of the default one."),
+        ("--organization", "TABLE", False, "The table of hospitals."),
+        ("--patient", "TABLE", False, "The table of patients."),
+        ("--stay", "TABLE", True, "A table of stays."),
     ):
-        text = f"{text} Repeatable."
-        click.option(name, multiple=True, metavar=metavar, help=text)(command)
+        text = f"{text} Repeatable." if multiple else text
+        click.option(name, multiple=multiple, metavar=metavar, help=text)(command)
     return command
 
 

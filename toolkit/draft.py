@@ -86,16 +86,15 @@ def _offered(kind: ResourceType, parts: Sequence[DraftSection]) -> Iterator[str]
 
 def _keys(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str]:
     """Yield the keys of a section or source."""
-    yield from (f"{QUESTION}{question}" for question in section.questions)
     yield "rows: |"
-    yield from _indented([*_select(section), *section.tables], 2)
+    yield from _indented(_select(section), 2)
     yield "fields:"
     yield from _indented((_field(section, field) for field in section.fields), 2)
     yield from _indented(_comments(section, rows), 2)
 
 
 def _select(section: DraftSection) -> Iterator[str]:
-    """Yield the SELECT: all columns of the first table, and what is computed or joined."""
+    """Yield the SELECT: all columns of the table, and what is computed."""
     listed = [f"NULL AS {_open(f)}" for f in section.fields if f.column is None]
     listed += [column.listed for column in section.columns if column.listed]
     line = f"SELECT {section.alias}.*"
@@ -106,6 +105,7 @@ def _select(section: DraftSection) -> Iterator[str]:
             line = "      "
         line += f" {text}"
     yield line
+    yield f"FROM {section.table.written} {section.alias}"
 
 
 def _open(field: Field) -> str:
@@ -120,11 +120,9 @@ def _comments(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator
     if section.open:
         yield f"{NO_COLUMN}{', '.join(section.open)}"
     used = [field.column for field in section.fields]
-    table = None
+    table = section.table
+    yield f"# columns of {table.name}, {_number(rows[table.name])}:"
     for column in section.columns:
-        if column.table is not table:
-            table = column.table
-            yield f"# columns of {table.name}, {_number(rows[table.name])}:"
         if column not in used:
             line = f"# …: {{from: {yaml_text(column.name)}}}"
             yield f"{line:<40}  # {_facts(column)}"

@@ -24,7 +24,7 @@ from toolkit.contents import (
 STAY, PATIENT, ORGANIZATION = ResourceType
 
 Tables = Mapping[ResourceType, Sequence[DatabaseTable]]
-"""By resource type its tables: of stays each is a source, of others the rest joins the first."""
+"""By resource type its tables: each is a source."""
 
 _ID_TYPES = frozenset({Holds.TEXT, Holds.INTEGER, Holds.UUID})
 _CODE_TYPES = frozenset({Holds.TEXT, Holds.INTEGER})
@@ -44,17 +44,16 @@ _FITTING_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class SelectedColumn:
-    """A column of a section's tables, its `name` in the SELECT, and what its rows hold.
+    """A column of a section's table, its `name` in the SELECT, and what its rows hold.
 
-    `listed` is what the SELECT lists for it, "" where `*` covers it or its table is not joined.
-    `refers` is the column that a declared key leads to.
+    `listed` is what the SELECT lists for it, "" where `*` covers it. `refers` is the column
+    that a declared key leads to.
     """
 
     table: DatabaseTable
     source: TableColumn
     name: str
     listed: str
-    is_joined: bool
     contents: Contents
     refers: str
 
@@ -75,116 +74,63 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class DraftSection:
-    """A section or source of a first mapping.
-
-    `tables` are the FROM and JOIN lines of its SELECT, `open` the slots without a column,
-    `questions` what is open about all rows.
-    """
+    """A section or source of a first mapping; `open` are the slots without a column."""
 
     kind: ResourceType
+    table: DatabaseTable
     alias: str
     columns: Sequence[SelectedColumn]
-    tables: Sequence[str]
     fields: Sequence[Field]
     open: Sequence[str]
-    questions: Sequence[str]
-
-    @property
-    def table(self) -> DatabaseTable:
-        """The table of its ids."""
-        return self.columns[0].table
 
 
 def read_sections(database: Database, tables: Tables) -> Sequence[DraftSection]:
     """Return the sections of the tables that the author named."""
     return [
-        _SectionReader(database, tables, kind, joined).read()
+        _SectionReader(database, tables, kind, table).read()
         for kind, of_kind in tables.items()
-        for joined in ([[table] for table in of_kind] if kind is STAY else [of_kind])
-        if joined
+        for table in of_kind
     ]
 
 
 class _SectionReader:
-    """Reads a section from its tables, of which the first has the ids."""
+    """Reads a section from its table."""
 
     def __init__(
         self,
         database: Database,
         tables: Tables,
         kind: ResourceType,
-        joined: Sequence[DatabaseTable],
+        table: DatabaseTable,
     ) -> None:
         self._database = database
         self._tables = tables
         self._kind = kind
-        self._joined = joined
+        self._table = table
 
     def read(self) -> DraftSection:
         """Return the section."""
-        first = self._joined[0]
-        alias = _letter(first)
-        columns, tables, questions = list[SelectedColumn](), list[str](), list[str]()
-        for number, table in enumerate(self._joined):
-            table_alias = f"{_letter(table)}{number}" if number else alias
-            condition = self._join(table, alias, table_alias) if number else ""
-            if not number:
-                tables.append(f"FROM {table.written} {table_alias}")
-            elif condition:
-                tables.append(f"LEFT JOIN {table.written} {table_alias} ON {condition}")
-            else:
-                names = f"{first.name} and {table.name}"
-                questions.append(f"not one declared key joins {names}: write the JOIN")
-            is_joined = not number or bool(condition)
-            columns += self._columns(table, table_alias, columns, is_joined=is_joined)
-        usable = [column for column in columns if column.is_joined]
+        alias = re.sub(r"[^a-z]", "", self._table.bare.lower())[:1] or "t"
+        columns = self._columns(alias)
         slots = [s for s in SLOTS[self._kind] if s.kind is not SlotKind.SYSTEM]
-        fields = [field for slot in slots if (field := self._field(slot, usable))]
+        fields = [field for slot in slots if (field := self._field(slot, columns))]
         filled = {field.slot.name for field in fields}
         return DraftSection(
             kind=self._kind,
+            table=self._table,
             alias=alias,
             columns=columns,
-            tables=tables,
             fields=fields,
             open=[slot.name for slot in slots if slot.name not in filled],
-            questions=questions,
         )
 
-    def _join(self, table: DatabaseTable, first_alias: str, alias: str) -> str:
-        """Return the condition that joins at most one row of a table, "" if no key says it."""
-        first, conditions = self._joined[0], list[str]()
-        for key in (k for k in first.foreign_keys if len(k.columns) == 1):
-            if key.table == table.name:
-                column = first.by_name[key.columns[0]].written
-                other = table.by_name[key.referred[0]].written
-                conditions.append(f"{alias}.{other} = {first_alias}.{column}")
-        for key in (k for k in table.foreign_keys if table.is_unique(k.columns[0])):
-            if key.table == first.name:
-                column = table.by_name[key.columns[0]].written
-                other = first.by_name[key.referred[0]].written
-                conditions.append(f"{alias}.{column} = {first_alias}.{other}")
-        return conditions[0] if len(conditions) == 1 else ""
-
-    def _columns(
-        self,
-        table: DatabaseTable,
-        alias: str,
-        earlier: Sequence[SelectedColumn],
-        *,
-        is_joined: bool,
-    ) -> list[SelectedColumn]:
-        """Return the columns of a table, renamed where an earlier table has the same name."""
-        taken = {column.name.lower() for column in earlier}
+    def _columns(self, alias: str) -> list[SelectedColumn]:
+        """Return the columns of the table."""
+        table = self._table
         keys = {k.columns[0]: k for k in table.foreign_keys if len(k.columns) == 1}
         columns = []
         for source in table.columns:
-            name, listed = source.name, f"{alias}.{source.written}"
-            if name.lower() in taken:
-                name = re.sub(r"\W", "_", f"{table.bare}_{name}").lower()
-                listed = f"{listed} AS {name}"
-            elif not earlier:
-                listed = ""
+            name, listed = source.name, ""
             if source.holds is Holds.UUID:
                 # A FHIR id is a text.
                 name = re.sub(r"\W", "_", f"{name}_text").lower()
@@ -196,8 +142,7 @@ class _SectionReader:
                     table=table,
                     source=source,
                     name=name,
-                    listed=listed if is_joined else "",
-                    is_joined=is_joined,
+                    listed=listed,
                     contents=count_contents(self._database, table, source, most),
                     refers=f"{key.table}.{key.referred[0]}" if key else "",
                 )
@@ -238,16 +183,15 @@ class _SectionReader:
         self, fitting: Sequence[SelectedColumn], named: SelectedColumn | None
     ) -> tuple[SelectedColumn | None, str]:
         """Return the column of the id: what declared keys refer to, else the primary key."""
-        table = self._joined[0]
-        of_table = [column for column in fitting if column.table == table]
+        table = self._table
         referred = _referred(self._tables, table)
         if self._kind is not STAY and len(referred) == 1:
-            return next((c for c in of_table if c.source.name in referred), None), ""
+            return next((c for c in fitting if c.source.name in referred), None), ""
         question = ""
         if self._kind is not STAY:
             question = "no declared key refers to it: is it what stays refer to?"
         if len(table.primary_key) == 1:
-            return next((c for c in of_table if c.is_primary_key), None), question
+            return next((c for c in fitting if c.is_primary_key), None), question
         if table.primary_key:
             names = ", ".join(table.primary_key)
             return None, f"the primary key is ({names}): make one text of it"
@@ -312,8 +256,3 @@ def _id_names(tables: Tables, table: DatabaseTable) -> set[str]:
     """Return the column of a table that is its section's id."""
     referred = _referred(tables, table)
     return referred if len(referred) == 1 else {*table.primary_key}
-
-
-def _letter(table: DatabaseTable) -> str:
-    """Return the first letter of a table, its short name in a SELECT."""
-    return re.sub(r"[^a-z]", "", table.bare.lower())[:1] or "t"

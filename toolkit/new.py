@@ -42,15 +42,16 @@ def run(
     source: str,
     schema: Sequence[str],
     stay: Sequence[str],
-    patient: Sequence[str],
-    organization: Sequence[str],
+    patient: str | None,
+    organization: str | None,
     out: Path | None,
 ) -> int:
     """Write a first mapping and say what is open, or list the tables of a database."""
     if out is not None and out.exists():
         raise CannotRunError(f"{out} exists already: name another file with --out")
     url, variable = _address(source)
-    named = dict(zip(ResourceType, (stay, patient, organization), strict=True))
+    one_each = ([name] if name else [] for name in (patient, organization))
+    named = dict(zip(ResourceType, (stay, *one_each), strict=True))
     warnings: list[str] = []
     if url.lower().startswith(("http:", "https:")):
         if schema or any(named.values()):

@@ -22,9 +22,8 @@ NewUrl = Callable[[str], str]
 # Keys, columns that are named as slots are, a column of names of people.
 PLAIN = """
 CREATE TABLE organization (id INTEGER PRIMARY KEY, name VARCHAR(40));
-CREATE TABLE person (id INTEGER PRIMARY KEY, gender VARCHAR(10), birth_date DATE);
-CREATE TABLE patient (id INTEGER PRIMARY KEY, person INTEGER, mother INTEGER, family VARCHAR(20),
-  FOREIGN KEY (person) REFERENCES person (id), FOREIGN KEY (mother) REFERENCES patient (id));
+CREATE TABLE patient (id INTEGER PRIMARY KEY, mother INTEGER, family VARCHAR(20),
+  gender VARCHAR(10), birth_date DATE, FOREIGN KEY (mother) REFERENCES patient (id));
 CREATE TABLE encounter (id INTEGER PRIMARY KEY, subject INTEGER, hospital INTEGER,
   doctor VARCHAR(20), status VARCHAR(12), kind VARCHAR(40), note VARCHAR(99), start {time},
   "end" {time},
@@ -34,7 +33,7 @@ INSERT INTO organization VALUES (1, 'North')
 """
 TIMES = {"postgresql": "TIMESTAMP"}
 TABLES = (
-    *("--stay", "encounter", "--patient", "patient", "--patient", "person"),
+    *("--stay", "encounter", "--patient", "patient"),
     *("--organization", "organization"),
 )
 STAYS = 40
@@ -67,10 +66,10 @@ def plain(new_url: NewUrl) -> Callable[[str], str]:
     def make(kind: str) -> str:
         url, numbers = new_url(kind), range(1, STAYS + 1)
         create(url, kind, PLAIN)
-        births = [{"id": n, "gender": "female"} for n in numbers]
-        insert(url, "person", births)
         family = [f"Canary{n % 4}" for n in numbers]
-        people = [{"id": n, "person": n, "family": family[n - 1]} for n in numbers]
+        people = [
+            {"id": n, "gender": "female", "family": family[n - 1]} for n in numbers
+        ]
         insert(url, "patient", people)
         stays: list[dict[str, object]] = [
             {"id": n, "subject": n, "hospital": 1, "doctor": f"Dr Canary {n % 3}"}
@@ -122,13 +121,13 @@ def test_a_draft_is_wrong_in_no_line_without_a_question(
 ) -> None:
     url = new_url(kind)
     demo.hospital.fill(url, 1000)
-    tables = ("--stay", "sejour", "--patient", "patient", "--patient", "identite")
+    tables = ("--stay", "sejour", "--patient", "patient")
     text = new(url, tmp_path, *tables, "--organization", "etablissement")
     monkeypatch.setenv("PAS_URL", url)
     assert is_fine(tmp_path / "new.yaml")
     assert unmarked_errors(tmp_path / "new.yaml") == []
     engine = writing(url)
-    for table in ("sejour", "identite", "etablissement"):
+    for table in ("sejour", "patient", "etablissement"):
         for column in sa.inspect(engine).get_columns(table):
             name = column["name"]
             assert re.search(rf"\{{from: (\w*_)?{name}[,}}]", text), (table, name)
@@ -153,12 +152,11 @@ def test_declared_keys_primary_keys_and_exact_names_fill_slots(
         **{"status": "status", "start": "start", "end": "end"},
     }
     assert mapping["organization"]["fields"]["name"] == {"from": "name"}
-    # The second table of patients is joined by its key; a mother replaces nobody.
+    # A mother replaces nobody.
     patient = mapping["patient"]["fields"]
     assert {slot: value["from"] for slot, value in patient.items()} == {
         **{"id": "id", "gender": "gender", "birth_date": "birth_date"}
     }
-    assert "LEFT JOIN person p1 ON p1.id = p.person" in mapping["patient"]["rows"]
     # A declared key has no question; what a name says of time has one.
     marked = set(re.findall(r"(?m)^    (\w+): .*# \?", text.partition("\npatient:")[0]))
     assert marked == {"start", "end"}
@@ -271,24 +269,13 @@ def test_two_keys_to_patients_are_a_question(new_url: NewUrl, tmp_path: Path) ->
     assert re.search(r"patient_id: {from: child}  # \? .*guardian", text)
 
 
-def test_a_table_that_no_key_joins_is_a_question(
-    plain: Callable[[str], str], tmp_path: Path
-) -> None:
-    options = ("--stay", "encounter", "--patient", "patient", "--patient", "encounter")
-    text = new(plain("sqlite"), tmp_path, *options)
-    patient = text.partition("\npatient:")[2]
-    # A patient has many stays.
-    assert re.search(r"# \? .*patient and encounter", patient)
-    assert "JOIN" not in yaml.safe_load(text)["patient"]["rows"]
-
-
 def test_several_tables_of_stays_are_sources(
     plain: Callable[[str], str], tmp_path: Path
 ) -> None:
-    text = new(plain("sqlite"), tmp_path, "--stay", "encounter", "--stay", "person")
+    text = new(plain("sqlite"), tmp_path, "--stay", "encounter", "--stay", "patient")
     sources = yaml.safe_load(text)["encounter"]["sources"]
-    assert [source["prefix"] for source in sources] == ["enc1-", "per2-"]
-    assert "FROM person p" in sources[1]["rows"]
+    assert [source["prefix"] for source in sources] == ["enc1-", "pat2-"]
+    assert "FROM patient p" in sources[1]["rows"]
 
 
 def test_tables_of_another_schema(
@@ -393,7 +380,7 @@ def test_the_database_and_an_existing_file_are_left_alone(
     text = new(url, tmp_path, *TABLES)
     assert database.read_bytes() == before
     again = ["mapping", "new", "--from", url, "--out", str(tmp_path / "new.yaml")]
-    assert main([*again, "--stay", "person"]) == 2
+    assert main([*again, "--stay", "patient"]) == 2
     assert (tmp_path / "new.yaml").read_text("utf-8") == text
 
 
