@@ -322,12 +322,6 @@ def without_a_row(body: dict[str, object], _: Request) -> None:
     body |= {"resultats": [], "nombre": 0, "message": "Canari"}
 
 
-def left_out(body: dict[str, object], _: Request) -> None:
-    if not _rows(body):
-        del body["resultats"], body["nombre"]
-        body["message"] = "Canari"
-
-
 def on_another_host(body: dict[str, object], _: Request) -> None:
     if "suite" in body:
         body["suite"] = {"lien": "https://other.example/sejours?page=2"}
@@ -341,7 +335,6 @@ HABITS = (
     (capped, "next: suite.lien", "Encounter.list.total", "longer"),
     (in_another_order, "", "Encounter.list", "another order"),
     (without_a_row, "", "Encounter", ", message. "),
-    (left_out, "", "Encounter.list", "without a match"),
     (on_another_host, "next: suite.lien", "Encounter.list", "hosts"),
 )
 """A bad habit, the paging of the file, and the element and a word of its error."""

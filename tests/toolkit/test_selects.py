@@ -4,7 +4,6 @@ import pytest
 
 from toolkit.checks.selects import (
     arguments_behind,
-    between,
     comparisons,
     table_behind,
     with_outer_joins,
@@ -62,18 +61,6 @@ def test_the_later_table_of_one_select_is_looked_up() -> None:
 )
 def test_what_is_no_comparison_of_two_tables_is_none(condition: str) -> None:
     assert found(OUTER.format(f"(SELECT 1 FROM moves m WHERE {condition})")) == []
-
-
-def test_the_way_between_two_columns_leads_over_joins_of_one_table_with_itself() -> (
-    None
-):
-    rows = (
-        "SELECT p.id, s.id AS survivor FROM patient p JOIN party a ON a.id = p.party"
-        " LEFT JOIN patient s ON s.party = a.replaced_by"
-    )
-    assert {str(origin) for origin in between(rows, "id", "survivor")} == {
-        *("patient.id", "patient.party", "party.id", "party.replaced_by")
-    }
 
 
 @pytest.mark.parametrize(

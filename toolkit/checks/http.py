@@ -42,7 +42,6 @@ from adapters.contract import (
     SourceDataError,
     SourceUnavailableError,
     StringCriterion,
-    Token,
     TokenCriterion,
     TooCostlyError,
 )
@@ -384,19 +383,6 @@ def _check_steady(sample: HttpInspection) -> Findings:
         yield sample.of_list(text)
 
 
-def _check_no_match(sample: HttpInspection) -> Findings:
-    """Search once for an id that no row has."""
-    ids = [record.id for record in sample.records]
-    if "_id" not in sample.section.parameters or not ids:
-        return
-    numbers = [int(id) for id in ids if id.isdecimal()]
-    other = str(max(numbers) + 7 * 10**6) if numbers else f"{ids[0][:60]}x0"
-    criterion = TokenCriterion("_id", (Token(None, other),))
-    page, error = sample.search(sample.query(criterion, count=1))
-    if page is None:
-        yield sample.of_list(f"a search without a match fails: {error}")
-
-
 def _check_page_size(sample: HttpInspection) -> Findings:
     """Compare the list with its total, where one request has to return a whole page."""
     paging, severity = sample.listed.paging, Severity.WARNING
@@ -636,7 +622,6 @@ CHECKS: tuple[tuple[str, Callable[[HttpInspection], Iterator[Result]]], ...] = (
     ("all rows", _check_page_size),
     ("total", _check_total),
     ("the same order", _check_steady),
-    ("no match", _check_no_match),
     ("filters", _check_filters),
     ("orders", _check_orders),
     ("read", _check_read),

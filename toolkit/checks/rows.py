@@ -1,7 +1,7 @@
 """What rows show of their mapping, whatever source they come from.
 
 Invalid rows, codes without an entry, fields that no row fills, times and states that
-contradict each other, values that stand for none. An adapter reads the rows; a check states
+contradict each other. An adapter reads the rows; a check states
 what they show. No finding quotes a value of a person: counts, codes, columns and rules only.
 """
 
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 
 from adapters.contract import EncounterRecord, RowFault, SourceTimedOutError
 from adapters.mapping.model import HIDDEN, REMOVED, CodeTable, Mark, ResourceMapping
@@ -356,7 +355,7 @@ def _emptiness(
     return Severity.WARNING, text + doubt
 
 
-# Values that contradict each other, or stand for none
+# Values that contradict each other
 
 
 ZONE = "is the time zone of the column right (time_zone:)?"
@@ -364,7 +363,7 @@ _WEEK = timedelta(days=7)
 
 
 def doubtful_values(inspection: Inspection) -> Findings:
-    """Report values of the sample that contradict each other, or stand for none."""
+    """Report values of the sample that contradict each other."""
     for place in inspection.places:
         for check in _DOUBTS.get(place.slot, ()):
             yield from check(inspection, place)
@@ -400,26 +399,6 @@ def _future(inspection: Inspection, place: Place) -> Findings:
     if number := sum(moment > now for moment in times):
         text = f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
         yield inspection.at(place, f"{text} Or {ZONE}", Severity.WARNING)
-
-
-def _without_start(inspection: Inspection, place: Place) -> Findings:
-    """Report begun stays without a start; `never_filled` reports that none has one."""
-    begun = _begun(inspection)
-    lacking = sum(stay.start is None for stay in begun)
-    if max(ENOUGH_ROWS, len(begun) / 2) <= lacking < len(begun):
-        text = f"{lacking:,} of {len(begun):,} stays that have begun have none"
-        yield inspection.at(place, text, Severity.WARNING)
-
-
-def _without_change(inspection: Inspection, place: Place) -> Findings:
-    """Report rows without a last change: who polls misses them."""
-    values = [getattr(record, "last_updated", None) for record in inspection.records]
-    if ENOUGH_ROWS <= (lacking := values.count(None)) < len(values):
-        text = (
-            f"{lacking:,} of {rows_that(len(values), 'have')} no last change, so that no"
-            " search by it brings them: when were they written?"
-        )
-        yield inspection.at(place, text, Severity.WARNING)
 
 
 def _ended_in_progress(inspection: Inspection, place: Place) -> Findings:
@@ -467,65 +446,13 @@ def _shared_numbers(inspection: Inspection, place: Place) -> Findings:
         yield inspection.at(place, text, Severity.WARNING)
 
 
-def _items(inspection: Inspection, place: Place) -> list[Any]:
-    """Return the items of the records that have the constants of the field's own item."""
-    fields = place.item.fields.items() if place.item else ()
-    fixed = {n: f.constant for n, f in fields if f.constant is not None}
-    listed = place.slot.partition(".")[0]
-    return [
-        item
-        for record in inspection.records
-        for item in getattr(record, listed, ())
-        if all(getattr(item, name, text) == text for name, text in fixed.items())
-    ]
-
-
-def _no_values(inspection: Inspection, place: Place) -> Findings:
-    """Report texts that stand for none: no letter or digit, or one number of many people."""
-    listed, _, field = place.slot.partition(".")
-    items = _items(inspection, place)
-    texts = [item.value for item in items] if field == "value" else []
-    if field == "lines":
-        texts = [line for item in items for line in item.lines]
-    blank = sum(not any(map(str.isalnum, text)) for text in texts)
-    most = max(Counter(texts).values(), default=0)
-    if blank >= FEW_ROWS:
-        text = f"{blank:,} of {len(texts):,} have no letter or digit"
-    elif listed == "identifiers" and most >= ENOUGH_ROWS:
-        text = f"{most:,} of {len(texts):,} are the same"
-    else:
-        return
-    yield inspection.at(place, f"{text}: no value? Then set absent", Severity.WARNING)
-
-
-def _other_system(inspection: Inspection, place: Place) -> Findings:
-    """Report phone numbers with an @, or addresses of email without."""
-    items = _items(inspection, place)
-    numbers = [item.value for item in items if item.system in ("phone", "fax")]
-    mails = [item.value for item in items if item.system == "email"]
-    with_at = sum("@" in number for number in numbers)
-    without_at = sum("@" not in mail for mail in mails)
-    if with_at >= FEW_ROWS:
-        text = f"{with_at:,} of {len(numbers):,} numbers have an @: is it email?"
-    elif without_at >= FEW_ROWS:
-        text = (
-            f"{without_at:,} of {len(mails):,} have no @: are they addresses of email?"
-        )
-    else:
-        return
-    yield inspection.at(place, text, Severity.WARNING)
-
-
 _DOUBTS: Mapping[str, Sequence[Callable[[Inspection, Place], Findings]]] = {
-    "start": (_days_of_utc, _future, _without_start),
+    "start": (_days_of_utc, _future),
     "end": (_days_of_utc, _ended_in_progress),
-    "last_updated": (_days_of_utc, _future, _without_change),
+    "last_updated": (_days_of_utc, _future),
     "deceased_at": (_days_of_utc,),
     "status": (_planned_and_past,),
     "visit_number": (_shared_numbers,),
-    "identifiers.value": (_no_values,),
-    "telecoms.value": (_no_values, _other_system),
-    "addresses.lines": (_no_values,),
 }
 """What is doubted in the values of a slot."""
 

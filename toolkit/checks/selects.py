@@ -231,21 +231,6 @@ def with_outer_joins(rows: str) -> str:
     return rows
 
 
-def between(rows: str, one: str, other: str) -> Iterator[Origin]:
-    """Yield the columns by which rows are found from one column of a SELECT to another.
-
-    In both directions: the two columns themselves, and both sides of each join on the way.
-    """
-    tables = tables_of(rows)
-    ends = [_selected(rows, name) for name in (one, other)]
-    if not all(end and end[0] in tables for end in ends):
-        return
-    (start, first), (goal, last) = (end for end in ends if end)
-    yield Origin(tables[start], first)
-    yield Origin(tables[goal], last)
-    yield from _way(rows, start, goal)
-
-
 def arguments_of(rows: str, start: int) -> list[str]:
     """Return the arguments of a call; `start` is behind its parenthesis."""
     return _Select(rows).arguments(start)
@@ -280,28 +265,6 @@ def table_behind(rows: str, name: str) -> str:
     aliases = {argument.rpartition(".")[0] for argument, _ in arguments} & {*tables}
     alias = aliases.pop() if len(aliases) == 1 else first[2] or first[1]
     return tables[alias]
-
-
-def _selected(rows: str, name: str) -> tuple[str, str] | None:
-    """Return the alias and the column of a plain column that is selected by a name."""
-    column = re.escape(name)
-    renamed = re.search(rf"\b(\w+)\.(\w+)\s+AS\s+{column}\b", rows, re.IGNORECASE)
-    plain = re.search(rf"\b(\w+)\.({column})\s*(?:,|\bFROM\b)", rows, re.IGNORECASE)
-    match = renamed or plain
-    return (match[1], match[2]) if match else None
-
-
-def _way(rows: str, start: str, goal: str) -> list[Origin]:
-    """Return the columns of the joins that lead from one alias to another."""
-    ways: dict[str, list[Origin]] = {start: []}
-    ahead = [start]
-    for alias in ahead:
-        for inner, outer, _ in comparisons(rows):
-            for here, there in ((inner, outer), (outer, inner)):
-                if here.alias == alias and there.alias not in ways:
-                    ways[there.alias] = [*ways[alias], here.origin, there.origin]
-                    ahead.append(there.alias)
-    return ways.get(goal, [])
 
 
 def names_compared(rows: str) -> frozenset[str]:

@@ -22,7 +22,7 @@ from adapters.mapping.binary import Form, text_of
 from adapters.mapping.births import days_of, read_birth
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, TimeRule
 from adapters.mapping.slots import REFERS, Place, SlotKind
-from adapters.mapping.times import EPOCHS, says_offset, to_instant
+from adapters.mapping.times import EPOCHS, to_instant
 from adapters.mapping.values import text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, ColumnKind
@@ -35,12 +35,10 @@ from toolkit.checks.rows import (
     ENOUGH_ROWS,
     FEW_ROWS,
     SAMPLE_ROWS,
-    ZONE,
     codes,
     doubtful_values,
     empty,
     far_days,
-    has_offset,
     invalid_rows,
     never_filled,
     rows_that,
@@ -313,29 +311,6 @@ def mixed_zones(inspection: SqlInspection) -> Findings:
                 )
                 severity = Severity.WARNING
                 yield Finding.at(mark, text, inspection.kind, severity=severity)
-
-
-def period_in_two_zones(inspection: SqlInspection) -> Findings:
-    """Report a start and an end that are written alike, and read in two zones.
-
-    Last changes may be written in another zone than what people type.
-    """
-    period, forms = list[tuple[str, Place]](), set[tuple[bool, str | None]]()
-    for place in inspection.places:
-        rule, names = place.field.time, place.field.columns
-        if place.slot in ("start", "end") and rule and names:
-            kind = inspection.opened.columns.column(names[0]).kind
-            forms.add((kind in TIMES, rule.format))
-            if kind is not ColumnKind.INSTANT and not says_offset(rule.format):
-                period.append((rule.zone.key, place))
-    if len(period) < 2 or len(forms) > 1 or period[0][0] == period[1][0]:
-        return
-    plain = [place for _, place in period if place.field.filter_column]
-    if any(has_offset(value) for p in plain for value in inspection.values(p)):
-        return
-    (zone_of_start, start), (zone, end) = period
-    text = f"read in {zone}, but {inspection.column(start)} in {zone_of_start}: {ZONE}"
-    yield inspection.at(end, text, Severity.WARNING)
 
 
 _MAY_END_IN_BLANKS = {*TEXTS, ColumnKind.LOOSE} - {ColumnKind.PADDED}
@@ -687,59 +662,6 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
         yield inspection.at(inspection.place("start"), text, Severity.WARNING)
 
 
-def shared_visit_numbers(inspection: SqlInspection) -> Findings:
-    """Report visit numbers that stays of other patients have in a section before this one.
-
-    Stays of one patient may share theirs: one visit in two tables.
-    """
-    if inspection.kind is not ResourceType.ENCOUNTER:
-        return
-    here = inspection.section
-    numbered = [stay for stay in inspection.stays if stay.visit_number]
-    # No database refuses so many values.
-    numbered = numbered[:: 1 + len(numbered) // SAMPLE_ROWS]
-    by_number = {stay.visit_number or "": stay for stay in numbered}
-    for section in inspection.mapping.beside.values():
-        if section is here:
-            return
-        system = _system_of_numbers(here)
-        if not (by_number and system) or system != _system_of_numbers(section):
-            continue
-        other, fields = inspection.open(section), section.fields
-        number, patient = fields["visit_number"], fields["patient_id"]
-        among = all_of([other.filters.served, other.columns.equal(number, by_number)])
-        names = [number.columns[0], patient.columns[0]]
-        rows = inspection.database.fetch(other.columns.select(names, among))
-        pairs = {
-            (
-                text_or_none(value) or "",
-                f"{patient.prefix}{text_or_none(id, patient.form or Form.HEX)}",
-            )
-            for value, id in rows
-        }
-        shared = {number for number, _ in pairs} & by_number.keys()
-        mixed = sum((n, by_number[n].patient_id) not in pairs for n in shared)
-        if mixed >= max(ENOUGH_ROWS, len(shared) / 2):
-            text = (
-                f"{mixed:,} of {len(by_number):,} stays share theirs with other patients of"
-                f" {fields['id'].prefix}: give each source its own visit_number_system"
-            )
-            place = inspection.place("visit_number")
-            yield inspection.at(place, text, Severity.WARNING)
-
-
-def _system_of_numbers(section: ResourceMapping) -> tuple[str | None, ...]:
-    """Return system and hospital of the visit numbers, nothing where rows hold them."""
-    systems = map(section.fields.get, ("visit_number_system", "organization_id"))
-    fixed = [field for field in systems if field]
-    read = map(section.fields.get, ("visit_number", "patient_id"))
-    if any(field.columns for field in fixed):
-        return ()
-    if not all(field and field.columns for field in read):
-        return ()
-    return tuple(field.constant for field in fixed)
-
-
 # Merged patients
 
 
@@ -777,7 +699,6 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("rows that are left out", rows_left_out),
     ("types of columns", types_of_columns),
     ("zones", mixed_zones),
-    ("zones of a period", period_in_two_zones),
     ("orders of UUIDs", orders_of_uuids),
     ("codes", codes),
     ("blanks", trailing_blanks),
@@ -793,7 +714,6 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("ids", repeated_ids),
     ("references", references),
     ("starts before births", starts_before_births),
-    ("visit numbers", shared_visit_numbers),
     ("merged patients", merged_patients),
 )
 """The checks of a section with their subjects, in the order in which they run.

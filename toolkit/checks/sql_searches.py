@@ -39,7 +39,7 @@ from adapters.sql.query import ALWAYS, NEVER, are_comparable
 from toolkit.catalogue import parts_of_name
 from toolkit.checks.inspection import Findings
 from toolkit.checks.rows import SAMPLE_ROWS
-from toolkit.checks.selects import JoinComparison, between, comparisons, names_compared
+from toolkit.checks.selects import JoinComparison, comparisons, names_compared
 from toolkit.checks.sql_inspection import SqlInspection
 from toolkit.findings import INDEX, Finding, Measurement, Result, Severity, timed
 
@@ -345,8 +345,8 @@ class SearchChecks:
         rows = self._inspection.mapping.resources[ResourceType.PATIENT].rows
         names = merges.id.name, merges.survivor.column.name
         origins = self._inspection.origins_of(rows)
-        plain = (origins[name] for name in names if name in origins)
-        return self._indexes_of_joins(place, (*plain, *between(rows, *names)))
+        plain = [origins[name] for name in names if name in origins]
+        return self._indexes_of_joins(place, plain)
 
     def _indexes_of_joins(
         self, place: Place, columns: Iterable[Origin]
