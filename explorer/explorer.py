@@ -22,7 +22,7 @@ from app.middleware import Requests, Transport
 from app.pages import POLICY, create_pages
 from explorer import details, entry, exports, language, search, words
 from explorer.core import Explorer, blueprint, explorer, see
-from explorer.failures import Failure, PageError
+from explorer.failures import PageError, page_error
 from explorer.language import ngettext as count_in_words
 from explorer.records import changed, elements
 
@@ -38,9 +38,6 @@ HEADERS = (
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 """What a native field for a date takes; another text is shown as it was written."""
-
-_FRENCH_PHONE = re.compile(r"0\d{9}")
-"""A number of France, which is written in pairs."""
 
 VIEWS = (entry, search, details, exports)
 """The modules whose views the blueprint has."""
@@ -72,10 +69,7 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
     pages.jinja_env.filters["pretty"] = lambda resource: orjson.dumps(
         resource, option=orjson.OPT_INDENT_2
     ).decode()
-    pages.jinja_env.tests |= {
-        "iso": lambda text: _ISO.fullmatch(text) is not None,
-        "french_phone": lambda text: _FRENCH_PHONE.fullmatch(text or "") is not None,
-    }
+    pages.jinja_env.tests["iso"] = lambda text: _ISO.fullmatch(text) is not None
     transport = Transport(
         settings.trusted_proxies, on_loopback=settings.plain_http == "loopback"
     )
@@ -103,7 +97,7 @@ def _around() -> dict[str, Any]:
 def _show_error(error: Exception) -> BaseResponse | HTTPException:
     if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
         return error
-    failure = Failure(error)
+    failure = page_error(error)
     if failure.status == HTTPStatus.UNAUTHORIZED and g.get("session"):
         return entry.expired()
     page = render_template("error.html", failure=failure)

@@ -66,29 +66,22 @@ class PageError(Exception):
         parameter: str = "",
         request_id: str = "",
     ) -> None:
+        usual = TEXTS.get(status, TEXTS[500 if status >= 500 else 400])
         super().__init__(status, text)
-        self.status, self.text, self.advice = status, text, advice
+        self.status = status
+        self.text = gettext(text or usual[0])
+        self.advice = gettext(advice or usual[1])
         self.parameter, self.request_id = parameter, request_id
 
 
-class Failure:
-    """What a page shows of an error; one that is not the person's is logged."""
-
-    def __init__(self, error: Exception) -> None:
-        page = PageError(500)
-        if isinstance(error, PageError):
-            page = error
-        elif isinstance(error, HTTPException):
-            page = PageError(error.code or 500)
-        self.status = page.status
-        self.request_id = page.request_id or request_id() or ""
-        is_logged = isinstance(error, HTTPException) or page.request_id
-        if self.status >= 500 and not is_logged:
-            # The log formatter writes the type and places of the error, never its message.
-            data = {"status": self.status}
-            _log.error("page failed", exc_info=error, extra={"data": data})
-        text, advice = TEXTS.get(self.status, TEXTS[500 if self.status >= 500 else 400])
-        self.text, self.advice = (
-            gettext(page.text or text),
-            gettext(page.advice or advice),
-        )
+def page_error(error: Exception) -> PageError:
+    """Return what a page shows of an error; one that is not the person's is logged."""
+    if isinstance(error, HTTPException):
+        return PageError(error.code or 500, request_id=request_id() or "")
+    page = error if isinstance(error, PageError) else PageError(500)
+    if page.status >= 500 and not page.request_id:
+        # The log formatter writes the type and places of the error, never its message.
+        data = {"status": page.status}
+        _log.error("page failed", exc_info=error, extra={"data": data})
+    page.request_id = page.request_id or request_id() or ""
+    return page

@@ -52,13 +52,12 @@ class Offer:
     """The name of the deployment, its time zone, and its searches by resource type."""
 
     def __init__(self, statement: Mapping[str, Any]) -> None:
-        texts = (rest.get("documentation", "") for rest in statement["rest"])
-        zone = _ZONE.search(" ".join(texts))
+        (rest,) = statement["rest"]
+        zone = _ZONE.search(rest.get("documentation", ""))
         self.title: str = statement["implementation"]["description"]
         self.zone: tzinfo = ZoneInfo(zone[1]) if zone else UTC
         self.searches = {
             resource["type"]: SearchOffer(resource, interaction)
-            for rest in statement["rest"]
             for resource in rest["resource"]
             for interaction in resource["interaction"]
             if resource["type"] in RESOURCES and interaction["code"] == "search-type"

@@ -20,7 +20,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from explorer import forms
 from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
-from explorer.failures import Failure, PageError
+from explorer.failures import PageError
 from explorer.forms import Conditions, FieldFault, Form
 from explorer.language import ReadingError, gettext
 from explorer.records import COLUMN_COOKIE, COLUMNS, BundleEntries, Stay, columns_of
@@ -170,11 +170,10 @@ def _faults(kind: str, error: PageError) -> dict[str, FieldFault]:
     """Return a refusal as a fault, of its field where it has one; an ended login is raised."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         raise error
-    failure = Failure(error)
     for field in forms.fields_of(explorer.offer, kind) if kind else []:
         if field.parameter == error.parameter:
-            return {field.inputs[0]: FieldFault(gettext(field.title), failure.text)}
-    return {"": FieldFault(failure.text, failure.advice)}
+            return {field.inputs[0]: FieldFault(gettext(field.title), error.text)}
+    return {"": FieldFault(error.text, error.advice)}
 
 
 def _search(conditions: Conditions, sort: str = "", patients: str = "") -> SearchResult:
