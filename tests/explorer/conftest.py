@@ -174,6 +174,8 @@ def visitor(service: Served, identity_provider: responses.RequestsMock) -> Brows
 def camille(visitor: Browser) -> Browser:
     """Return the browser of a person who has logged in."""
     assert visitor.log_in().status_code == 303
+    # What is offered is read once: tests count the events of what they do.
+    assert visitor.is_logged_in()
     return visitor
 
 
