@@ -28,8 +28,8 @@ COPIED = ("app", "adapters", "toolkit", "explorer", "demo", "mappings", "clients
 COPIED += ("tests", "docs", "bench", "deploy")
 COPIED += ("setup.cfg", "pyproject.toml", "wsgi.py", "gunicorn.conf.py")
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
-# Plugins that no test of the table uses, and that take long to import.
-PYTEST += ("-p", "no:faker", "-p", "no:schemathesis")
+# A plugin that no test of the table uses, and that takes long to import.
+PYTEST += ("-p", "no:faker")
 
 
 class Mutation:

@@ -646,11 +646,6 @@ def test_introspections_of_a_hanging_provider_leave_threads_for_other_tokens(
     assert {each.result() for each in hanging} == {503}
 
 
-def test_one_thread_is_enough_to_introspect(introspecting, key_set):
-    says(key_set, **good())
-    assert answered(introspecting(THREADS="1", KEY_SET_URL=None), OPAQUE) == 200
-
-
 # Addresses from the metadata of the issuer
 
 OPENID = f"{provider.ISSUER}.well-known/openid-configuration"

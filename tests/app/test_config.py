@@ -2,12 +2,10 @@
 
 import json
 import re
-from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from cryptography.fernet import Fernet
 
 from adapters.mapping.load import load_mapping
 from app.audit import open_trail
@@ -44,13 +42,6 @@ def faulty(variables: dict[str, str]) -> list[str]:
     return [fault.split()[0].removeprefix("ENCOUNTERS_") for fault in faults(variables)]
 
 
-def test_every_setting_is_used():
-    files = [f for name in ("app", "explorer") for f in (ROOT / name).rglob("*.py")]
-    code = "\n".join(file.read_text("utf-8") for file in files)
-    unused = [s.field for s in SETTINGS if not re.search(rf"\.{s.field}\b", code)]
-    assert unused == []
-
-
 def test_every_fault_is_reported_at_once(mapping):
     variables = {"ENCOUNTERS_WORKERS": "0", "ENCOUNTERS_OPEN_METADATA": "maybe"}
     names = "BASE_URL ISSUER AUDIENCE OPEN_METADATA MAPPING REDIS_URL SEAL_KEYS WORKERS"
@@ -79,40 +70,23 @@ EXPLORER = {
 BAD = [
     ("BASE_URL", "http://encounters.example.org/fhir/v3"),
     ("BASE_URL", "https://encounters.example.org/fhir/v3/"),
-    ("BASE_URL", "https://encounters.example.org/fhir"),
-    ("BASE_URL", "https://encounters.example.org/fhir/v3?"),
-    ("BASE_URL", "https://encounters.example.org/#/fhir/v3"),
     ("BASE_URL", "https://user:secret@encounters.example.org/fhir/v3"),
     ("BASE_URL", "https://encounters.example.org:99999/fhir/v3"),
-    ("BASE_URL", "https:///fhir/v3"),
-    ("BASE_URL", "https://encounters example.org/fhir/v3"),
     ("ISSUER", "two words"),
     ("AUDIENCE", "two words"),
-    ("KEY_SET_URL", "ftp://auth.example.org/keys"),
     ("KEY_SET_URL", "https://user:secret@auth.example.org/keys"),
-    ("SCOPE_CLAIMS", ";"),
     ("SCOPE_CLAIMS", "scope; secret claim"),
     ("CLIENT_CLAIMS", "azp, client_id"),
-    ("SCOPES", "A="),
-    ("SCOPES", "=B"),
-    ("SCOPES", ";"),
     ("SCOPES", "A=B; A=C"),
     ("SCOPES", 'A=B"'),
     ("MAPPING", "/nowhere/mapping.yaml"),
     ("REDIS_URL", "localhost:6379"),
-    ("REDIS_URL", "redis://"),
-    ("REDIS_URL", "unix://"),
     ("REDIS_URL", "unix:///run/redis.sock?db=secret"),
-    ("REDIS_URL", "redis://localhost/-1"),
     ("REDIS_URL", "redis://user:12/secret@localhost:6379/0"),
     ("REDIS_URL", "redis://localhost?secret=1"),
-    ("REDIS_URL", "redis://localhost?socket_timeout=secret"),
     ("REDIS_URL", "rediss://localhost?ssl_cert_reqs=none"),
     ("REDIS_URL", "rediss://localhost?ssl_ca_certs=/nowhere/secret.pem"),
-    ("REDIS_URL", "redis+sentinel://one/pages/-1"),
     ("REDIS_URL", "redis+sentinel://one:26379"),
-    ("REDIS_URL", "redis+sentinel://one:0/pages"),
-    ("SEAL_KEYS", ","),
     ("SEAL_KEYS", "secret"),
     ("SEAL_KEYS", f"{'A' * 43}= secret"),
     ("AUDIT", "audit.jsonl"),
@@ -121,17 +95,13 @@ BAD = [
     ("AUDIT", "syslog://127.0.0.1"),
     ("AUDIT_KEY", "secret"),
     ("AUDIT_KEY", f"secret {'A' * 32}"),
-    ("AUDIT_KEY", f"secret{'A' * 59}"),
     ("CLIENT_REQUESTS_PER_MINUTE", "0"),
-    ("CLIENT_REQUESTS_PER_MINUTE", "none"),
     ("ADDRESS_REQUESTS_PER_MINUTE", "100000001"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "proxy.example.org"),
     ("UNVERIFIED_TLS", "redis and secret"),
     ("BIND", "unix:encounters.sock"),
-    ("BIND", "8000"),
     ("BIND", "localhost:70000"),
-    ("BIND", "localhost:8000/x"),
     ("OPERATIONS_BIND", "8001"),
     ("EXPLORER_BIND", "8003"),
 ]
@@ -154,24 +124,6 @@ def test_an_invalid_value_is_a_fault_and_is_not_quoted(mapping):
     assert tried | words == NAMES
 
 
-def test_a_range_holds_both_its_ends_and_nothing_beyond(mapping):
-    wide = {"PAGE_IDLE_MINUTES": "1", "PAGE_LIFE_MINUTES": "1440"}
-    for setting in SETTINGS:
-        if setting.kind.name not in {"number", "whole number"}:
-            continue
-        low, high = re.findall(r"[0-9.]+", setting.kind.takes)
-        short = setting.name.removeprefix("ENCOUNTERS_")
-        step = Decimal(1 if setting.kind.name == "whole number" else "0.001")
-        for end in (low, high):
-            read = Settings.from_environ(environ(mapping, **{**wide, short: end}))
-            assert getattr(read, setting.field) == float(end)
-        for beyond in (Decimal(low) - step, Decimal(high) + step):
-            (fault,) = faults(environ(mapping, **{short: str(beyond)}))
-            assert fault.startswith(
-                f"{setting.name} cannot be read: expected {low} to "
-            )
-
-
 GOOD = [
     ("BASE_URL", "https://h.example.org:8443/group-a/fhir/v3", "base_url", SAME),
     ("REDIS_URL", "unix:///run/redis.sock?db=1", "redis_url", SAME),
@@ -186,6 +138,7 @@ GOOD = [
     ("CLIENT_REQUESTS_PER_MINUTE", "OFF", "client_requests_per_minute", None),
     ("WORKERS", " ", "workers", 2),
     ("LOG_LEVEL", "DEBUG", "log_level", "debug"),
+    ("SEAL_KEYS", ",\n".join(SEAL_KEYS), "seal_keys", SEAL_KEYS),
     (
         "TRUSTED_PROXIES",
         "10.0.0.0/8, 192.0.2.7 2001:db8::/32",
@@ -248,17 +201,6 @@ def test_a_secret_file_that_cannot_be_read_is_a_fault(mapping, tmp_path):
     for file in (broken, tmp_path / "none"):
         given = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(file))
         assert faulty(given) == ["SEAL_KEYS_FILE"]
-
-
-def test_what_is_no_secret_is_not_read_from_a_file(mapping):
-    given = environ(mapping, AUDIENCE=None, AUDIENCE_FILE=str(mapping))
-    assert faults(given)[0].startswith("ENCOUNTERS_AUDIENCE is missing")
-
-
-def test_several_seal_keys_keep_their_order(mapping):
-    old, new = (Fernet.generate_key().decode() for _ in range(2))
-    read = Settings.from_environ(environ(mapping, SEAL_KEYS=f"{new},\n{old}"))
-    assert read.seal_keys == (new, old)
 
 
 def test_no_secret_is_shown(mapping):

@@ -15,7 +15,6 @@ from adapters.contract import (
 )
 from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
-from app.search.dates import parse_date
 from tests.app.answers import body, refused
 from tests.app.changing import Changing
 from tests.app.conftest import MakeService
@@ -198,34 +197,3 @@ def test_a_fraction_of_a_second_has_as_many_digits_as_its_sender_writes(
         for fraction in ("", ".0", ".000000", ".000000000")
     ]
     assert found == [found[0]] * 4 != [[]] * 4
-
-
-INTERVALS = (
-    ("2024", "2023-12-31T23:00Z", "2024-12-31T23:00Z"),
-    ("2024-03", "2024-02-29T23:00Z", "2024-03-31T22:00Z"),
-    ("2024-03-31", "2024-03-30T23:00Z", "2024-03-31T22:00Z"),
-    ("2024-03-14T10:05", "2024-03-14T09:05Z", "2024-03-14T09:06Z"),
-    ("2024-03-14T10:05:07", "2024-03-14T09:05:07Z", "2024-03-14T09:05:08Z"),
-    (
-        "2024-03-14T10:05:07.25Z",
-        "2024-03-14T10:05:07.250Z",
-        "2024-03-14T10:05:07.260Z",
-    ),
-    (
-        "2024-03-14T10:05:07.1234567-03:30",
-        "2024-03-14T13:35:07.123456Z",
-        "2024-03-14T13:35:07.123457Z",
-    ),
-    ("2024-03-14T10:05+14:00", "2024-03-13T20:05Z", "2024-03-13T20:06Z"),
-    # Beyond what every zone can express a value is the end of the calendar: a midnight
-    # of the zone, so that a source which compares whole days can be asked for it.
-    ("0999-05-01", "1000-12-31T23:50:39Z", "1000-12-31T23:50:39Z"),
-    ("9999-12-31T23:59:59", "9998-12-31T23:00Z", "9998-12-31T23:00Z"),
-)
-
-
-def test_a_date_is_as_long_as_it_is_precise() -> None:
-    for text, low, high in INTERVALS:
-        interval = parse_date(text, PARIS)
-        assert interval.low == datetime.fromisoformat(low), text
-        assert interval.high == datetime.fromisoformat(high), text

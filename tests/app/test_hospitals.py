@@ -1,16 +1,12 @@
 """The whole service on an HTTP API, and on a database beside one."""
 
 import json
-import logging
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import responses
 from werkzeug import Request, Response
 
-from app.logging import RedactingFormatter
-from tests.adapters.test_federated_http import HOSPITAL, both_text
 from tests.app.answers import pages, refused
 from tests.app.conftest import MakeService
 from tests.hospital_http import Api, answer, serving
@@ -76,26 +72,6 @@ def test_a_source_of_days_is_asked_for_days(
         assert served.search("Encounter", {"date": value})["total"] == total > 30
 
 
-def test_what_may_be_given_once_may_have_several_values(
-    served_by: Callable[..., Served],
-) -> None:
-    served = served_by()
-    for kind, name in (("Patient", "family"), ("Encounter", "identifier")):
-        assert served.search(kind, {name: "Martin,V1"})["total"]
-        twice = served.post(f"{kind}/_search", [(name, "Martin"), (name, "V1")])
-        assert "once" in refused(twice, 412, "value", name)
-
-
-def test_source_in_trouble(api: Api, served_by: Callable[..., Served]) -> None:
-    for status, expected in ((500, 503), (429, 503), (403, 502)):
-        served = served_by()
-        api.strange = lambda _, status=status: answer({"erreur": "Canari"}, status)
-        search = served.post("Encounter/_search", {})
-        for response in (served.get("Encounter/1"), search):
-            assert response.status_code == expected
-            assert b"Canari" not in response.data
-
-
 def test_a_list_that_ends_before_its_total_is_reported_on_its_last_page(
     api: Api, served_by: Callable[..., Served]
 ) -> None:
@@ -120,38 +96,3 @@ def test_a_list_that_ends_before_its_total_is_reported_on_its_last_page(
     )
     first = served.search("Encounter", {"_count": "1"})
     refused(served.get(link(first, "next")), 502, "exception")
-
-
-def test_group_a_does_not_page(served_by: Callable[..., Served]) -> None:
-    served = served_by("", "group-a")
-    bundle = served.search("Encounter", {"_count": "5"})
-    assert (len(ids(bundle)), relations(bundle)) == (5, ["self"])
-    assert bundle["total"] > 50
-    assert [issue["severity"] for issue in issues(bundle)][:1] == ["information"]
-    assert ids(served.follow(bundle, "self")) == ids(bundle)
-
-
-def test_a_database_beside_an_api_that_is_away(
-    make_service: MakeService,
-    tmp_path: Path,
-    keys: responses.RequestsMock,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    api = Api(HOSPITAL)
-    with serving(api) as url:
-        keys.add_passthru(url)
-        text = both_text().replace("url:\n      env: API_URL", f"url: {url}")
-        database = f"url: sqlite:///{tmp_path / 'pas.db'}"
-        text = text.replace("url:\n      env: PAS_URL", database)
-        served = make_service(hospital=HOSPITAL, mapping=text)
-        assert ids(served.search("Organization", {}))
-        api.strange = lambda _: answer({"erreur": "Jeanne"}, 500)
-        caplog.set_level(logging.WARNING)
-        refused = served.post("Organization/_search", {})
-        assert refused.status_code == 503
-        assert "api" not in refused.text
-        lines = [json.loads(RedactingFormatter().format(r)) for r in caplog.records]
-        assert [line["source"] for line in lines if "source" in line] == ["api"]
-        assert "Jeanne" not in caplog.text
-        page = served.search("Encounter", {"_count": "5"})
-        assert (len(page["entry"]), relations(page)) == (5, ["self", "next"])

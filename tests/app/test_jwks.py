@@ -151,16 +151,6 @@ def find(keys, name="rsa-1"):
         return keys.for_token(Named(name)).get_by_kid(name).kid
 
 
-def test_a_key_set_is_fetched_once_while_it_is_fresh(keys, mock, clock):
-    for _ in range(30):
-        assert find(keys) == "rsa-1"
-        clock.now += 9
-    assert len(mock.calls) == 1
-    clock.now += 30
-    assert find(keys) == "rsa-1"
-    assert len(mock.calls) == 2
-
-
 def test_one_request_fetches_and_others_use_the_keys_at_hand(keys, mock, clock):
     through, started = threading.Event(), threading.Event()
 
@@ -197,16 +187,6 @@ def test_keys_serve_until_their_lifetime_ends_while_the_provider_is_away(
     provider.publish(mock, rsa(), rsa("rsa-2"))
     clock.now += 10
     assert find(keys) == "rsa-1"
-
-
-def test_the_first_token_after_a_quiet_night_is_checked_with_new_keys(
-    keys, mock, clock
-):
-    find(keys)
-    provider.publish(mock, rsa("rsa-2"))
-    clock.now += 300 + USABLE_SECONDS
-    assert find(keys) is None
-    assert find(keys, "rsa-2") == "rsa-2"
 
 
 def test_a_new_key_is_found_at_once_or_after_the_pause(keys, mock, clock):
@@ -287,22 +267,6 @@ def test_a_bad_answer_leaves_what_we_have(keys, mock, clock, caplog, name):
     assert {call.request.url for call in mock.calls} == {KEY_SET_URL}
     assert caplog.records
     assert not any("example.org" in str(vars(line)["data"]) for line in caplog.records)
-
-
-def test_without_keys_the_answer_names_the_seconds_to_the_next_try(keys, mock, clock):
-    mock.upsert(responses.GET, KEY_SET_URL, status=500)
-    with pytest.raises(UnavailableError):
-        find(keys)
-    clock.now += 6.5
-    with pytest.raises(UnavailableError) as caught:
-        find(keys)
-    assert caught.value.headers == (("Retry-After", "4"),)
-    assert len(mock.calls) == 1
-    # Once it is back, a forged name is unknown again.
-    provider.publish(mock, rsa())
-    clock.now += 3.5
-    assert find(keys) == "rsa-1"
-    assert find(keys, "forged") is None
 
 
 def _number(bits):

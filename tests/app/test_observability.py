@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind
 from prometheus_client import REGISTRY
 
 from adapters.instrumentation import CallKind, observe
-from app.call import Call, Stage
+from app.call import Stage
 from app.middleware import Requests, Transport
 from tests.app.conftest import MakeService
 from tests.canaries import canaries_in
@@ -54,17 +54,6 @@ def spans(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:
 
 def sample(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
-
-
-def test_time_is_charged_to_one_stage_at_a_time() -> None:
-    call = Call("id", {})
-    call.enter(Stage.SOURCE)
-    call.enter(Stage.MAP)
-    call.enter(Stage.MAP)
-    seconds = call.seconds
-    assert min(seconds[Stage.PARSE], seconds[Stage.SOURCE], seconds[Stage.MAP]) > 0
-    assert seconds[Stage.REDIS] == 0
-    assert set(seconds) == set(Stage)
 
 
 def test_the_access_line_has_the_time_of_each_stage(

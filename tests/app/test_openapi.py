@@ -1,9 +1,9 @@
 """The OpenAPI description: it accepts what the service accepts, and predicts its responses."""
 
-import os
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -11,23 +11,21 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, given, settings
-from hypothesis.strategies import SearchStrategy
 from jsonschema import Draft4Validator
 from openapi_spec_validator import validate
-from schemathesis import Case, GenerationMode
 
 from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
-from adapters.parameters import SEARCH_PARAMETERS
 from app.auth import Scope
+from app.cli import main
 from app.error_responses import CONTENT_TYPE
 from app.offer import compute_offer
 from app.openapi import openapi, search_parameters
 from app.service import EXTENSION
 from tests.app.answers import refused
 from tests.app.conftest import MakeService
+from tests.hospital_sql import mapping_text
+from tests.live import ROOT
 from tests.serving import BASE_URL, FORM, Params, Served, link, relations
 from toolkit.contract.hospital import EDGES, UNIT_URL
 
@@ -194,25 +192,16 @@ def test_the_page_operation_takes_each_link_as_it_is(served: Served) -> None:
                 assert Draft4Validator(parameters[name]["schema"]).is_valid(text)
 
 
-def test_every_operation_has_a_name_and_describes_failures() -> None:
+def test_every_operation_describes_its_failures() -> None:
     """Decision 21."""
     challenge, retry = {"WWW-Authenticate"}, {"Retry-After"}
     named = {"401": challenge, "403": challenge, "429": retry, "503": retry}
-    paths = described("full")["paths"]
-    operations = [operation for each in paths.values() for operation in each.values()]
-    assert len({each["operationId"] for each in operations}) == len(operations)
-    for operation in operations:
-        assert "OperationOutcome" in str(operation["responses"]["default"])
-        for status, response in operation["responses"].items():
-            headers = {"X-Request-Id", *named.get(status, ())}
-            assert headers <= response["headers"].keys()
-    for kind in SEARCH_PARAMETERS:
-        read = paths[f"/{kind}/{{id}}"]["get"]
-        names = {each["name"] for each in read["parameters"]}
-        assert "If-None-Match" in names
-        dated = "Last-Modified" in read["responses"]["200"]["headers"]
-        assert ("If-Modified-Since" in names) == dated
-        assert not read["responses"]["304"].get("content")
+    for methods in described("full")["paths"].values():
+        for operation in methods.values():
+            assert "OperationOutcome" in str(operation["responses"]["default"])
+            for status, response in operation["responses"].items():
+                headers = {"X-Request-Id", *named.get(status, ())}
+                assert headers <= response["headers"].keys()
 
 
 def closed(node: Any) -> Any:
@@ -254,110 +243,6 @@ def test_every_element_that_is_served_is_named(
     )
 
 
-@pytest.mark.parametrize("kind", ResourceType)
-def test_the_elements_are_those_of_the_schema_that_writes_them(
-    kind: ResourceType, served: Served
-) -> None:
-    writes = served.app.extensions[EXTENSION].schemas[kind].dump_fields
-    described_here = described("full")["components"]["schemas"][kind]["properties"]
-    assert described_here.keys() == {f.data_key or name for name, f in writes.items()}
-
-
-def test_each_parameter_has_an_example() -> None:
-    offer = compute_offer(load_profile("full", Path()), EDGES.model().capabilities)
-    for offered in offer.resources.values():
-        for parameter in search_parameters(offered):
-            if parameter["name"].partition(":")[0] in offered.parameters:
-                schema = parameter["schema"].get("items", parameter["schema"])
-                Draft4Validator(schema).validate(schema["example"])
-
-
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
-"""How many requests each operation gets in each mode (`make fuzz` sets it)."""
-
-generated = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
-
-
-def try_generated(
-    strategy: SearchStrategy[Case], check: Callable[[Case], None]
-) -> None:
-    """Check as many generated requests as `EXAMPLES` says."""
-
-    @generated
-    @given(strategy)
-    def request(case: Case) -> None:
-        check(case)
-
-    request()
-
-
-REFUSALS = {200, 304, 400, 401, 404, 405, 406, 410, 412, 413, 415, 422}
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize("mode", GenerationMode)
-@pytest.mark.parametrize("profile", PROFILES)
-def test_every_answer_is_one_that_is_described(
-    profile: str, mode: GenerationMode, served: Served, groups: Mapping[str, Served]
-) -> None:
-    """Requests generated from the description, valid and invalid ones."""
-    service = served if profile == "full" else groups[profile]
-    description = described(profile)
-    invalid = mode is GenerationMode.NEGATIVE
-
-    def check(case: Case, known: Mapping[str, Any]) -> None:
-        answer = send(service, case, with_its_headers=False)
-        # An invalid path or method is another operation's.
-        assert invalid or str(answer.status_code) in known
-        assert answer.status_code not in (500, 501, 504)
-        assert answer.headers["X-Request-Id"]
-        if invalid:
-            again = send(service, case, with_its_headers=True)
-            assert again.status_code in REFUSALS
-
-    for path, methods in description["paths"].items():
-        for method, described_operation in methods.items():
-            operation = schemathesis.openapi.from_dict(description)[path][method]
-            strategy = operation.as_strategy(generation_mode=mode)
-            known = described_operation["responses"]
-            try_generated(strategy, partial(check, known=known))
-
-
-def send(service: Served, case: Case, *, with_its_headers: bool) -> Any:
-    """Send a generated request; the client validates every response."""
-    headers = dict(case.headers or {}) if with_its_headers else {}
-    if not all(_is_sendable(name, text) for name, text in headers.items()):
-        headers = {}
-    is_form = isinstance(case.body, dict)
-    return service.http.open(
-        f"/fhir/v3{case.formatted_path}",
-        method=case.method,
-        query_string=_texts(case.query),
-        data=_texts(case.body) if is_form else None,
-        content_type=case.media_type if is_form else None,
-        headers={**service.headers, **headers},
-        base_url="https://encounters.example.org",
-    )
-
-
-def _texts(parameters: Any) -> dict[str, Any]:
-    return {
-        str(name): [*map(str, value)] if isinstance(value, list) else str(value)
-        for name, value in dict(parameters or {}).items()
-    }
-
-
-def _is_sendable(name: str, text: object) -> bool:
-    """Whether the client can send a header at all."""
-    return name.isascii() and f"{name}{text}".isprintable() and ":" not in name
-
-
 def test_a_deployment_serves_its_description(
     served: Served, make_service: MakeService
 ) -> None:
@@ -377,3 +262,65 @@ def test_a_deployment_serves_its_description(
     flow = scheme["flows"]["clientCredentials"]
     assert flow["tokenUrl"] == token_url
     assert flow["scopes"].keys() == {"PATIENT_GAM_SEARCH", *Scope}
+
+
+# `encounters openapi`: what the deployment serves, without its database
+
+TOKEN_URL = "https://login.example.org/oauth/token"
+SHIPPED = ("group-a/group-a", "demo/demo", "gnuhealth/gnuhealth-5.0")
+
+Printed = Callable[[Path], Any]
+
+
+@pytest.fixture
+def printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Printed:
+    """Return what prints the description of a deployment without its mapping's variables."""
+    for name in ("PAS_URL", "PAS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENCOUNTERS_BASE_URL", BASE_URL)
+    monkeypatch.setenv("ENCOUNTERS_TOKEN_URL", TOKEN_URL)
+
+    def run(file: Path) -> Any:
+        monkeypatch.setenv("ENCOUNTERS_MAPPING", str(file))
+        assert main(["openapi"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_mappings_need_no_address_and_no_secret(
+    printed: Printed, name: str
+) -> None:
+    description = printed(ROOT / "mappings" / f"{name}.yaml")
+    validate(description)
+    assert description["servers"] == [{"url": BASE_URL}]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_command_prints_what_the_deployment_serves(
+    profile: str, printed: Printed, make_service: MakeService, tmp_path: Path
+) -> None:
+    service = make_service(profile=profile, TOKEN_URL=TOKEN_URL)
+    file = tmp_path / "without-address.yaml"
+    text = mapping_text(EDGES).replace("profile: full", f"profile: {profile}")
+    file.write_text(text, "utf-8")
+    served = service.get("openapi.json", Authorization="").get_json()
+    assert printed(file) == served
+
+
+def test_the_command_reports_faults_of_settings_and_mapping(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "mapping.yaml"
+    file.write_text(mapping_text(EDGES).replace("sort: [date", "sort: [dates"), "utf-8")
+    monkeypatch.setenv("ENCOUNTERS_MAPPING", str(file))
+    for base, reported in (
+        ("nonsense", "ENCOUNTERS_BASE_URL"),
+        (BASE_URL, "'dates' is not a sort key"),
+    ):
+        monkeypatch.setenv("ENCOUNTERS_BASE_URL", base)
+        assert main(["openapi"]) == 2
+        assert reported in capsys.readouterr().err

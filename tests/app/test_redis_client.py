@@ -89,29 +89,6 @@ def test_sentinels_that_are_away_are_not_waited_for_long(
     assert served.search("Encounter", {"_id": str(EDGES.stays[0].id)})["total"] == 1
 
 
-def test_an_address_of_sentinels_says_all_that_is_needed() -> None:
-    url = "rediss+sentinel://me:p%40ss@[::1]:1,b.example.org/pages/2"
-    assert SentinelAddress.read(url) == SentinelAddress(
-        hosts=(("::1", 1), ("b.example.org", 26379)),
-        master="pages",
-        number=2,
-        secure=True,
-        user="me",
-        password="p@ss",
-        sentinel_user="me",
-        sentinel_password="p@ss",
-    )
-    for query, user, password in (
-        ("sentinel_password=s%40", None, "s@"),
-        ("sentinel_username=it&sentinel_password=s", "it", "s"),
-        ("sentinel_password=", None, None),
-    ):
-        read = SentinelAddress.read(f"{url}?{query}")
-        assert (read.sentinel_user, read.sentinel_password) == (user, password)
-        assert (read.user, read.password) == ("me", "p@ss")
-    assert "p@ss" not in repr(SentinelAddress.read(url))
-
-
 @pytest.fixture
 def secure(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """Start a Redis that speaks TLS only; yield its address and its certificate."""

@@ -1,26 +1,21 @@
 """The console script: what it refuses before anything is started, and how it says so."""
 
-import json
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
 import click
-import psutil
 import pytest
 
 from app.cli import cli, main
-from demo.cli import DEFAULT_DIRECTORY, STAYS
-from demo.hospital import LEAST_STAYS
-from demo.state import DEFAULT_ROOT, DemoDirectory
+from demo.state import DemoDirectory
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
-from tests.live import HOST, ROOT, answers, free_ports, wait_until
+from tests.live import HOST, ROOT
 from toolkit.contract.hospital import EDGES
 
 LOOPBACK = f"https://{HOST}/fhir/v3"
@@ -117,35 +112,6 @@ def test_serve_refuses_identifiers_of_examples_off_loopback(tmp_path: Path) -> N
     assert line.endswith(f"lines {', '.join(map(str, named))}")
 
 
-def logged(log: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in log.read_text("utf-8").splitlines()]
-
-
-@pytest.mark.system
-def test_serve_becomes_the_service(tmp_path: Path) -> None:
-    port = free_ports()
-    environ = provider.environ(
-        MAPPING, BASE_URL=LOOPBACK, BIND=f"{HOST}:{port}", WORKERS="1"
-    )
-    log = tmp_path / "log"
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "serve"],
-            cwd=ROOT,
-            env={**os.environ, **environ, "PAS_URL": f"sqlite:///{tmp_path}/x"},
-            stderr=file,
-        )
-    try:
-        wait_until(lambda: answers(port), log)
-        assert psutil.Process(process.pid).children()
-        (warning,) = (w for w in logged(log) if "sources" in w)
-        assert (warning["level"], warning["sources"]) == ("warning", ["Demo hospital"])
-        assert str(tmp_path) not in log.read_text("utf-8")
-    finally:
-        process.terminate()
-        assert process.wait(60) == 0
-
-
 INVALID = """
 no-such-command
 demo --port 0
@@ -199,16 +165,6 @@ def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
             assert main([*command.split(), option]) == 0
             usage = f"Usage: encounters {command}".strip()
             assert usage in capsys.readouterr().out
-
-
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"encounters {version('encounters')}\n"
-
-
-def test_defaults_are_those_of_the_demo() -> None:
-    assert STAYS[0] == LEAST_STAYS
-    assert DEFAULT_DIRECTORY == DEFAULT_ROOT
 
 
 def test_a_token_needs_its_demo(

@@ -22,7 +22,6 @@ from adapters.contract import (
     TelecomRecord,
 )
 from adapters.mapping.model import Constants
-from app.fhir.outcome import OUTCOME, Issue
 from app.fhir.resources import CLASS_LABELS, SCHEMAS
 from tests.validity import validate
 from tests.validity.schema import codes
@@ -328,22 +327,3 @@ def test_any_record_is_what_marshmallow_itself_dumps(data: st.DataObject) -> Non
     resources = schema.dump(records, many=True)
     expected = Schema.dump(schema, records, many=True)
     assert [[*r.items()] for r in resources] == [[*r.items()] for r in expected]
-
-
-def test_an_outcome_in_the_order_of_the_spec() -> None:
-    """Spec 2.6."""
-    error = Issue("error", "value", "bad date", ("http.date",))
-    body: Any = OUTCOME.dump([error, Issue("fatal", "invalid")])
-    validate(body)
-    assert body == {
-        "resourceType": "OperationOutcome",
-        "issue": [
-            {
-                "severity": "error",
-                "code": "value",
-                "diagnostics": "bad date",
-                "location": ["http.date"],
-            },
-            {"severity": "fatal", "code": "invalid"},
-        ],
-    }

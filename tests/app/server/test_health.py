@@ -1,34 +1,27 @@
 """Readiness, the limit on requests, and which address answers what; within this process."""
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from flask import Flask, request
 from prometheus_client import REGISTRY
 from werkzeug.test import Client
 
 from adapters import open_adapter
-from adapters.contract import SourceUnavailableError
 from adapters.instrumentation import SOURCE_HELD_BACK
 from adapters.mapping.load import load_mapping
 from app import create_app
-from app.error_responses import handle_error
 from app.errors import UnavailableError
-from app.middleware import STUCK_SECONDS, RequestLimit, Requests, Transport
-from app.redis_client import connect
+from app.middleware import STUCK_SECONDS, RequestLimit
 from app.server import health
 from app.server.checks import (
     Check,
     Result,
     Status,
-    check_audit,
-    check_redis,
     check_room,
     check_source,
     checks_of,
@@ -38,9 +31,7 @@ from app.server.checks import (
 from app.server.health import Watch, Worker
 from app.service import EXTENSION
 from tests.app import provider
-from tests.hospital_sql import Tables, mapping_text
-from tests.live import HOST, free_ports
-from toolkit.contract.hospital import EDGES
+from tests.app.server.running import edges
 
 # ---- readiness
 
@@ -52,64 +43,37 @@ def no_breaker_is_open() -> None:
 
 
 @pytest.fixture
-def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def hospital(tmp_path: Path) -> Path:
     """Return the mapping of a hospital whose tables a test may change."""
-    url = f"sqlite:///{tmp_path / 'pas.db'}"
-    Tables(url, EDGES).close()
-    monkeypatch.setenv("PAS_URL", url)
-    file = tmp_path / "hospital.yaml"
-    file.write_text(mapping_text(EDGES), encoding="utf-8")
-    return file
+    return edges(tmp_path)
 
 
-def change(statement: str) -> None:
-    engine = sa.create_engine(os.environ["PAS_URL"])
+def rename_column(hospital: Path, old: str, new: str) -> None:
+    engine = sa.create_engine(f"sqlite:///{hospital.with_name('pas.db')}")
     with engine.begin() as connection:
-        connection.exec_driver_sql(statement)
+        connection.exec_driver_sql(f"ALTER TABLE stays RENAME COLUMN {old} TO {new}")
     engine.dispose()
 
 
 def test_a_column_that_goes_turns_readiness_off_and_is_named(
     hospital: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    adapter = open_adapter(load_mapping(hospital, os.environ))
+    adapter = open_adapter(load_mapping(hospital, {}))
     watch = Watch([Check("source", partial(check_source, adapter))])
     assert not watch.body()["ready"], "nothing has been checked"
     assert watch.look()
-    change("ALTER TABLE stays RENAME COLUMN visit TO venue")
+    rename_column(hospital, "visit", "venue")
     assert not watch.look()
     assert not watch.look()
     events = [r for r in caplog.records if r.getMessage() == "not ready"]
     (problem,) = [r.data["problem"] for r in events]  # type: ignore[attr-defined]
     assert "visit" in problem
     assert str(hospital) in problem
-    change("ALTER TABLE stays RENAME COLUMN venue TO visit")
+    rename_column(hospital, "venue", "visit")
     assert watch.look()
     assert caplog.records[-1].getMessage() == "ready again"
     assert REGISTRY.get_sample_value("encounters_part_ready", {"part": "source"}) == 1
     adapter.close()
-    file = Path(os.environ["PAS_URL"].removeprefix("sqlite:///"))
-    file.rename(file.with_suffix(".away"))
-    adapter = open_adapter(load_mapping(hospital, os.environ))
-    assert len([*check_source(adapter)]) == 1, "not once for each section"
-    adapter.close()
-
-
-@pytest.mark.parametrize(
-    "error", [SourceUnavailableError("The source does not answer."), KeyError("CANARY")]
-)
-def test_an_adapter_that_raises_is_a_problem_and_ends_no_check(
-    error: Exception,
-) -> None:
-    class Raises:
-        def check(self) -> NoReturn:
-            raise error
-
-    watch = Watch([Check("source", partial(check_source, Raises()))])  # type: ignore[arg-type]
-    assert not watch.look()
-    ((problem,),) = watch.problems.values()
-    assert problem
-    assert "CANARY" not in problem
 
 
 def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
@@ -141,37 +105,19 @@ def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
     assert not trail.required
 
 
-def texts(results: Iterable[Result]) -> list[str]:
-    """Return the texts of what is wrong."""
-    return [result.text for result in results if result.is_wrong]
-
-
-def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
-    away = connect(f"redis://{HOST}:{free_ports()}/0")
-    (text,) = texts(check_redis(away))
-    assert text.startswith("stores no pages (ConnectionError)")
-    assert texts(health.check_refused(())) == []
-    refused = texts(health.check_refused(("a.yaml:1:1: wrong", "b")))
-    assert refused[1:] == ["a.yaml:1:1: wrong", "b"]
-    results = check_room(tmp_path, "metrics", least=0, scant=0)
-    assert [each.status for each in results] == [Status.OK]
-    results = check_room(tmp_path, "metrics", least=0, scant=2**62)
-    assert [each.status for each in results] == [Status.WARNING]
-    results = check_room(tmp_path, "metrics", least=2**62, scant=2**62)
-    assert [each.status for each in results] == [Status.ERROR]
-    assert texts(check_room(tmp_path / "nowhere", "metrics", least=0, scant=0))
-    folder = tmp_path / "audit"
-    folder.mkdir()
-    file = folder / "audit.jsonl"
-    assert not any(each.status is Status.ERROR for each in check_audit(file))
-    assert not file.exists()
-    folder.rename(tmp_path / "elsewhere")
-    assert texts(check_audit(file))
+def test_what_runs_short_is_reported(tmp_path: Path) -> None:
+    for least, scant, status in (
+        (0, 0, "ok"),
+        (0, 2**62, "warning"),
+        (2**62, 0, "error"),
+    ):
+        (result,) = check_room(tmp_path, "metrics", least=least, scant=scant)
+        assert result.status is Status(status)
     SOURCE_HELD_BACK.labels("south").set(1)
-    (text,) = texts(health.check_breakers())
-    assert "south" in text
-    SOURCE_HELD_BACK.remove("south")
-    assert texts(health.check_breakers()) == []
+    (breaker,) = health.check_breakers()
+    assert "south" in breaker.text
+    problems = [result.text for result in health.check_refused(("a.yaml:1:1: wrong",))]
+    assert problems[1:] == ["a.yaml:1:1: wrong"]
 
 
 # ---- the limit on requests
@@ -180,35 +126,6 @@ def test_each_part_is_checked(hospital: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def clock() -> provider.Clock:
     return provider.Clock()
-
-
-@pytest.fixture
-def limited(clock: provider.Clock) -> Flask:
-    """Return an application of one turn, for which one more request may wait."""
-    app = Flask("limited")
-    limit = RequestLimit(1, 1, 0, clock)
-    local = Transport(on_loopback=True)
-    app.wsgi_app = Requests(app.wsgi_app, local, limit=limit)  # type: ignore[method-assign]
-    app.register_error_handler(Exception, handle_error)
-
-    @app.get("/nested")
-    def nested() -> dict[str, int]:
-        """Send another request while this one has the only turn."""
-        return {"inner": app.test_client().get("/fails").status_code}
-
-    @app.get("/fails")
-    def fails() -> str:
-        return request.args["missing"]
-
-    return app
-
-
-def test_a_turn_is_passed_on_whatever_became_of_a_request(limited: Flask) -> None:
-    http = limited.test_client()
-    for _ in range(3):
-        assert http.get("/fails").status_code == 400
-        busy = http.get("/nested")
-        assert busy.get_json() == {"inner": 503}
 
 
 def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
