@@ -230,27 +230,6 @@ def test_a_source_that_is_away_is_a_warning(
         service.until(lambda: service.get(READ).status == 200)
 
 
-def test_secrets_whose_files_are_gone_keep_what_they_held(
-    mapping: Path, redis_server: RedisServer
-) -> None:
-    url, redis = mapping.with_name("url"), mapping.with_name("redis")
-    address = f"sqlite:///{mapping.with_name('pas.db')}"
-    url.write_text(f"{address}\n")
-    redis.write_text(redis_server.url)
-    change(mapping.with_name("base.yaml"), address, "{env: PAS_URL}")
-    environ = {"PAS_URL_FILE": str(url), "ENCOUNTERS_REDIS_URL_FILE": str(redis)}
-    with running(mapping.parent, mapping, environ, REDIS_URL="") as service:
-        for file, named in ((url, "PAS_URL_FILE"), (redis, "ENCOUNTERS_REDIS_URL")):
-            held = file.read_text()
-            file.unlink()
-            replace_worker(service)
-            assert service.get(READ).status == 200
-            service.reload()
-            assert any(named in text for text in refusal(service))
-            assert service.get(READ).status == 200
-            file.write_text(held)
-
-
 def test_a_service_leaves_nothing_on_the_disk(
     mapping: Path, redis_server: RedisServer, tmp_path: Path
 ) -> None:

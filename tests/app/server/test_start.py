@@ -6,11 +6,10 @@ import resource
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeAlias
 
 import psutil
 import pytest
@@ -27,7 +26,7 @@ from tests.app.server.running import (
 )
 from tests.app.server.slow_source import READ, slowed
 from tests.collector import collecting
-from tests.hospital_sql import mapping_text
+from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
@@ -60,42 +59,100 @@ def test_it_starts_by_either_command_and_arguments_of_gunicorn_win(
             assert soft == 0
 
 
-def test_what_it_cannot_start_with_is_reported_whole(tmp_path: Path) -> None:
-    mapping = edges(tmp_path)
-    wrong = {"THREADS": "many", "ISSUER": ""}
-    for command in (SERVE, GUNICORN):
-        environ = service_environ(mapping, free_ports(2), **wrong)
-        status, text = refused(environ, command)
-        assert status == 2
-        named = [line.split()[0] for line in text.splitlines()]
-        assert named == ["ENCOUNTERS_ISSUER", "ENCOUNTERS_THREADS"]
-    text = mapping.read_text("utf-8").replace("\npatient:", "\npatien:")
-    mapping.write_text(text.replace("time_zone:", "time_zon:", 1), "utf-8")
-    status, text = refused(service_environ(mapping, free_ports(2)), GUNICORN)
-    assert status == 2
-    lines = text.splitlines()
-    assert all(line.startswith(f"{mapping}:") for line in lines)
-    assert "'patien'" in text
-    assert "'time_zon'" in text
+Refusal: TypeAlias = Callable[..., list[str]]
+MAPPING = mapping_text(EDGES).replace(", may_write: true", "")
 
 
-def test_a_connection_without_verified_tls_is_refused(tmp_path: Path) -> None:
-    mapping = tmp_path / "hospital.yaml"
-    mapping.write_text(mapping_text(EDGES).replace(", may_write: true", ""), "utf-8")
+@pytest.fixture
+def refusal(tmp_path: Path) -> Refusal:
+    """Return a function that starts a service which refuses, and returns what it reports."""
+
+    def start(
+        mapping: str = MAPPING,
+        environ: Mapping[str, str] = {},
+        command: Sequence[str] = SERVE,
+        **settings: str,
+    ) -> list[str]:
+        (file := tmp_path / "hospital.yaml").write_text(mapping, "utf-8")
+        variables = service_environ(file, free_ports(2), environ, **settings)
+        status, text = refused(variables, command)
+        assert status == 2, text
+        assert "Traceback" not in text
+        return [line for line in text.splitlines() if not line.startswith("{")]
+
+    return start
+
+
+@pytest.mark.parametrize("command", [SERVE, GUNICORN], ids=["serve", "gunicorn"])
+def test_what_it_cannot_start_with_is_reported_whole(
+    refusal: Refusal, tmp_path: Path, command: Sequence[str]
+) -> None:
+    lines = refusal(command=command, THREADS="many", ISSUER="")
+    named = [line.split()[0] for line in lines]
+    assert named == ["ENCOUNTERS_ISSUER", "ENCOUNTERS_THREADS"]
+    wrong = MAPPING.replace("\npatient:", "\npatien:").replace("_zone:", "_zon:", 1)
+    lines = refusal(wrong, command=command)
+    assert all(line.startswith(f"{tmp_path}/hospital.yaml:") for line in lines)
+    for key in ("'patien'", "'time_zon'"):
+        assert any(key in line for line in lines)
+
+
+CUSTOM = """\
+mapping: 1
+name: Own
+profile: full
+time_zone: Europe/Paris
+source: {kind: "no.pas:Pas"}
+encounter: {}
+"""
+
+
+def test_it_refuses_a_source_without_a_usable_address(refusal: Refusal) -> None:
+    for mapping, environ, reported in (
+        (MAPPING, {}, "PAS_URL"),
+        (MAPPING, {"PAS_URL": "nosuch://x/y"}, "nosuch"),
+        (CUSTOM, {}, ":5:16: source.kind: 'no.pas:Pas'"),
+    ):
+        (line,) = refusal(mapping, environ)
+        assert reported in line
+
+
+def test_it_refuses_an_account_that_may_write(
+    refusal: Refusal, postgresql_url: str
+) -> None:
+    Tables(postgresql_url, EDGES).close()
+    (line,) = refusal(environ={"PAS_URL": postgresql_url})
+    assert "source.may_write" in line
+
+
+def test_it_refuses_identifiers_of_examples_off_loopback(
+    refusal: Refusal, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{edges(tmp_path).with_name('pas.db')}"
+    text, base = mapping_text(EDGES, url), "https://encounters.example.org/fhir/v3"
+    named = [
+        str(number)
+        for number, line in enumerate(text.splitlines(), 1)
+        if "1.2.250.1.999" in line or "example.org" in line
+    ]
+    (line,) = refusal(text, BASE_URL=base)
+    assert line.startswith(f"{tmp_path}/hospital.yaml:{named[0]}:")
+    assert line.endswith(f"lines {', '.join(named)}")
+
+
+def test_a_connection_without_verified_tls_is_refused(
+    refusal: Refusal, tmp_path: Path
+) -> None:
     environ = {"PAS_URL": "postgresql://us:hunter2@pas.invalid/pas"}
-    first = free_ports(2)
-    status, text = refused(service_environ(mapping, first, environ))
-    assert status == 2
+    text = "\n".join(refusal(environ=environ))
     assert "ENCOUNTERS_UNVERIFIED_TLS=database" in text
     assert "sslmode=verify-full" in text
-    assert not re.search("hunter2|pas.invalid|Traceback", text)
+    assert not re.search("hunter2|pas.invalid", text)
+    mapping = tmp_path / "hospital.yaml"
     with running(tmp_path, mapping, environ, UNVERIFIED_TLS="database") as service:
         assert service.get(READ).status == 503
-    status, text = refused(
-        service_environ(mapping, first, environ, REDIS_URL="redis://redis.invalid")
-    )
-    assert status == 2
-    assert "ENCOUNTERS_UNVERIFIED_TLS=redis" in text
+    lines = refusal(environ=environ, REDIS_URL="redis://redis.invalid")
+    assert "ENCOUNTERS_UNVERIFIED_TLS=redis" in lines[0]
 
 
 def test_no_file_takes_the_place_of_a_closed_stream(
@@ -137,25 +194,19 @@ def test_a_stop_ends_requests_under_way_and_refuses_new_ones(
         assert not alive
 
 
-def test_a_collector_of_spans_that_hangs_hardly_delays_a_stop(
+def test_a_collector_of_spans_that_hangs_delays_no_stop(
     tmp_path: Path, redis_server: RedisServer
 ) -> None:
     settings = {"REDIS_URL": redis_server.url, "TRACING": "true"}
-    with ExitStack() as stack:
-        collector = stack.enter_context(collecting())
+    with collecting() as collector:
         environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
-        service = stack.enter_context(
-            running(tmp_path, edges(tmp_path), environ, **settings)
-        )
-        assert service.get(READ).status == 200
-        service.until(lambda: collector.spans)
-        collector.goes_on.clear()
-        assert service.get(READ).status == 200
-        service.process.terminate()
-        began = time.monotonic()
-        assert service.process.wait(PATIENCE) == 0
-        # Its own time-out is ten seconds.
-        assert time.monotonic() - began < 8
+        environ["OTEL_EXPORTER_OTLP_TIMEOUT"] = "600"
+        with running(tmp_path, edges(tmp_path), environ, **settings) as service:
+            assert service.get(READ).status == 200
+            service.until(lambda: collector.spans)
+            collector.goes_on.clear()
+            assert service.get(READ).status == 200
+        collector.goes_on.set()
 
 
 class Starting:
@@ -197,43 +248,43 @@ class Starting:
         assert os.listdir(self.temporary) == []
 
 
-@pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"])
 def test_no_signal_for_a_running_service_ends_one_that_starts(
-    tmp_path: Path, redis_server: RedisServer, name: str
-) -> None:
-    first = free_ports(2)
-    environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
-    start = Starting(tmp_path, environ, first)
-    sent = 0
-    while not start.lives():
-        assert start.process.poll() is None, start.log.read_text()
-        start.process.send_signal(signal.Signals[name])
-        sent += 1
-        time.sleep(0.1)
-    start.process.send_signal(signal.Signals[name])
-    assert sent > 3
-    wait_until(start.lives, start.log)
-    text = start.log.read_text("utf-8")
-    if name == "SIGHUP":
-        wait_until(lambda: "mapping passed" in start.log.read_text(), start.log)
-    assert "Traceback" not in text
-    assert start.process.poll() is None, text
-    start.stop()
-
-
-def test_a_stop_at_every_moment_of_the_start_leaves_nothing(
     tmp_path: Path, redis_server: RedisServer
 ) -> None:
     first = free_ports(2)
     environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
-    moment, is_up = 0.0, False
-    while not is_up:
-        start = Starting(tmp_path, environ, first)
-        time.sleep(moment)
-        is_up = start.lives()
-        start.stop()
-        moment += 0.2
-    assert moment > 0.5
+    start = Starting(tmp_path, environ, first)
+
+    def lives_in_spite_of_signals() -> bool:
+        for name in ("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
+            start.process.send_signal(signal.Signals[name])
+        return start.lives()
+
+    wait_until(lives_in_spite_of_signals, start.log)
+    wait_until(lambda: "mapping passed" in start.log.read_text(), start.log)
+    wait_until(start.lives, start.log)
+    assert "Traceback" not in start.log.read_text("utf-8")
+    start.stop()
+
+
+MOMENTS: Mapping[str, Callable[[Starting], object]] = {
+    "at once": lambda _: True,
+    "files": lambda start: os.listdir(start.temporary),
+    "workers": lambda start: psutil.Process(start.process.pid).children(),
+    "port": lambda start: listens(start.first),
+    "answers": Starting.lives,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_stop_at_any_moment_of_the_start_leaves_nothing(
+    tmp_path: Path, redis_server: RedisServer, moment: str
+) -> None:
+    first = free_ports(2)
+    environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
+    start = Starting(tmp_path, environ, first)
+    wait_until(lambda: bool(MOMENTS[moment](start)), start.log)
+    start.stop()
 
 
 def test_probes_see_that_the_file_of_a_socket_has_gone(
