@@ -82,42 +82,30 @@ def test_each_client_has_as_many_requests_a_minute(make: Make, clock: Clock) -> 
     assert let_in(throttle.count_client, "one", 5) == 3
     assert let_in(throttle.count_client, "two", 5) == 3
     assert let_in(throttle.count_address, "one", 5) == 2
-    clock.now += 59
-    assert let_in(throttle.count_client, "one", 5) == 0
-    clock.now += 1
-    assert let_in(throttle.count_client, "one", 5) == 3
-
-
-def test_retry_after_is_the_rest_of_the_minute(make: Make, clock: Clock) -> None:
-    throttle = make(clients_limit=1)
-    throttle.count_client("one")
-    for gone in (0, 0.5, 20, 59.9):
+    for gone in (0.5, 20, 59.9):
         clock.now = MINUTE + gone
         with pytest.raises(TooManyRequests) as caught:
             throttle.count_client("one")
+        # The rest of the minute.
         assert caught.value.retry_after == 60 - int(gone)
+    clock.now = MINUTE + 60
+    assert let_in(throttle.count_client, "one", 5) == 3
 
 
-def test_processes_and_threads_share_one_count(make: Make) -> None:
+def test_processes_and_threads_share_one_count(
+    make: Make, own_redis: RedisServer
+) -> None:
     throttles = [make() for _ in range(3)]
     assert sum(let_in(each.count_client, "one", 3) for each in throttles) == 3
     throttle = make(clients_limit=100)
     with ThreadPoolExecutor(8) as pool:
         counts = pool.map(lambda _: let_in(throttle.count_client, "two", 25), range(8))
     assert sum(counts) == 100
-
-
-def test_off_is_off(make: Make, own_redis: RedisServer) -> None:
-    throttle = make(clients_limit=None, addresses=None)
-    assert let_in(throttle.count_client, "one", 100) == 100
-    assert let_in(throttle.count_address, "one", 100) == 100
-    assert round_trips(own_redis) == 0
-    # And otherwise a request costs one round trip.
-    throttle = make()
-    throttle.count_client("one")
+    # A process tells Redis of a hundredth of a limit at a time.
     before = round_trips(own_redis)
-    let_in(throttle.count_client, "one", 5)
-    assert round_trips(own_redis) == before + 5
+    for throttle in (make(clients_limit=500), make(clients_limit=500)):
+        assert let_in(throttle.count_client, "three", 250) == 250
+    assert round_trips(own_redis) <= before + 100
 
 
 def test_redis_holds_digests_that_go_by_themselves(
@@ -145,39 +133,22 @@ def test_without_redis_each_process_counts_for_itself(
 ) -> None:
     throttles = [make() for _ in range(2)]
     own_redis.stop()
-    with caplog.at_level(logging.WARNING, logger="app.rate_limit"):
-        for each in throttles:
-            assert let_in(each.count_client, "one", 9) == 3
-            assert let_in(each.count_address, "two", 9) == 2
-        clock.now += AWAY_SECONDS
-        for each in throttles:
-            assert let_in(each.count_address, "three", 9) == 2
-    # Told once, however often it is tried again.
-    events = [record.getMessage() for record in caplog.records]
-    assert events == ["requests are counted in the process"] * 2
-
-
-def test_a_redis_that_failed_is_left_alone_for_a_while_and_then_used_again(
-    make: Make,
-    own_redis: RedisServer,
-    clock: Clock,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    throttle = make()
-    own_redis.stop()
-    throttle.count_client("one")
+    for each in throttles:
+        assert let_in(each.count_client, "one", 9) == 3
+        assert let_in(each.count_address, "two", 9) == 2
     own_redis.start()
+    # Redis is left alone for a while, and then used again.
     clock.now += AWAY_SECONDS - 1
-    throttle.count_client("two")
+    throttles[0].count_client("two")
     assert round_trips(own_redis) == 0
     clock.now += 1
-    throttle.count_client("three")
+    for each in throttles:
+        each.count_client("three")
     assert round_trips(own_redis) > 0
-    throttle.count_client("four")
-    told = [record.getMessage() for record in caplog.records]
-    assert told == [
-        "requests are counted in the process",
-        "requests are counted in Redis again",
+    events = [record.getMessage() for record in caplog.records]
+    assert sorted(events) == [
+        *["requests are counted in Redis again"] * 2,
+        *["requests are counted in the process"] * 2,
     ]
 
 
@@ -285,16 +256,3 @@ def test_an_address_is_the_one_that_trusted_proxies_name(
         served.app.extensions[EXTENSION] = replace(joined, throttle=throttle)
         assert read_from(anonymous, *first).status_code == 401
         assert read_from(anonymous, *second).status_code == status, (first, second)
-
-
-def test_a_process_tells_redis_of_a_hundredth_at_a_time(
-    make: Make, own_redis: RedisServer
-) -> None:
-    here, there = make(clients_limit=500), make(clients_limit=500)
-    assert let_in(here.count_client, "one", 250) == 250
-    assert let_in(there.count_client, "one", 250) == 250
-    # Besides, the script is loaded once.
-    assert round_trips(own_redis) <= 101
-    # What one of them has not told yet, the other may let in: a hundredth at most.
-    late = let_in(here.count_client, "one", 10) + let_in(there.count_client, "one", 10)
-    assert late <= 2 * 5
