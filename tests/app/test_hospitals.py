@@ -54,24 +54,6 @@ def test_walk_both_ways_or_forwards_only(served_by: Callable[..., Served]) -> No
     assert "exactly once" not in served.get("metadata").text
 
 
-def test_a_source_of_days_is_asked_for_days(
-    api: Api, served_by: Callable[..., Served]
-) -> None:
-    served = served_by()
-    for value, says in (
-        ("ge2024-03-14T10:00:00Z", "whole days"),
-        ("2024-03-14T10", "le and YYYY, YYYY-MM, YYYY-MM-DD."),
-    ):
-        answer = served.post("Encounter/_search", {"date": value})
-        assert says in refused(answer, 412, "value", "date")
-    assert api.requests == []
-    assert served.search("Encounter", {"date": "2024-03-14"})["total"] > 10
-    # At the ends of the calendar too. One stay begins in 9999.
-    every = served.search("Encounter", {"date": "ge1001"})["total"]
-    for value, total in (("ge0001-01-01", every), ("lt9999-12-31", every - 1)):
-        assert served.search("Encounter", {"date": value})["total"] == total > 30
-
-
 def test_a_list_that_ends_before_its_total_is_reported_on_its_last_page(
     api: Api, served_by: Callable[..., Served]
 ) -> None:

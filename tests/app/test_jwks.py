@@ -5,7 +5,6 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
@@ -114,9 +113,6 @@ def mock():
         yield mock
 
 
-THREADS = 16
-
-
 @pytest.fixture
 def clock():
     return Clock(1000.0)
@@ -172,21 +168,14 @@ def test_one_request_fetches_and_others_use_the_keys_at_hand(keys, mock, clock):
     assert len(mock.calls) == 2
 
 
-def test_keys_serve_until_their_lifetime_ends_while_the_provider_is_away(
-    keys, mock, clock
-):
+def test_keys_serve_for_a_while_after_the_provider_has_gone(keys, mock, clock):
     find(keys)
     mock.upsert(responses.GET, KEY_SET_URL, status=503)
     clock.now += 300 + USABLE_SECONDS - 1
     assert find(keys) == "rsa-1"
-    assert keys.current()
     clock.now += 1
-    assert keys.current() is None
     with pytest.raises(UnavailableError):
         find(keys)
-    provider.publish(mock, rsa(), rsa("rsa-2"))
-    clock.now += 10
-    assert find(keys) == "rsa-1"
 
 
 def test_a_new_key_is_found_at_once_or_after_the_pause(keys, mock, clock):
@@ -208,36 +197,6 @@ def test_a_flood_of_forged_names_costs_one_fetch_a_pause(keys, mock, clock):
         clock.now += 0.125
         assert find(keys, f"forged-{number}") is None
     assert len(mock.calls) == 1 + 10
-
-
-def test_threads_that_meet_cost_one_fetch_before_there_are_keys_and_for_unknown_names(
-    keys, mock, clock
-):
-    def respond(request):
-        # Long enough for the others to come along.
-        time.sleep(0.1)
-        return 200, {}, json.dumps(provider.key_set(*published))
-
-    def together(*names):
-        barrier = threading.Barrier(THREADS)
-
-        def look(name):
-            barrier.wait(60)
-            return find(keys, name)
-
-        mock.remove(responses.GET, KEY_SET_URL)
-        mock.add_callback(responses.GET, KEY_SET_URL, respond)
-        with ThreadPoolExecutor(THREADS) as pool:
-            return set(pool.map(look, names))
-
-    published = [rsa()]
-    assert together(*["rsa-1"] * THREADS) == {"rsa-1"}
-    clock.now += 10
-    assert together(*(f"forged-{n}" for n in range(THREADS))) == {None}
-    clock.now += 10
-    published = [rsa("rsa-2")]
-    assert together(*["rsa-2"] * THREADS) == {"rsa-2"}
-    assert len(mock.calls) == 3
 
 
 BAD_ANSWERS = {

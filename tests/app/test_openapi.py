@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from itertools import groupby
@@ -14,13 +13,13 @@ import pytest
 from jsonschema import Draft4Validator
 from openapi_spec_validator import validate
 
-from adapters.contract import Limit, ParameterCapability, Prefix, ResourceType
+from adapters.contract import ResourceType
 from adapters.mapping.profile import PROFILES, load_profile
 from app.auth import Scope
 from app.cli import main
 from app.error_responses import CONTENT_TYPE
 from app.offer import compute_offer
-from app.openapi import openapi, search_parameters
+from app.openapi import openapi
 from app.service import EXTENSION
 from tests.app.answers import refused
 from tests.app.conftest import MakeService
@@ -133,26 +132,6 @@ def test_what_the_service_accepts_is_described_and_nothing_else(
             status = service.post(f"{kind}/_search", params).status_code
             assert status in ((200,) if accepted else (400, 412)), params
             assert is_described(described(profile), kind, params) == accepted, params
-
-
-def test_a_source_that_compares_less_is_described_so() -> None:
-    """Decision 5."""
-    able = ParameterCapability(frozenset({Prefix.EQ, Prefix.GE}), finest=Limit.DAY)
-    full = compute_offer(load_profile("full", Path()), EDGES.model().capabilities)
-    offer = full.resources[ResourceType.ENCOUNTER]
-    date = replace(offer.parameters["date"], capability=able)
-    parameters = {**offer.parameters, "date": date}
-    described = search_parameters(replace(offer, parameters=parameters))
-    schema = next(
-        each["schema"]["items"] for each in described if each["name"] == "date"
-    )
-    for value, accepted in (
-        ("2024-05-01", True),
-        ("ge2024", True),
-        ("ne2024", False),
-        ("2024-05-01T10:00", False),
-    ):
-        assert Draft4Validator(schema).is_valid(value) == accepted
 
 
 @pytest.mark.parametrize("profile", PROFILES)

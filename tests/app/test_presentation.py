@@ -3,10 +3,12 @@
 import json
 from datetime import datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
+from pathlib import Path
 
 import pytest
 
 from app.error_responses import CONTENT_TYPE
+from app.fhir.summary import TABLES
 from tests.app.answers import body, raw, refused
 from tests.app.changing import Changing
 from tests.app.conftest import MakeService
@@ -23,6 +25,7 @@ WHOLE = {
     *("serviceProvider", "class"),
 }
 XML = "application/fhir+xml"
+ELEMENTS = Path(__file__).parents[1] / "stu3/summary-mandatory-modifier-elements.json"
 
 
 def with_(path: str, parameter: str) -> str:
@@ -33,7 +36,7 @@ def with_(path: str, parameter: str) -> str:
 def test_a_cut_resource_carries_the_tag_and_a_whole_one_does_not(
     served: Served,
 ) -> None:
-    """Decision 19; each table of elements: fhir/test_summary.py."""
+    """Decision 19."""
     least = {"resourceType", "id", "status"}
     for shown, elements in (
         ("_summary=true", WHOLE - {"period", "serviceProvider"}),
@@ -118,6 +121,22 @@ def test_what_cannot_be_cut_is_412(served: Served) -> None:
     refused(served.get("metadata?_summary=foo"), 412, "value", "_summary")
     whole = body(served.get("metadata"))
     assert body(served.get("metadata?_summary=true")) == whole
+
+
+@pytest.mark.parametrize("resource_type", TABLES)
+def test_the_tables_of_elements_are_those_of_stu3(resource_type: str) -> None:
+    """Decision 19."""
+    expected = json.loads(ELEMENTS.read_text("utf-8"))[resource_type]
+
+    def top(column: str) -> list[str]:
+        names = [name.removeprefix(f"{resource_type}.") for name in expected[column]]
+        return [name.removesuffix("[x]") for name in names if "." not in name]
+
+    table = TABLES[resource_type]
+    assert list(table.all) == top("all_top_level")
+    assert list(table.summary) == top("summary")
+    assert list(table.mandatory) == top("mandatory_top_level")
+    assert list(table.modifier) == top("modifier")
 
 
 def etag(served: Served, path: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from werkzeug.test import TestResponse
 
-from tests.app.answers import body, messages, parameters, raw, refused
+from tests.app.answers import body, messages, raw, refused
 from tests.app.conftest import MakeService
 from tests.serving import FORM, Served, ids, issues, link, relations
 from toolkit.contract.hospital import UNIT_URL, Hospital, StayRow
@@ -316,16 +316,6 @@ def test_comma_is_or_and_repetition_is_and(served: Served) -> None:
         ([("date", "ge2024-05-02"), ("date", "lt2024-05-04")], ["61", "62"]),
     ):
         assert sorted(ids(served.search("Encounter", params))) == found
-
-
-def test_pages_keep_repetitions(served: Served) -> None:
-    """Decision 4."""
-    params = [("date", "ge2024-05-02"), ("date", "lt2024-05-04"), ("_count", "1")]
-    first = served.search("Encounter", params)
-    second = served.follow(first, "next")
-    assert ids(first) + ids(second) == ["62", "61"]
-    assert relations(second) == ["self", "previous"]
-    assert list(parameters(link(first, "next"))) == ["_id", "_index", "_searchAfter"]
 
 
 def test_no_match_is_an_empty_searchset(served: Served) -> None:

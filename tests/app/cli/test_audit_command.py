@@ -19,7 +19,7 @@ from tests.serving import Served
 from tests.toolkit.conftest import Printed
 from toolkit.contract.hospital import IPP_SYSTEM
 
-KEY, OLD_KEY = "k" * 44, "o" * 44
+KEY = "k" * 44
 
 Audit = Callable[..., Printed]
 
@@ -43,12 +43,6 @@ def audit(
 def file(tmp_path: Path) -> Path:
     """Return the file of the settings."""
     return tmp_path / "audit.jsonl"
-
-
-@pytest.fixture
-def old_key(tmp_path: Path) -> Path:
-    (file := tmp_path / "old_key").write_text(f"{OLD_KEY}\n")
-    return file
 
 
 @pytest.fixture
@@ -151,23 +145,6 @@ def test_who_in_clear(audit: Audit, deployment: Callable[..., Served]) -> None:
     assert shown == ["Patient/1", "Encounter/1", "Encounter/1 Patient/1", ""]
 
 
-def test_who_across_keys(
-    audit: Audit, deployment: Callable[..., Served], old_key: Path
-) -> None:
-    deployment(AUDIT_KEY=OLD_KEY).get("Patient/1")
-    deployment().get("Patient/1")
-    printed = audit("who", "Patient/1", "--json")
-    # One event may be of this patient: the answer is incomplete, and says so.
-    assert (printed.status, len(printed.document["disclosures"])) == (1, 1)
-    assert "--key" in printed.err
-    printed = audit("who", "Patient/1", "--json", "--key", old_key)
-    assert (printed.status, len(printed.document["disclosures"]), printed.err) == (
-        0,
-        2,
-        "",
-    )
-
-
 def test_who_reads_renamed_and_compressed_files(
     audit: Audit, deployment: Callable[..., Served], file: Path
 ) -> None:
@@ -186,25 +163,22 @@ def test_who_reads_renamed_and_compressed_files(
     assert audit("who", "1").status == 2
 
 
-def test_who_needs_files(
+def test_who_needs_files_and_a_key(
     audit: Audit, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert audit("who", "1").status == 2
     file.touch()
-    assert audit("who", "1").status == 0
+    for patient, status in (
+        ("1", 0),
+        ("https://encounters.example.org/Patient/1", 0),
+        ("Encounter/1", 2),
+        ("Patient/", 2),
+    ):
+        assert audit("who", patient).status == status
     assert audit("who", "1", tmp_path / "nothing").status == 2
     assert audit("who", "1", "--key", tmp_path / "nothing").status == 2
     monkeypatch.setenv("ENCOUNTERS_AUDIT", "stdout")
     assert audit("who", "1").status == 2
     assert audit("who", "1", file).status == 0
-
-
-def test_who_needs_a_key(
-    audit: Audit, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file.touch()
-    assert audit("who", "Patient/1").status == 0
-    assert audit("who", "https://encounters.example.org/Patient/1").status == 0
-    assert audit("who", "Encounter/1").status == audit("who", "Patient/").status == 2
     monkeypatch.delenv("ENCOUNTERS_AUDIT_KEY")
-    assert audit("who", "Patient/1").status == 2
+    assert audit("who", "1", file).status == 2
