@@ -9,17 +9,15 @@ from typing import Any, TypeAlias
 
 import pytest
 import sqlalchemy as sa
-from flask import Flask, abort
 from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.test import TestResponse
 
 from adapters import contract
 from adapters.memory import MemoryAdapter
 from app import errors
-from app.error_responses import CONTENT_TYPE, handle_error, outcome_for
+from app.error_responses import CONTENT_TYPE
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
-from app.middleware import Requests, Transport
 from app.service import EXTENSION
 from tests.app.answers import HOST, body, raw, refused
 from tests.app.conftest import MakeService
@@ -166,43 +164,32 @@ def test_an_unexpected_error_is_500_and_reveals_nothing(
         assert "Canari" not in json.dumps(line)
 
 
-def failures(caplog: pytest.LogCaptureFixture) -> list[Any]:
-    """Return the log records of failed requests."""
-    return [record for record in caplog.records if record.name == "app.error_responses"]
-
-
 def logged(caplog: pytest.LogCaptureFixture) -> list[Any]:
     """Return the log lines of failed requests."""
     return [
-        json.loads(RedactingFormatter().format(record)) for record in failures(caplog)
+        json.loads(RedactingFormatter().format(record))
+        for record in caplog.records
+        if record.name == "app.error_responses"
     ]
-
-
-@pytest.fixture
-def app() -> Flask:
-    """Return an application with the error handlers alone."""
-    app = Flask("tests.app.outcomes")
-    app.wsgi_app = Requests(app.wsgi_app, Transport(on_loopback=True))  # type: ignore[method-assign]
-    app.register_error_handler(Exception, handle_error)
-    return app
 
 
 Raising: TypeAlias = Callable[[Exception], TestResponse]
 
 
 @pytest.fixture
-def answer_to(app: Flask) -> Raising:
+def answer_to(make_service: MakeService) -> Raising:
     """Return a function that requests a view which raises an error."""
+    served = make_service()
     raised: list[Exception] = []
 
     def view() -> str:
-        raise raised[-1]
+        raise raised.pop()
 
-    app.add_url_rule("/fhir/v3/x", view_func=view)
+    served.app.add_url_rule("/fhir/v3/x", view_func=view)
 
     def answer(error: Exception) -> TestResponse:
         raised.append(error)
-        return app.test_client().get("/fhir/v3/x")
+        return served.get("x")
 
     return answer
 
@@ -233,33 +220,22 @@ def test_an_error_has_its_status_code_and_text(
         challenged = row.status in {401, 403}
         assert ("WWW-Authenticate" in answer.headers) == challenged
         assert answer.headers.get("Retry-After") == ("5" if row.status == 503 else None)
-        assert len(failures(caplog)) == (row.status >= 500)
+        assert len(logged(caplog)) == (row.status >= 500)
         assert kind in ours or "Canari" not in json.dumps(logged(caplog))
 
 
-def test_a_bare_status_has_the_issue_code_of_the_list(app: Flask) -> None:
+def test_a_bare_status_has_the_issue_code_of_the_list(answer_to: Raising) -> None:
     """Decision 20: whatever the framework or a library answers with."""
     known = json.loads((STU3 / "codes.json").read_text())["issue-type"]["codes"]
     assert {code.value for code in IssueCode} <= set(known)
-    for status, code in CODES.items():
-        # 412 without a search value is a failed precondition, as the list's note says.
-        expected = "conflict" if status == 412 else code
-        assert errors.answer_for_status(status).code == expected
-    for status in (418, 451, 499, 507, 599):
-        error = HTTPException()
+    others = {418: "invalid", 451: "invalid", 507: "exception", 599: "exception"}
+    # 412 without a search value is a failed precondition, as the list's note says.
+    for status, code in {**CODES, **others, 412: "conflict"}.items():
+        error = default_exceptions.get(status, HTTPException)(SECRET)
         error.code = status
-        outcome = outcome_for(error)
-        assert outcome.status == status
-        assert outcome.code == ("invalid" if status < 500 else "exception")
-    statuses = iter(default_exceptions)
-    app.add_url_rule("/x", view_func=lambda: abort(next(statuses), description=SECRET))
-    for status in default_exceptions:
-        answer = app.test_client().get("/x")
-        (issue,) = body(answer, status)["issue"]
-        assert issue["code"] in set(IssueCode)
+        answer = answer_to(error)
+        refused(answer, status, code)
         assert "Canari" not in answer.text
-        assert ("WWW-Authenticate" in answer.headers) == (status in {401, 403})
-        assert ("Retry-After" in answer.headers) == (status in {429, 503})
 
 
 def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
