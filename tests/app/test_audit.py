@@ -9,7 +9,6 @@ import resource
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from prometheus_client import REGISTRY
 
-from app.audit import FileSink, StreamSink, SyslogSink
+from app.audit import STDOUT, FileSink, StreamSink, SyslogSink, check_stdout
 from app.config import SettingsError
 from app.fhir.audit_event import (
     read_event,
@@ -26,7 +25,7 @@ from app.fhir.audit_event import (
 from app.service import EXTENSION
 from tests.app.answers import raw, read_from
 from tests.app.conftest import MakeService
-from tests.live import HOST, ROOT
+from tests.live import HOST
 from tests.serving import Served, ids
 from tests.validity import fhir_faults
 from toolkit.contract.hospital import IPP_SYSTEM
@@ -396,26 +395,29 @@ def test_a_sink_that_cannot_report_failure_is_refused(
     assert "ENCOUNTERS_AUDIT" in str(raised.value)
 
 
-OPENING = "from app.audit import check_stdout; check_stdout()"
-
-
 def test_a_stdout_that_cannot_report_failure_is_refused(tmp_path: Path) -> None:
-    def is_refused(stdout: Any) -> bool:
-        command = [sys.executable, "-c", OPENING]
-        done = subprocess.run(
-            command, cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, check=False
-        )
-        assert done.returncode == 0 or b"SettingsError" in done.stderr
-        return done.returncode != 0
+    def is_refused(file: int) -> bool:
+        stdout = os.dup(STDOUT)
+        os.dup2(file, STDOUT)
+        try:
+            check_stdout()
+        except SettingsError:
+            return True
+        finally:
+            os.dup2(stdout, STDOUT)
+            os.close(stdout)
+        return False
 
-    assert is_refused(subprocess.DEVNULL)
     for kind, refused in ((socket.SOCK_DGRAM, True), (socket.SOCK_STREAM, False)):
         ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
         with ours, theirs:
-            assert is_refused(theirs) == refused
-    with (tmp_path / "file").open("wb") as file:
-        assert not is_refused(file)
-    assert not is_refused(subprocess.PIPE)
+            assert is_refused(theirs.fileno()) == refused
+    for path, refused in ((os.devnull, True), (tmp_path / "file", False)):
+        with open(path, "wb") as file:
+            assert is_refused(file.fileno()) == refused
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "wb"):
+        assert not is_refused(writing)
 
 
 def test_a_line_after_a_rename_is_in_a_new_file(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ from adapters.contract import (
 )
 from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
-from tests.app.answers import body, refused
-from tests.app.changing import Changing
+from tests.app.answers import refused
 from tests.app.conftest import MakeService
-from tests.serving import Served, ids, issues
+from tests.serving import Served, ids
 from toolkit.contract.hospital import EDGES, PARIS, Hospital, StayRow
 from toolkit.contract.suite import TABLE
 
@@ -130,23 +129,6 @@ def test_the_clock_changes_with_the_zone(served: Served) -> None:
     assert sorted(ids(served.search("Encounter", night))) == ["30", "31", "32"]
     hour = {"patient": "3", "date": "2024-10-27T02:30:00"}
     assert ids(served.search("Encounter", hour)) == ["30"]
-
-
-@pytest.mark.parametrize(
-    ("ended", "offset"), [("02:10:00", "+01:00"), ("02:55:00", "+02:00")]
-)
-def test_a_stay_may_end_in_the_second_pass_of_the_repeated_hour(
-    hospital: Changing, ended: str, offset: str
-) -> None:
-    hospital.put(90, "2024-10-27 02:50:00", ended=f"2024-10-27 {ended}")
-    period = {
-        "start": "2024-10-27T02:50:00+02:00",
-        "end": f"2024-10-27T{ended}{offset}",
-    }
-    assert body(hospital.served.get("Encounter/90"))["period"] == period
-    bundle = hospital.served.search("Encounter", {"date": "2024-10-27"})
-    assert (bundle["total"], ids(bundle), issues(bundle)) == (1, ["90"], [])
-    assert bundle["entry"][0]["resource"]["period"] == period
 
 
 def test_groups_take_all_six_prefixes(

@@ -64,24 +64,6 @@ def test_the_first_search_requires_its_scope(served: Served) -> None:
         assert "PATIENT_SEARCH" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "status", "code"),
-    [
-        ("patient:Group", "Group/1", 400, "code-invalid"),
-        ("subject:exact", "4", 400, "code-invalid"),
-        ("patient.identifier:exact", "4", 400, "code-invalid"),
-        ("patient.name", "martin", 400, "not-supported"),
-        ("subject", "Patient/a b", 412, "value"),
-        ("patient.identifier", "a|b|c", 412, "value"),
-        ("patient.identifier", "", 412, "value"),
-    ],
-)
-def test_what_they_do_not_take(
-    served: Served, name: str, value: str, status: int, code: str
-) -> None:
-    refused(served.post("Encounter/_search", {name: value}), status, code, name)
-
-
 def test_groups_offer_none_of_them(groups: dict[str, Served]) -> None:
     for served in groups.values():
         for name in ("subject", "patient.identifier", "service-provider"):

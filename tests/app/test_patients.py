@@ -23,43 +23,29 @@ FULL = Path(__file__).parents[2] / "mappings" / "profiles" / "full.yaml"
 PATIENTS = (
     # the start of a word, of any part of the name
     ("name=mart", "1 3"),
-    ("name=Jean", "1 9"),
     ("name=artin", ""),
-    ("name=tour", "2"),
     ("name=de la", "2"),
-    ("name=hermite", "4"),
     # without regard to case or accents
     ("name=ELEONORE", "3"),
     ("name=éléonore", "3"),
-    ("name=oedipe", "5"),
-    ("name=lukasz", "9"),
     # family and given names apart; alternatives; together
     ("family=martin", "1 3"),
     ("given=jean", "1"),
     ("given=paul,ann", "1 7 8 12"),
     ("family=martin&given=jean", "1"),
     ("family=martin&given=ann", ""),
-    # characters that patterns give a meaning to
-    ("name=100%", "6"),
-    ("name=a%b", ""),
     # :exact and :contains
     ("family:exact=MARTIN", "3"),
-    ("family:exact=Martin", "1"),
     ("given:exact=Éléonore", "3"),
     ("family:contains=TOUR", "2 3"),
     ("birthdate=1950-02-28", "1"),
     ("birthdate=1950", "1 2"),
-    ("birthdate=ne1950", "3 4 5 7 8 9 12"),
-    ("birthdate=le1950-03-01", "1 2"),
     ("birthdate=ge2000-01-01", "3 5"),
     ("birthdate=1950-02-28,2000-02-29", "1 3"),
     ("gender=female", "2 3 12"),
     ("gender=male&birthdate=1969", "9"),
     (f"identifier={IPP_SYSTEM}|3", "3"),
     ("identifier=0042", f"12 {LARGEST_ID}"),
-    ("identifier=urn:oid:1.2.4|", f"12 {LARGEST_ID}"),
-    ("identifier=|7", "12"),
-    ("identifier=abc", str(LARGEST_ID)),
     ("_id=3,1,999", "1 3"),
 )
 ORGANIZATIONS = (

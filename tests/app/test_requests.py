@@ -212,7 +212,8 @@ def test_an_unsupported_modifier_is_400_whatever_prefer_says(served: Served) -> 
     for path, names in (
         (
             "Encounter",
-            "patient:Group status:not date:missing _sort:desc _count:foo _id:",
+            "patient:Group subject:exact patient.identifier:exact status:not date:missing"
+            " _sort:desc _count:foo _id:",
         ),
         ("Patient", "name:phonetic name: name:exact:contains birthdate:exact"),
         ("Organization", "name:text"),

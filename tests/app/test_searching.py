@@ -77,20 +77,6 @@ def test_the_newest_stay_comes_first_by_default(served: Served) -> None:
         assert default == _ids_in_order(served, kind, {**some, "_sort": sort}) != []
 
 
-def test_all_parameters_at_once(served: Served) -> None:
-    """Each of them is in test_capability.py."""
-    params = [
-        ("patient", "1"),
-        ("date", "ge2024-03-14"),
-        ("date", "lt2024-03-15"),
-        ("status", "finished"),
-        ("class", "IMP"),
-        ("identifier", "V1,v1"),
-        ("_id", "1,2,3"),
-    ]
-    assert ids(served.search("Encounter", params)) == ["1", "2"]
-
-
 def test_a_window_of_last_changes_is_paged_in_their_order(
     make_service: MakeService,
 ) -> None:

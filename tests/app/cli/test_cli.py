@@ -66,25 +66,6 @@ def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
             assert usage in capsys.readouterr().out
 
 
-def test_a_token_needs_its_demo(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    directory = ["--directory", str(tmp_path)]
-    for group, place, start in (
-        ("", "", "make run"),
-        ("b", "group-b", "make run GROUP=b"),
-    ):
-        assert main(["token", *directory, "--group", group]) == 2
-        text = capsys.readouterr().err
-        assert str(tmp_path / place) in text
-        assert f"'{start}'" in text
-    for command in ("demo", "token"):
-        assert main([command, *directory, "--group", "c"]) == 2
-        text = capsys.readouterr().err
-        assert "'c'" in text
-        assert text.count("\n") == 1
-
-
 def test_a_token_is_printed_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,17 +9,13 @@ from threading import Event
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from tests.app.server.running import (
     Running,
-    refused,
     running,
-    service_environ,
 )
 from tests.app.server.slow_source import READ
 from tests.hospital_sql import Tables, mapping_text
-from tests.live import free_ports
 from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
@@ -189,29 +185,6 @@ def test_no_request_is_lost_while_mappings_are_reloaded(
         assert name(service) == "Second"
     assert len(statuses) > 10 * CLIENTS
     assert set(statuses) == {200}
-
-
-def test_a_start_with_a_bad_mapping_fails_with_its_findings(
-    mapping: Path, redis_server: RedisServer
-) -> None:
-    with served(mapping, redis_server) as service:
-        assert name(service) == "First"
-    # That it has been served before changes nothing.
-    change(mapping, "name:", "nmae:")
-    assert "'nmae' is not a key" in refused_start(mapping)
-    change(mapping, "nmae:", "name:")
-    engine = sa.create_engine(f"sqlite:///{mapping.with_name('pas.db')}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE stays RENAME COLUMN visit TO venue")
-    engine.dispose()
-    assert "visit" in refused_start(mapping)
-
-
-def refused_start(mapping: Path) -> str:
-    """Start a service that refuses; return what it says."""
-    status, said = refused(service_environ(mapping, free_ports(2)))
-    assert status == 2, said
-    return said
 
 
 def test_a_source_that_is_away_is_a_warning(

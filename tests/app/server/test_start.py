@@ -117,6 +117,15 @@ def test_it_refuses_a_source_without_a_usable_address(refusal: Refusal) -> None:
         assert reported in line
 
 
+def test_it_refuses_a_bad_mapping_with_its_findings(
+    refusal: Refusal, tmp_path: Path
+) -> None:
+    """Decision 44: a column that the source lacks is one."""
+    text = edges(tmp_path).read_text("utf-8")
+    lines = refusal(text.replace("{from: began", "{from: begun"))
+    assert any("begun" in line for line in lines)
+
+
 def test_it_refuses_an_account_that_may_write(
     refusal: Refusal, postgresql_url: str
 ) -> None:
