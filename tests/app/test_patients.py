@@ -110,15 +110,6 @@ def test_stays_carry_the_survivor_and_both_ids_find_them(served: Served) -> None
         assert subjects == ["Patient/8", "Patient/8"]
 
 
-def test_an_organization_is_read(served: Served) -> None:
-    """Decision 9."""
-    found = body(served.get("Organization/H-3.b"))
-    assert found["name"] == "100% Santé"
-    (number,) = body(served.get("Organization/H1"))["identifier"]
-    assert number["system"] == FINESS_SYSTEM
-    assert number["value"] == "750000001"
-
-
 def test_a_page_of_organizations_holds_100(make_service: MakeService) -> None:
     """Decision 9."""
     many = tuple(OrganizationRow(f"O{n:03}", f"Site {n}") for n in range(101))
@@ -130,21 +121,6 @@ def test_a_page_of_organizations_holds_100(make_service: MakeService) -> None:
     lenient = {"Prefer": "handling=lenient"}
     wide = served.search("Organization", {"_count": "5000"}, **lenient)
     assert ids(wide) == ids(first)
-
-
-def test_organizations_need_the_scope_that_reads_them(served: Served) -> None:
-    """Decision 9."""
-    reader = served.as_client("reader", "ORGANIZATION_READ")
-    assert reader.search("Organization", {"_id": "H1"})["total"] == 1
-    assert reader.get("Organization/H1").status_code == 200
-    other = served.as_client("other", "PATIENT_SEARCH PATIENT_READ ENCOUNTER_SEARCH")
-    for answer in (
-        other.get("Organization/H1"),
-        other.post("Organization/_search", {"_id": "H1"}),
-    ):
-        assert "ORGANIZATION_READ" in refused(
-            answer, 403, "processing", "Authorization"
-        )
 
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])

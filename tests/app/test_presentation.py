@@ -87,24 +87,6 @@ def test_followed_pages_are_cut_alike(served: Served) -> None:
                 assert entry["resource"]["meta"]["tag"] == [SUBSETTED]
 
 
-@pytest.mark.parametrize("shown", ["", "_elements=status,period"])
-def test_a_page_holds_each_stay_as_a_read_returns_it(
-    served: Served, shown: str
-) -> None:
-    """Decision 19."""
-    path, lenient = f"Encounter?_count=50&foo=1&{shown}", "handling=lenient"
-    answer = served.get(path, Prefer=lenient)
-    page = body(answer)
-    stays = [each for each in page["entry"] if each["search"]["mode"] == "match"]
-    assert len(stays) > 20
-    for stay in stays:
-        read = served.get(f"Encounter/{stay['resource']['id']}?{shown}").text
-        assert f'"resource":{read},"search":{{"mode":"match"}}' in answer.text
-    assert page["entry"][-1]["search"]["mode"] == "outcome"
-    pretty = body(served.get(f"{path}&_pretty=true", Prefer=lenient))
-    assert pretty["entry"][:-1] == stays
-
-
 def test_what_cannot_be_cut_is_412(served: Served) -> None:
     """Decision 19."""
     for query in (
