@@ -37,7 +37,7 @@ _SYSTEMS = path_of("entry[].resource.identifier[].system || `[]`")
 _HEAD = """\
 # A first mapping of a FHIR R4 server: what its CapabilityStatement and some of its stays say.
 # "# ?" marks what is open: answer it, and remove the mark. The rest is mappings/fhir-r4.
-# docs/bring/fhir-r4.md says what may be different; `mapping check --live` finds it.
+# docs/bring/extend.md says what may be different; `mapping check --live` finds it.
 mapping: 1
 name: {name}  # ? the name that clients see
 profile: full
@@ -170,7 +170,7 @@ def _questions(stays: str, patients: str) -> Iterator[str]:
     """Yield what is open about identifiers, of which the systems are counted."""
     if not stays:
         question = "which system do visit numbers have? No stay could be read:"
-        yield f"{QUESTION}{question} docs/bring/fhir-r4.md"
+        yield f"{QUESTION}{question} docs/bring/extend.md"
     if patients:
         question = "clients see the identifiers of patients of all systems: may they?"
         yield f"{QUESTION}{question} {patients}"

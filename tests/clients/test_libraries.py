@@ -58,7 +58,7 @@ def test_javascript(
 def test_java(access: Mapping[str, str], tmp_path: Path) -> None:
     project = tmp_path / "hapi"
     shutil.copytree(JAVA / "hapi", project)
-    page = (CALL / "java.md").read_text("utf-8")
+    page = (CALL / "libraries.md").read_text("utf-8")
     maven(project, *(block.text for block in blocks(page, "java")))
     first, *lines, error = java(project, "Stays", access).splitlines()
     assert (first, error) == ("10 stays", "410 not-found")

@@ -23,6 +23,9 @@ from tests.live import HOST, ROOT, free_ports, listens, wait_until
 PORTS = (8000, 8001, 8002, 8003, 8010)
 """What the page names, and those between; each stands for a port that nobody has."""
 
+INCLUDED = "--8<--"
+"""What begins a block that shows a file of docs/."""
+
 MAKES = re.compile(r"(Save as|Add to|Change in|A slip in) `([\w./-]+)`:$")
 
 _STAMP = re.compile(r"\b[a-z2-7]{32}\b")
@@ -43,6 +46,7 @@ class Typed(NamedTuple):
 def follow(pages: Iterable[Path], directory: Path) -> list[Typed]:
     """Follow pages in a directory that looks like the project's; return what was typed."""
     typed, slips = [], list[tuple[Path, str]]()
+    (directory / "docs").symlink_to(ROOT / "docs")
     with _Terminal(directory).opened() as terminal:
         page_blocks = [(p, b) for p in pages for b in every_block(p.read_text("utf-8"))]
         for page, block in page_blocks:
@@ -53,7 +57,7 @@ def follow(pages: Iterable[Path], directory: Path) -> list[Typed]:
                 while slips:
                     file, text = slips.pop()
                     file.write_text(text, "utf-8")
-            else:
+            elif not block.text.startswith(INCLUDED):
                 found = MAKES.search(block.above)
                 assert found, f"{page.name}:{block.line}: what is this?"
                 file = terminal.path(found.group(2))

@@ -32,13 +32,16 @@ def _setting(setting: Setting) -> tuple[str, ...]:
 
 def compared() -> str:
     """Return the table of the search parameters that compare a field of another name."""
-    lines = ["| section | parameter | compares |\n|---|---|---|\n"]
+    types: dict[tuple[str, str], list[str]] = {}
     for kind, rows in SEARCH_PARAMETERS.items():
         for name, row in rows.items():
             compared = _slots(row) + _condition(row)
             if compared != name.removeprefix("_"):
-                cells = (kind.lower(), f"`{name}`", compared)
-                lines.append(f"| {' | '.join(cells)} |\n")
+                types.setdefault((name, compared), []).append(kind.lower())
+    lines = ["| parameter | of | compares |\n|---|---|---|\n"]
+    for (name, compared), kinds in types.items():
+        of = "all" if len(kinds) == len(ResourceType) else ", ".join(kinds)
+        lines.append(f"| `{name}` | {of} | {compared} |\n")
     return "".join(lines)
 
 

@@ -14,30 +14,34 @@ class KeyTable(NamedTuple):
     """A table of keys: of definitions of the schema, and of what is below single keys.
 
     `labels` has a name for each definition, where a column tells which of them have a key.
-    `page` is the name of its page in docs/bring.
+    `without` are keys that another table has. `page` is the name of its page in docs/bring.
     """
 
     heading: str
     definitions: Mapping[str, str]
     labels: str = ""
     below: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
     page: str = "keys"
 
 
 _VALUES = {
-    "Text": "texts, codes, flags",
+    "Text": "texts",
     "Reference": "references",
     "Parts": "given names",
     "Date": "days",
     "Time": "times",
-    "Updated": "last_updated",
+    "Updated": "times",
 }
 _ITEMS = {
     f"Patient{listed.name.title()}Item": listed.name
     for listed in LISTS[ResourceType.PATIENT]
 }
+_OF_EVERY_SOURCE = (
+    *("timeout_seconds", "count_timeout_seconds"),
+    *("connections", "wait_seconds", "time_zone"),
+)
 _SEARCHES = ("Identifier", "Patient", "Text", "Date", "Token")
 
 KEYS: Mapping[str, KeyTable] = {
@@ -53,11 +57,6 @@ KEYS: Mapping[str, KeyTable] = {
         },
     ),
     "section-keys": KeyTable("key | holds", {"EncounterSection": ""}),
-    "several-keys": KeyTable(
-        "key of several | holds",
-        {"EncounterSectionSeveral": "", "EncounterSectionEntry": ""},
-        only=("sources", "prefix", "search", "sort"),
-    ),
     **{
         f"{kind.lower()}-fields": KeyTable("key | becomes", {f"{kind}Fields": ""})
         for kind in ResourceType
@@ -70,6 +69,7 @@ KEYS: Mapping[str, KeyTable] = {
         "key | holds",
         {"HttpSource": ""},
         below={"auth.": ("Auth",)},
+        without=_OF_EVERY_SOURCE,
         page="http-keys",
     ),
     "http-section-keys": KeyTable(
@@ -79,6 +79,7 @@ KEYS: Mapping[str, KeyTable] = {
             "list.": ("List",),
             "search.NAME.": tuple(f"{name}Search" for name in _SEARCHES),
         },
+        without=("fields", "requires", "source"),
         page="http-keys",
     ),
     "profile-keys": KeyTable("key | holds", {"ProfileFile": ""}, page="guide-profile"),
@@ -103,7 +104,7 @@ def keys(name: str) -> str:
 
 def _keys_of(table: KeyTable) -> list[str]:
     names = dict.fromkeys(k for d in table.definitions for k in _properties(d))
-    shown = [k for k in table.only or names if k not in table.last]
+    shown = [k for k in names if k not in (*table.last, *table.without)]
     return [*shown, *table.last]
 
 
@@ -118,7 +119,7 @@ def _row(
         text = f"{first} (required){stop}{others}"
     cells = [f"`{before}{key}`"]
     if has_labels:
-        labels = [definitions[name] for name in having]
+        labels = dict.fromkeys(definitions[name] for name in having)
         cells.append("all" if len(having) == len(definitions) else ", ".join(labels))
     return f"| {' | '.join([*cells, text])} |"
 

@@ -30,7 +30,10 @@ PROXY = re.findall(
     (ROOT / "deploy" / "compose" / "nginx.conf").read_text("utf-8"),
 )
 """What the proxy returns by itself: status and issue code."""
-DOCUMENTED = {(int(row[0]), row[1]) for row in table(PAGES["error-table"], "Status")}
+DOCUMENTED = {
+    (int(row[0]), row[1])
+    for row in table(section(PAGES["errors"], "All errors"), "Status")
+}
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.docs.pages import BRING, CALL, GUIDE, RUN, rewritten
 TABLES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (BRING / "keys.md", "parameters", generated.compared),
     (CALL / "search.md", "patients", generated.patients),
-    (CALL / "groups.md", "groups", generated.groups),
+    (CALL / "limits.md", "groups", generated.groups),
     *(
         (BRING / f"{table.page}.md", name, partial(key_tables.keys, name))
         for name, table in key_tables.KEYS.items()

@@ -29,11 +29,13 @@ from adapters.contract import (
 )
 from adapters.mapping.load import load_mapping
 from tests.databases import NewDatabase
+from tests.docs.pages import BRING, section
 from toolkit.contract.harness import ask
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "gnuhealth" / "gnuhealth-5.0.yaml"
-README = HERE.parents[1] / "docs" / "bring" / "gnuhealth.md"
+PAGE = section((BRING / "extend.md").read_text("utf-8"), "GNU Health 5.0")
+"""What the documentation says to a hospital with GNU Health."""
 SERVED = HERE / "served.json.xz"
 EVERY = 2000
 """More than there are rows of any kind."""

@@ -34,7 +34,7 @@ from tests.gnuhealth.odd import SERVED
 from tests.gnuhealth.samples import (
     EVERY,
     MAPPING,
-    README,
+    PAGE,
     Sample,
     recorded,
     served_rows,
@@ -71,10 +71,10 @@ SERVED_IDS = {
 
 EXAMPLES = re.compile(r"urn:oid:1\.2\.250\.1\.999|//(?:[\w-]+\.)*example\.org\b")
 OWN = re.compile(r"urn:oid:2\.25\.\d+\.\d")
-"""Identifiers of examples (e-mail addresses of the sample are none), and those of the README's
+"""Identifiers of examples (e-mail addresses of the sample are none), and those of the page's
 hospital."""
 EVERYBODY = {
-    # One odd row has the state that the README adds.
+    # One odd row has the state that the page adds.
     "Encounter": (885 + len(SERVED) + 1, {}),
     "Patient": (200, {"gender": "male,female,other,unknown"}),
     "Organization": (2, {"_id": "1,2"}),
@@ -219,8 +219,8 @@ def test_some_ends_were_only_expected(
     # Who changed these rows last did so before their end came.
     assert len(late) == 37
     assert all(stays[f"inp-{id}"].end for id in late)
-    # What the README tells a hospital that would rather have no end than such a one.
-    old, new = re.findall(r"`(r\.state IN [^`]*)`", README.read_text("utf-8"))
+    # What the page tells a hospital that would rather have no end than such a one.
+    old, new = re.findall(r"`(r\.state IN [^`]*)`", PAGE)
     text = MAPPING.read_text("utf-8")
     assert text.count(old) == 1
     file = tmp_path / "mapping.yaml"
@@ -239,8 +239,8 @@ def test_a_hospital_that_extends_the_mapping_serves_no_identifier_of_an_example(
     redis_server: RedisServer,
     keys: responses.RequestsMock,
 ) -> None:
-    """The mapping file of a hospital, as the README writes it."""
-    (block,) = blocks(README.read_text("utf-8"), "yaml")
+    """The mapping file of a hospital, as the page writes it."""
+    (block,) = blocks(PAGE, "yaml")
     (tmp_path / MAPPING.name).write_bytes(MAPPING.read_bytes())
     (extended := tmp_path / "hospital.yaml").write_text(block.text, "utf-8")
     mapping = load_mapping(extended, {"PAS_URL": odd_sample.url})
