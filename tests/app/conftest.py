@@ -8,6 +8,7 @@ import pytest
 import responses
 
 from tests.app.changing import SEAL_KEYS, Changing, changing
+from tests.app.provider import Clock
 from tests.redis_server import RedisServer, started_redis
 from tests.serving import Served, publish_keys, serve
 from toolkit.contract.hospital import EDGES, Hospital
@@ -21,6 +22,12 @@ def keys() -> Iterator[responses.RequestsMock]:
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         publish_keys(mock)
         yield mock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Return a clock that stands still until the test moves it."""
+    return Clock()
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import base64
 import hmac
 import json
 import logging
+import re
 import threading
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ from app.auth import CACHE_SECONDS, Authenticator, Client
 from app.errors import IssueCode, UnauthenticatedError, UnavailableError
 from tests.app import provider
 from tests.app.provider import INTROSPECTION_URL, Clock, bearer, ec, okp, rsa, sign
-from tests.docs.pages import blocks, operators
+from tests.live import ROOT
 
 TECHNICAL = frozenset(
     {
@@ -53,16 +54,10 @@ def answered(auth, token):
 
 
 @pytest.fixture
-def key_set():
+def key_set(keys):
     """The provider's answers; it publishes one key of each kind."""
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        provider.publish(mock, rsa(), ec(), okp())
-        yield mock
-
-
-@pytest.fixture
-def clock():
-    return Clock()
+    provider.publish(keys, rsa(), ec(), okp())
+    return keys
 
 
 @pytest.fixture
@@ -270,7 +265,7 @@ PROVIDERS = {
 }
 
 
-def test_the_operators_page_has_the_lines_of_each_provider(make, key_set):
+def test_the_lines_of_each_provider_let_its_applications_in(make, key_set):
     lines = provider_lines()
     assert lines.keys() == PROVIDERS.keys()
     for name, (own, id, persons) in PROVIDERS.items():
@@ -291,16 +286,14 @@ def test_the_operators_page_has_the_lines_of_each_provider(make, key_set):
 
 
 def provider_lines():
-    """Return the settings that the operators' page has for each identity provider."""
-    page = operators()
-    (block,) = (each for each in blocks(page, "ini") if "# Keycloak" in each.text)
-    lines = {}
-    for part in block.text.strip().split("\n\n"):
-        first, *others = part.splitlines()
-        name = first.removeprefix("# ").partition(":")[0]
-        pairs = (line.removeprefix("ENCOUNTERS_").split("=", 1) for line in others)
-        lines[name] = {setting: text.strip("'") for setting, text in pairs}
-    return lines
+    """Return the settings that deploy/providers.env has for each identity provider."""
+    _, *parts = (ROOT / "deploy/providers.env").read_text("utf-8").strip().split("\n\n")
+    settings = {}
+    for part in parts:
+        name = part.removeprefix("# ").partition(":")[0]
+        pairs = re.findall(r"^ENCOUNTERS_(\w+)='?(.*?)'?$", part, re.MULTILINE)
+        settings[name] = dict(pairs)
+    return settings
 
 
 def test_a_verified_token_is_not_checked_again_until_it_expires(auth, key_set, clock):

@@ -26,7 +26,7 @@ from app.jwks import (
     usable_keys,
 )
 from tests.app import provider
-from tests.app.provider import KEY_SET_URL, Clock, ec, okp, rsa
+from tests.app.provider import KEY_SET_URL, ec, okp, rsa
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -107,28 +107,16 @@ def test_nothing_of_the_environment_is_used(serve, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def mock():
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        provider.publish(mock, rsa())
-        yield mock
+def mock(keys):
+    """The provider's answers."""
+    return keys
 
 
 @pytest.fixture
-def clock():
-    return Clock(1000.0)
-
-
-@pytest.fixture
-def given(tmp_path):
-    """The settings: a key set is fresh for 300 seconds, and fetched again after 10."""
-    mapping = tmp_path / "mapping.yaml"
-    mapping.touch()
-    return provider.settings(mapping)
-
-
-@pytest.fixture
-def keys(clock, given):
-    return KeySource(given, KEY_SET_URL, clock)
+def source(mock, clock, tmp_path):
+    """Keys that are fresh for 300 seconds, and fetched again after 10."""
+    (mapping := tmp_path / "mapping.yaml").touch()
+    return KeySource(provider.settings(mapping), KEY_SET_URL, clock)
 
 
 @dataclass
@@ -141,13 +129,13 @@ class Named:
         return {"alg": "RS256", "kid": self.kid}
 
 
-def find(keys, name="rsa-1"):
+def find(source, name="rsa-1"):
     """Return the name of the key, or None where there is none for it."""
     with contextlib.suppress(InvalidKeyIdError):
-        return keys.for_token(Named(name)).get_by_kid(name).kid
+        return source.for_token(Named(name)).get_by_kid(name).kid
 
 
-def test_one_request_fetches_and_others_use_the_keys_at_hand(keys, mock, clock):
+def test_one_request_fetches_and_others_use_the_keys_at_hand(source, mock, clock):
     through, started = threading.Event(), threading.Event()
 
     def respond(request):
@@ -155,47 +143,47 @@ def test_one_request_fetches_and_others_use_the_keys_at_hand(keys, mock, clock):
         assert through.wait(60)
         return 200, {}, json.dumps(provider.key_set(rsa(), rsa("rsa-2")))
 
-    find(keys)
+    find(source)
     mock.remove(responses.GET, KEY_SET_URL)
     mock.add_callback(responses.GET, KEY_SET_URL, respond)
     clock.now += 300
     with ThreadPoolExecutor(1) as threads:
-        fetching = threads.submit(find, keys, "rsa-2")
+        fetching = threads.submit(find, source, "rsa-2")
         assert started.wait(60)
-        assert [find(keys) for _ in range(100)] == ["rsa-1"] * 100
+        assert [find(source) for _ in range(100)] == ["rsa-1"] * 100
         through.set()
     assert fetching.result() == "rsa-2"
     assert len(mock.calls) == 2
 
 
-def test_keys_serve_for_a_while_after_the_provider_has_gone(keys, mock, clock):
-    find(keys)
+def test_keys_serve_for_a_while_after_the_provider_has_gone(source, mock, clock):
+    find(source)
     mock.upsert(responses.GET, KEY_SET_URL, status=503)
     clock.now += 300 + USABLE_SECONDS - 1
-    assert find(keys) == "rsa-1"
+    assert find(source) == "rsa-1"
     clock.now += 1
     with pytest.raises(UnavailableError):
-        find(keys)
+        find(source)
 
 
-def test_a_new_key_is_found_at_once_or_after_the_pause(keys, mock, clock):
-    find(keys)
+def test_a_new_key_is_found_at_once_or_after_the_pause(source, mock, clock):
+    find(source)
     provider.publish(mock, rsa(), rsa("rsa-2"))
-    assert find(keys, "rsa-2") == "rsa-2"
-    assert find(keys, "forged") is None
+    assert find(source, "rsa-2") == "rsa-2"
+    assert find(source, "forged") is None
     provider.publish(mock, rsa(), rsa("rsa-3"))
     clock.now += 9
-    assert find(keys, "rsa-3") is None
+    assert find(source, "rsa-3") is None
     clock.now += 1
-    assert find(keys, "rsa-3") == "rsa-3"
+    assert find(source, "rsa-3") == "rsa-3"
     assert len(mock.calls) == 3
 
 
-def test_a_flood_of_forged_names_costs_one_fetch_a_pause(keys, mock, clock):
-    find(keys)
+def test_a_flood_of_forged_names_costs_one_fetch_a_pause(source, mock, clock):
+    find(source)
     for number in range(800):
         clock.now += 0.125
-        assert find(keys, f"forged-{number}") is None
+        assert find(source, f"forged-{number}") is None
     assert len(mock.calls) == 1 + 10
 
 
@@ -214,14 +202,14 @@ BAD_ANSWERS = {
 
 
 @pytest.mark.parametrize("name", BAD_ANSWERS)
-def test_a_bad_answer_leaves_what_we_have(keys, mock, clock, caplog, name):
-    find(keys)
+def test_a_bad_answer_leaves_what_we_have(source, mock, clock, caplog, name):
+    find(source)
     mock.upsert(responses.GET, KEY_SET_URL, **BAD_ANSWERS[name])
     clock.now += 301
-    assert find(keys) == "rsa-1"
+    assert find(source) == "rsa-1"
     clock.now += 10
     with pytest.raises(UnavailableError) as caught:
-        find(keys, "rsa-2")
+        find(source, "rsa-2")
     assert caught.value.headers == (("Retry-After", "10"),)
     assert {call.request.url for call in mock.calls} == {KEY_SET_URL}
     assert caplog.records

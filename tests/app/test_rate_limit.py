@@ -29,14 +29,10 @@ Make = Callable[..., Throttle]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock(MINUTE)
-
-
-@pytest.fixture
 def make(own_redis: RedisServer, clock: Clock) -> Iterator[Make]:
     """Return what makes a throttle on a Redis of the test's own."""
     clients: list[redis.Redis] = []
+    clock.now = MINUTE
 
     def made(
         clients_limit: int | None = 3, addresses: int | None = 2, key: bytes = KEY

@@ -123,11 +123,6 @@ def test_what_runs_short_is_reported(tmp_path: Path) -> None:
 # ---- the limit on requests
 
 
-@pytest.fixture
-def clock() -> provider.Clock:
-    return provider.Clock()
-
-
 def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
     clock: provider.Clock,
 ) -> None:
