@@ -402,7 +402,7 @@ class Limit(StrEnum):
 
     ONE_VALUE = "accepts one value"
     MOST = "accepts fewer values at once"
-    ONCE = "may be given once, with one value or several"
+    ONCE = "may occur once, with one value or several"
     DAY = "compares whole days"
     OTHER_DAYS = "compares whole days that begin at another time"
     MINUTE = "compares whole minutes"

@@ -32,25 +32,25 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 SOURCE_SECONDS = Histogram(
     "encounters_source_seconds",
-    "How long calls to a source took, by source, call, and whether it answered.",
+    "Duration of calls to a source, by source, call, and whether it answered.",
     ("source", "call", "answered"),
     buckets=BUCKETS,
 )
 SOURCE_CALLS = Gauge(
     "encounters_source_calls",
-    "Calls to a source under way.",
+    "Concurrent calls to a source.",
     ("source",),
     multiprocess_mode="livesum",
 )
 SOURCE_CONNECTIONS = Gauge(
     "encounters_source_connections",
-    "How many calls to a source, counts aside, there may be under way.",
+    "Maximum of concurrent calls to a source, without counts.",
     ("source",),
     multiprocess_mode="livesum",
 )
 SOURCE_HELD_BACK = Gauge(
     "encounters_source_held_back",
-    "In how many processes the circuit breaker of a source is open.",
+    "Processes in which the circuit breaker of a source is open.",
     ("source",),
     multiprocess_mode="livesum",
 )

@@ -119,7 +119,7 @@ def check_stdout() -> None:
             is_silent = connection.type == socket.SOCK_DGRAM
     if is_silent:
         text = f"{PREFIX}AUDIT is stdout, which is /dev/null or a datagram socket here:"
-        fault = f"{text} nobody would get the events. Connect stdout, or name a file."
+        fault = f"{text} events would be lost. Connect stdout, or name a file."
         raise SettingsError((fault,))
 
 

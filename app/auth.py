@@ -169,7 +169,7 @@ class Authenticator:
         if token is None:
             # Without an error attribute: the client sent no token (RFC 6750 3.1).
             raise UnauthenticatedError(
-                "An access token is needed: Authorization: Bearer <token>.", _LOCATION
+                "An access token is required: Authorization: Bearer <token>.", _LOCATION
             )
         try:
             return self._verify(token)
@@ -403,7 +403,7 @@ class _SignatureRegistry(JWSRegistry):
         return self.algorithms[name]
 
 
-_UNSUPPORTED = HeaderParameter("an extension, none of which is understood", "none")
+_UNSUPPORTED = HeaderParameter("a critical extension, and none is supported", "none")
 _SIGNATURES = _SignatureRegistry(
     {"crit": _UNSUPPORTED, "b64": _UNSUPPORTED},
     # RFC 7515 section 4: unknown header members are ignored.

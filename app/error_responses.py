@@ -61,7 +61,7 @@ def _http_answer(error: HTTPException) -> Answer:
     answer = answer_for_status(error.code or UNEXPECTED.status)
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         allowed = ", ".join(sorted(error.valid_methods))
-        text = f"This method is not offered here; {allowed} are."
+        text = f"This method is not supported here; use {allowed}."
         answer = answer._replace(text=text, headers=(("Allow", allowed),))
     retry_after = getattr(error, "retry_after", None)
     if isinstance(retry_after, int):

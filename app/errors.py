@@ -158,12 +158,12 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
         412, _I.VALUE, "The hospital system cannot compare such a value."
     ),
     contract.SourceDataError: Answer(
-        502, _I.EXCEPTION, "The hospital system gave an answer that cannot be read."
+        502, _I.EXCEPTION, "The hospital system returned an invalid answer."
     ),
     contract.SourceChangedError: Answer(
         502,
         _I.TRANSIENT,
-        "The hospital system gave answers that contradict each other: its data may "
+        "The hospital system returned contradictory answers: its data may "
         "have changed in between. Try again.",
     ),
     contract.SourceBusyError: Answer(
@@ -184,15 +184,15 @@ OUTCOMES: Mapping[type[Exception], Answer] = {
 LIMITS: Mapping[contract.Limit, str] = {
     contract.Limit.ONE_VALUE: "accepts one value in a search here",
     contract.Limit.MOST: "accepts fewer values in a search here",
-    contract.Limit.ONCE: "may be given once in a search here",
-    contract.Limit.DAY: "compares whole days here: give days, without a time",
-    contract.Limit.OTHER_DAYS: "compares whole days of another time zone here: a day "
-    "of this service is none of them",
-    contract.Limit.MINUTE: "compares whole minutes here: give no seconds",
+    contract.Limit.ONCE: "may occur once in a search here",
+    contract.Limit.DAY: "compares whole days here: send days, without a time",
+    contract.Limit.OTHER_DAYS: "compares whole days of another time zone here, "
+    "which differ from those of this service",
+    contract.Limit.MINUTE: "compares whole minutes here: send no seconds",
     contract.Limit.SECOND: "compares whole seconds here",
     contract.Limit.PREFIX: "cannot be compared with this prefix here",
     contract.Limit.CODE: "cannot be searched by this code here",
-    contract.Limit.SYSTEM: "cannot be searched by this system here: give the value alone",
+    contract.Limit.SYSTEM: "cannot be searched by this system here: send the value alone",
 }
 """What a client reads of a NotAskableError, behind the name of the parameter."""
 
@@ -216,23 +216,23 @@ STATUSES: Mapping[int, Answer] = {
     answer.status: answer
     for answer in (
         Answer(400, _I.INVALID, "The request is malformed."),
-        Answer(401, _I.LOGIN, "An access token is needed.", CHALLENGE),
+        Answer(401, _I.LOGIN, "An access token is required.", CHALLENGE),
         Answer(403, _I.FORBIDDEN, "This is not allowed.", CHALLENGE),
         Answer(
             404,
             _I.NOT_FOUND,
-            "Nothing is served at this address. /fhir/v3/metadata lists what is; clients "
+            "Nothing is served at this address. /fhir/v3/metadata lists what exists; clients "
             "start with docs/call/index.md of the documentation.",
         ),
-        Answer(405, _I.NOT_SUPPORTED, "This method is not offered here."),
+        Answer(405, _I.NOT_SUPPORTED, "This method is not supported here."),
         Answer(406, _I.NOT_SUPPORTED, "Only JSON is served."),
         Answer(408, _I.TIMEOUT, "The request took too long to arrive."),
         Answer(409, _I.CONFLICT, "The request conflicts with another one."),
-        Answer(410, _I.NOT_FOUND, "What stood here has been removed."),
+        Answer(410, _I.NOT_FOUND, "This resource has been removed."),
         Answer(412, _I.CONFLICT, "A precondition of the request does not hold."),
         Answer(413, _I.TOO_LONG, "The body is too long."),
         Answer(414, _I.TOO_LONG, "The address is too long."),
-        Answer(415, _I.NOT_SUPPORTED, "This kind of body is not read."),
+        Answer(415, _I.NOT_SUPPORTED, "This content type is not supported."),
         Answer(417, _I.INVALID, "The header Expect is not supported."),
         Answer(422, _I.BUSINESS_RULE, "The request breaks a rule."),
         # The rate limit gives its own seconds (app.middleware).

@@ -148,7 +148,7 @@ class Metadata:
                 self._read()
             url = self._content.get(name)
         if not isinstance(url, str):
-            raise IdentityError(f"no metadata that names {name}")
+            raise IdentityError(f"the metadata were not read or have no {name}")
         if not self._settings.allows_provider(url):
             raise IdentityError(f"{name} of the metadata is not an https address")
         return url
@@ -284,7 +284,7 @@ def usable_keys(key_set: dict[str, object]) -> list[Key]:
     entries = listed if isinstance(listed, list) else []
     keys = [key for entry in entries if (key := _usable(entry)) is not None]
     if not keys:
-        raise IdentityError("response holds no usable key")
+        raise IdentityError("response has no usable key")
     return keys
 
 

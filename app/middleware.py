@@ -203,7 +203,9 @@ class Requests:
                 close = getattr(body, "close", None)
                 if close is not None:
                     close()
-                refusal = UnavailableError("No answer is given that cannot be audited.")
+                refusal = UnavailableError(
+                    "The response is withheld because its audit event cannot be written."
+                )
                 body = error_response(refusal, call)(environ, started)
                 status = int(started.status[:3])
             call.enter(call.stage)
@@ -222,7 +224,7 @@ class Requests:
     ) -> Iterable[bytes]:
         try:
             if not is_secure and not self._transport.allows_plain(environ):
-                raise SecurityError("This service is reached over HTTPS only.")
+                raise SecurityError("This service requires HTTPS.")
             _remove_slashes(environ)
             if self._limit is None:
                 return self._application(environ, started)

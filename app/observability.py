@@ -39,13 +39,13 @@ _QUOTED = re.compile(r"'.*'", re.DOTALL)
 
 REQUEST_SECONDS = Histogram(
     "encounters_request_seconds",
-    "How long answers took, by route template, method and class of status.",
+    "Duration of requests, by route, method and class of status.",
     ("route", "method", "status"),
     buckets=BUCKETS,
 )
 PHASE_SECONDS = Counter(
     "encounters_phase_seconds",
-    "Seconds of requests by phase and route template.",
+    "Seconds spent in each phase of requests, by route.",
     ("route", "phase"),
 )
 ROW_FAULTS = Counter(
@@ -55,7 +55,7 @@ ROW_FAULTS = Counter(
 )
 THROTTLED = Counter(
     "encounters_throttled",
-    "Requests refused because too many came, by what was counted.",
+    "Requests over a rate limit (429), by client or address.",
     ("by",),
 )
 AUDIT_EVENTS = Counter("encounters_audit_events", "Audit events written.")
@@ -65,12 +65,12 @@ AUDIT_FAILURES = Counter(
 )
 AUDIT_FREE = Gauge(
     "encounters_audit_free_bytes",
-    "Free bytes where the file of audit events is, when last checked.",
+    "Free bytes on the disk of the audit file at the last check.",
     multiprocess_mode="livemin",
 )
 PART_READY = Gauge(
     "encounters_part_ready",
-    "Whether a part that /ready reports was fine when last checked: 1, else 0.",
+    "1 if a part of /ready passed its last check, else 0.",
     ("part",),
     multiprocess_mode="livemin",
 )
@@ -131,7 +131,7 @@ def open_tracing() -> "TracerProvider":
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        fault = "ENCOUNTERS_TRACING needs the extra 'tracing': see docs/run/logs.md, Traces."
+        fault = "ENCOUNTERS_TRACING requires the extra 'tracing': see docs/run/logs.md, Traces."
         raise SettingsError((fault,)) from error
     os.environ.setdefault("OTEL_SERVICE_NAME", "encounters")
     try:

@@ -205,7 +205,7 @@ class PageStore:
         if not self._signatures.is_valid(page_id, "page", client) or (
             link and not self._signatures.is_valid(link.cursor, *signed)
         ):
-            raise UnknownResourceError("There is no such page of a search.")
+            raise UnknownResourceError("There is no such page.")
         with self._calling_redis("load"):
             pipeline = self._redis.pipeline(transaction=False)
             pipeline.hgetall(_key(page_id))
@@ -275,7 +275,7 @@ class PageStore:
                 yield
         except REDIS_ERRORS as error:
             raise UnavailableError(
-                "The pages of searches cannot be reached at present."
+                "The stored pages of searches are not available. Try again later."
             ) from error
 
 

@@ -104,12 +104,13 @@ class Throttle:
             except REDIS_ERRORS as error:
                 if self._retry_at is None:
                     data = {"reason": type(error).__name__}
-                    text = "requests are counted in the process"
-                    _log.warning(text, extra={"data": data})
+                    _log.warning(
+                        "limits are counted in the process", extra={"data": data}
+                    )
                 self._retry_at = self._monotonic() + AWAY_SECONDS
             else:
                 if self._retry_at is not None:
-                    _log.warning("requests are counted in Redis again")
+                    _log.warning("limits are counted in Redis again")
                 self._retry_at = None
                 return is_allowed
         return self._own.hit(item, *names)

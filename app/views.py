@@ -401,9 +401,7 @@ def _parameters(call: Call) -> Parameters:
     coding = environ.get("HTTP_TRANSFER_ENCODING")
     if environ["REQUEST_METHOD"] != "POST":
         if request.content_length or coding is not None:
-            raise BadRequestError(
-                "A GET has no body: its parameters are in the address."
-            )
+            raise BadRequestError("A GET has no body: send parameters in the address.")
         return parameters
     if coding is not None and coding.lower() != "chunked":
         # The server undoes chunks and no compression: what is left is no form.
@@ -433,11 +431,11 @@ def _check_form(body: bytes) -> None:
     )
     if request.mimetype != _FORM or not is_readable:
         raise UnsupportedMediaTypeError(
-            f"A search is posted as {_FORM} in UTF-8.", "http.Content-Type"
+            f"Post a search as {_FORM} in UTF-8.", "http.Content-Type"
         )
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError(
-            "A search is posted as it is, without a Content-Encoding.",
+            "Post a search without a Content-Encoding.",
             "http.Content-Encoding",
         )
 
@@ -476,7 +474,7 @@ def _check_format(call: Call, single: Mapping[str, str]) -> None:
         accept = call.header("ACCEPT")
         is_accepted, place = not accept or _accepts_json(accept), "Accept"
     if not is_accepted:
-        served = f"Answers are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
+        served = f"Responses are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
         raise NotAcceptableError(served, f"http.{place}")
 
 
@@ -524,12 +522,12 @@ def _link(single: Mapping[str, str]) -> PageLink | None:
             )
     for name in ("_id", *cursors):
         if not is_well_formed(single[name]):
-            text = "take it from a link of a search, as it stands"
+            text = "copy it from a link of a search, unchanged"
             raise bad_value(name, single[name], text)
     if not is_link:
         return None
     if not _INDEX.fullmatch(single["_index"]):
-        text = "it is the number of a page, from 1 on"
+        text = "use the number of a page, from 1"
         raise bad_value("_index", single["_index"], text)
     return PageLink(_CURSORS[cursor], int(single["_index"]), single[cursor])
 
@@ -607,7 +605,7 @@ def _issues(
         )
     if result.search.capped:
         size = result.search.query.count
-        text = f"Parameter '_count' was lowered to {size}, the most there is."
+        text = f"Parameter '_count' was lowered to {size}, the maximum."
         yield Issue("warning", IssueCode.VALUE, text, ("http._count",))
     matches = {result.search.query.resource_type: result.page.rows}
     for rows_by_type in (matches, result.included.rows):
@@ -616,12 +614,12 @@ def _issues(
                 if isinstance(row, RowFault):
                     yield _invalid_row(service, kind, row)
     for reference in result.included.missing:
-        text = f"{reference} is referred to, and there is no such resource."
+        text = f"{reference} is referenced, but does not exist."
         yield Issue("warning", IssueCode.NOT_FOUND, text)
     if result.is_uncounted:
         text = "Counting the matches takes too long: this search has no total."
         if service.offer.resources[result.search.query.resource_type].uncounted:
-            text += " With _total=none none is counted."
+            text += " With _total=none, nothing is counted."
         yield Issue("information", IssueCode.TOO_COSTLY, text)
     if result.page.incomplete:
         yield Issue(
@@ -653,7 +651,7 @@ def _invalid_row(service: Service, kind: ResourceType, fault: RowFault) -> Issue
     return Issue(
         "warning",
         IssueCode.EXCEPTION,
-        f"{name or 'One match'} cannot be shown. The operator finds why by reference "
+        f"{name or 'One match'} cannot be shown. The operator finds the reason by reference "
         f"{reference}.",
     )
 
@@ -674,7 +672,7 @@ def _apply_conditions(response: Response) -> None:
     since, changed = request.if_unmodified_since, response.last_modified
     if if_match is not None:
         if if_match.strip() != "*":
-            raise _precondition("If-Match", ": an ETag is weak here, only * holds")
+            raise _precondition("If-Match", ": ETags are weak here, so only * matches")
     elif since and changed and changed > since:
         raise _precondition("If-Unmodified-Since")
     if not is_resource_modified(

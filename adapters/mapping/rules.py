@@ -457,7 +457,7 @@ def several_are_sent(doc: Document) -> Iterator[Fault]:
                 if key in search:
                     other = template_of(search.text(key))
                     if other.is_list_of_texts != template.is_list_of_texts:
-                        text = "needs its values where query has them: the separator is the same"
+                        text = "needs its values in the same place as query"
                         yield Fault((*path, key), text)
 
 
@@ -540,18 +540,22 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
         otherwise, listed = codes and codes.otherwise, section.data.table("list")
         unserved = {*ours, otherwise} & {*UNSERVED}
         if listed and unserved and "fixed" not in listed:
-            text = "name under fixed what leaves out hidden and removed stays"
+            text = "add parameters that exclude hidden and removed stays under fixed"
             yield Fault((*section.path, "list"), text, at_key=True)
         call, path = section.search.table(name), (*section.path, "search", name)
         if not call:
             continue
         twice = sorted({code for code in ours if ours.count(code) > 1} - {*UNSERVED})
         if "excluding" in call and not otherwise:
-            text = "needs a code table with otherwise: what it excludes are its codes"
+            text = (
+                "needs a code table with otherwise: it excludes the codes of that table"
+            )
             yield Fault((*path, "excluding"), text)
         query = template_of(call.text("query"))
         if twice and not query.takes_several(call.text("separator")):
-            text = f"'{twice[0]}' is several codes of the source: write {{values}}"
+            text = (
+                f"'{twice[0]}' stands for several codes of the source: write {{values}}"
+            )
             yield Fault((*path, "query"), text)
 
 
@@ -584,8 +588,8 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
 
 _KEYS_OF_DATABASES = {
     "key": "is only for databases: rows is the path of a list in the row",
-    "merges": "is only for a database; an API has search.patient.merged",
-    "search": "is only for databases: search of the section says what an API is sent",
+    "merges": "is only for databases: for an API use search.patient.merged",
+    "search": "is only for databases: for an API use search of the section",
 }
 _KEYS_OF_APIS = {"strip": "is only for an HTTP API: a SELECT can return the id alone"}
 

@@ -102,8 +102,8 @@ class UnequalTextsError(SourceDataError):
 
     def __init__(self, column: str) -> None:
         super().__init__(
-            f"{column}: texts of the column do not compare as the times that they mean, so"
-            " searches by it are refused: mapping check --live names the format to write"
+            f"{column}: its texts do not sort as times, so searches by it are refused."
+            " encounters mapping check --live prints the format to write"
         )
 
 

@@ -96,7 +96,7 @@ def serve_command() -> NoReturn:
 @click.option(
     "--first",
     is_flag=True,
-    help="Print a file of settings to fill in; it lists the variables of ENCOUNTERS_MAPPING.",
+    help="Print a file of settings to fill in, with the variables of ENCOUNTERS_MAPPING.",
 )
 @as_json
 def settings_command(**options: Any) -> int:
@@ -116,8 +116,8 @@ def settings_command(**options: Any) -> int:
     "--token",
     type=PATH,
     metavar="FILE",
-    help="Check only the access token in FILE: print what the service reads of it, and why "
-    "it is refused.",
+    help="Check only the access token in FILE: print its claims, client and scopes, or why it "
+    "is refused.",
 )
 @as_json
 def doctor_command(**options: Any) -> int:
@@ -149,7 +149,7 @@ _audit_keys = click.option(
     "keys",
     multiple=True,
     type=PATH,
-    help="The file of an earlier key. Repeatable.",
+    help="A file with an earlier key. Repeatable.",
 )
 _day = click.DateTime(["%Y-%m-%d"])
 

@@ -173,7 +173,7 @@ def _check_settings(settings: Settings) -> Results:
     yield fine("are valid")
     if settings.plain_http == "loopback":
         text = "ENCOUNTERS_PLAIN_HTTP accepts requests of this machine without TLS"
-        yield warning(text, "only for trying out: remove it")
+        yield warning(text, "only for trials: remove it")
     elif not settings.trusted_proxies and not settings.bind.startswith("unix:"):
         text = "no proxy is trusted: all requests get 403"
         yield error(text, "ENCOUNTERS_TRUSTED_PROXIES: the address of your TLS proxy")
@@ -250,7 +250,7 @@ def _mapping_checks(settings: Settings) -> Iterator[Check]:
 
 
 def _check_mapping(settings: Settings) -> Results:
-    yield fine("fits its format and its profile")
+    yield fine("is valid")
     yield from _check_files({*variables_in(read_layers(settings.mapping))})
     for fault in example_faults(settings, from_disk):
         yield error(fault, "the service does not start")
@@ -278,7 +278,7 @@ def _check_source(parts: list[SourceMapping], settings: Settings) -> Results:
 
 def _redis_details(url: str) -> Results:
     if is_exposed(url):
-        text = "is reached without TLS: pages are encrypted, its password is not"
+        text = "has no TLS: its password is sent in clear"
         yield warning(text, "ENCOUNTERS_REDIS_URL: rediss://…")
     if is_sentinel(url):
         yield from check_sentinels(SentinelAddress.read(url))
@@ -372,10 +372,10 @@ def _check_token(settings: Settings, token: str) -> Results:
         yield from _claims_read(settings, claims)
         yield fine(f"its client is {client.id}")
         if client.scopes:
-            yield fine(f"it grants {', '.join(sorted(client.scopes))}")
+            yield fine(f"its scopes are {', '.join(sorted(client.scopes))}")
         else:
             remedy = f"ENCOUNTERS_SCOPE_CLAIMS, ENCOUNTERS_SCOPES: {_LINES}"
-            yield error("it grants nothing: its requests get 403", remedy)
+            yield error("it has no known scope: its requests get 403", remedy)
 
 
 def _unverified_claims(token: str) -> dict[str, Any]:

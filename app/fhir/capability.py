@@ -15,9 +15,9 @@ SOFTWARE = "Encounter Information Service"
 SEARCHING = (
     "A search is POST [type]/_search with a form, or GET [type]; a page of one, a Bundle, "
     "is GET alone. A parameter that is not offered is refused; with Prefer: "
-    "handling=lenient it is ignored, and the Bundle says so. Searches and reads take "
-    "_summary and _elements, and a page is cut as its search was; _format and _pretty are "
-    "taken everywhere."
+    "handling=lenient it is ignored, and the Bundle reports it. Searches and reads accept "
+    "_summary and _elements, and pages repeat those of their search; _format and _pretty "
+    "are accepted everywhere."
 )
 _SCOPES = (
     "An access token with the scope PATIENT_GAM_SEARCH, or with those of ORGANIZATION_READ, "
@@ -29,7 +29,7 @@ _TIME_ZONE = "http://hl7.org/fhir/StructureDefinition/tz-code"
 _OAUTH = {"system": "http://hl7.org/fhir/restful-security-service", "code": "OAuth"}
 _SECURITY_SERVICE = {"coding": [_OAUTH], "text": "OAuth 2.0, bearer token"}
 _KEYSET = (
-    "A resource that exists and does not change during the walk through the pages is "
+    "A resource that exists and does not change while a client follows the pages is "
     "returned exactly once, forwards and backwards."
 )
 
@@ -57,9 +57,7 @@ def capability_statement(
     if any(resource.searchable for resource in offer.resources.values()):
         text = "An earlier search again: follow the self link of its result."
         if offer.paging:
-            text = (
-                "Pages of earlier searches: follow the links of a result as they stand."
-            )
+            text = "Pages of earlier searches: follow the links of a result unchanged."
         search: Element = {"code": "search-type", "documentation": text}
         resources.append(_element("Bundle", [search], "not-supported", []))
     security = {"cors": False, "service": [_SECURITY_SERVICE], "description": _SCOPES}

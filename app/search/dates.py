@@ -56,7 +56,7 @@ def parse_date(text: str, zone: tzinfo) -> DateValue:
     try:
         low, high = _interval(match, zone)
     except (ValueError, OverflowError) as error:
-        text = f"'{shortened(value)}' is no day or time of the calendar"
+        text = f"'{shortened(value)}' does not exist in the calendar"
         raise DateTextError(text) from error
     return DateValue(prefix, low, high)
 
@@ -74,7 +74,7 @@ def _hint(value: str) -> str:
         return "no date follows the prefix"
     if _DATE.fullmatch(value.replace(" ", "+")):
         return (
-            f"'{shortened(value)}' holds a blank where the + of the offset was: "
+            f"'{shortened(value)}' has a blank in place of the + of its offset: "
             "send + as %2B"
         )
     return f"'{shortened(value)}' is not a date"

@@ -187,7 +187,7 @@ def _check_parameters(parameters: Parameters) -> None:
     # Decision 2; RFC 6750, 5.3.
     if any(name == "access_token" for name, _ in parameters):
         raise BadRequestError(
-            "A token is taken from the Authorization header only.", "http.access_token"
+            "Send the token in the Authorization header only.", "http.access_token"
         )
     if len(parameters) > MOST_PARAMETERS:
         raise _too_many_parameters()
@@ -242,12 +242,12 @@ def _sort_out(
 def _add_single(single: dict[str, str], name: str, text: str) -> None:
     if name in single:
         raise BadValueError(
-            f"Parameter '{name}' is there more than once, again with "
-            f"'{shortened(text)}': give it once.",
+            f"Parameter '{name}' occurs more than once, again with "
+            f"'{shortened(text)}': send it once.",
             f"http.{name}",
         )
     if not text:
-        raise bad_value(name, text, "give it once, with a value")
+        raise bad_value(name, text, "send it once, with a value")
     single[name] = text
 
 
@@ -261,7 +261,7 @@ def _check_modifier(name: str, offer: ResourceOffer) -> None:
 
 def _bad_modifier(name: str, words: Sequence[str] = ()) -> BadRequestError:
     base, _, modifier = name.partition(":")
-    instead = f"; it takes {' and '.join(words)}" if words else ""
+    instead = f"; it supports {' and '.join(words)}" if words else ""
     return BadRequestError(
         f"Parameter '{base}' does not support the modifier ':{modifier}'{instead}.",
         f"http.{name}",
@@ -283,7 +283,7 @@ def _split(name: str, text: str) -> Sequence[Value]:
         else:
             values[-1][-1] += _ESCAPE.sub(r"\1", piece)
     if not all(any(parts) for parts in values):
-        raise bad_value(name, "", "give a value, and no comma without one beside it")
+        raise bad_value(name, "", "send a value, and none that is empty between commas")
     return [Value(name, parts) for parts in values]
 
 
@@ -300,7 +300,7 @@ def _criteria(
             counts[base] = counts.get(base, 0) + len(values)
             if counts[base] > offered.values:
                 raise BadValueError(
-                    f"Parameter '{base}' takes at most {offered.values} value"
+                    f"Parameter '{base}' accepts at most {offered.values} value"
                     f"{'s' if offered.values > 1 else ''}, commas and repetitions counted.",
                     f"http.{base}",
                     code=None if base in _LIMITED_BY_SPEC else IssueCode.TOO_COSTLY,
@@ -329,7 +329,7 @@ def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:
 def _total(text: str | None, presentation: Presentation) -> Total:
     """Read `_total`; `_summary=count` wants nothing else (decisions 13 and 34)."""
     if text not in (None, Total.NONE, Total.ACCURATE):
-        raise bad_value("_total", text, "it is none or accurate")
+        raise bad_value("_total", text, "use none or accurate")
     is_count = presentation.summary is Summary.COUNT
     if is_count and text == Total.NONE:
         raise bad_value("_total", text, "_summary=count requests the total")
@@ -363,7 +363,7 @@ def read_presentation(
     summary = read_summary(single)
     elements = _elements(single.get("_elements"), resource_type)
     if elements and summary is not Summary.FALSE:
-        allowed = "_summary is there too: use one"
+        allowed = "use either _summary or _elements"
         raise bad_value("_elements", ",".join(elements), allowed)
     return Presentation(summary, elements)
 
@@ -372,7 +372,7 @@ def read_summary(single: Mapping[str, str]) -> Summary:
     """Read `_summary`. Raises BadValueError."""
     text = single.get("_summary", Summary.FALSE)
     if text not in [*Summary]:
-        raise bad_value("_summary", text, f"it is one of {', '.join(Summary)}")
+        raise bad_value("_summary", text, f"use one of {', '.join(Summary)}")
     return Summary(text)
 
 
@@ -382,6 +382,6 @@ def _elements(text: str | None, resource_type: ResourceType) -> tuple[str, ...]:
         # Client libraries send resourceType too, as JSON has it; it is always returned.
         if name != "resourceType" and name not in ELEMENTS[resource_type]:
             known = ", ".join(sorted(ELEMENTS[resource_type]))
-            allowed = f"name elements of {resource_type} (STU3): {known}"
+            allowed = f"use elements of {resource_type} (STU3): {known}"
             raise bad_value("_elements", name, allowed)
     return names

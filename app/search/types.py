@@ -218,7 +218,7 @@ class TokenType(ValueType):
         for value in values:
             token = self._token(value)
             if token.code is not None and token.code not in row.codes:
-                allowed = f"it is one of {', '.join(row.codes)}"
+                allowed = f"use one of {', '.join(row.codes)}"
                 raise value.bad(allowed, IssueCode.CODE_INVALID)
             for code in row.codes if token.code is None else (token.code,):
                 system = row.system or context.class_systems.get(code)
@@ -262,7 +262,7 @@ class DateType(ValueType):
             yield "It is compared with the whole stay, from its start to its end."
         yield f"Prefixes {prefix_list(capability.prefixes)}."
         if capability.finest is Limit.DAY:
-            yield "It takes whole days."
+            yield "It accepts whole days."
 
     def extent(
         self,
@@ -281,7 +281,7 @@ class DateType(ValueType):
     ) -> DateValue:
         forms = DAYS if takes_days(row, capability) else FORMS
         prefixes = prefix_list(capability.prefixes)
-        allowed = f"allowed are the prefixes {prefixes} and {forms}"
+        allowed = f"use the prefixes {prefixes} and {forms}"
         if _DAY_SLOTS.issuperset(row.slots) and not _DAY.fullmatch(value.text):
             raise value.bad(allowed)
         try:
@@ -290,8 +290,7 @@ class DateType(ValueType):
             raise value.bad(f"{error}; {allowed}") from error
         if date.prefix not in capability.prefixes:
             raise value.bad(
-                f"nothing is compared with the prefix '{date.prefix}' here; "
-                f"this deployment's source can answer {prefixes}"
+                f"the prefix '{date.prefix}' is not supported here; use {prefixes}"
             )
         return date
 

@@ -132,7 +132,7 @@ def check_redis(client: redis.Redis) -> Results:
 def check_keys(keys: KeySource) -> Results:
     """Check that there are keys for tokens."""
     if keys.current():
-        yield fine("there are keys to check tokens with")
+        yield fine("has keys to verify tokens")
     else:
         text = "the key set cannot be fetched: no token can be checked (503)"
         yield error(text, "check its setting, or ENCOUNTERS_ISSUER, and firewalls")
@@ -152,7 +152,7 @@ def check_audit(file: Path) -> Results:
 
 def check_room(place: Path, purpose: str, *, least: int, scant: int) -> Results:
     """Check that this account may write there, and that so many bytes are free."""
-    remedy = "make room, or check the owner (TMPDIR, ENCOUNTERS_AUDIT)"
+    remedy = "free space, or check the owner (TMPDIR, ENCOUNTERS_AUDIT)"
     try:
         free = shutil.disk_usage(place).free
     except OSError as failure:
@@ -163,8 +163,8 @@ def check_room(place: Path, purpose: str, *, least: int, scant: int) -> Results:
     if not os.access(place, os.W_OK):
         yield error(f"{purpose} cannot be written by this account", remedy)
     elif free < least:
-        yield error(f"there is no room for {purpose}", remedy, detail)
+        yield error(f"there is no space for {purpose}", remedy, detail)
     elif free < scant:
-        yield warning(f"there is little room for {purpose}", remedy, detail)
+        yield warning(f"there is little space for {purpose}", remedy, detail)
     else:
-        yield fine(f"there is room for {purpose}", detail=detail)
+        yield fine(f"there is space for {purpose}", detail=detail)

@@ -190,10 +190,10 @@ def check_breakers() -> Results:
         for sample in metric.samples:
             if sample.value:
                 source = sample.labels["source"]
-                yield error(f"source {source} did not answer: its breaker is open")
+                yield error(f"source {source} failed: its circuit breaker is open")
 
 
 def check_refused(findings: Sequence[str]) -> Results:
     """Check whether the last mapping that was to be served has been refused."""
     if findings:
-        yield from map(error, ("refused; the one before is served", *findings))
+        yield from map(error, ("refused; the earlier one is served", *findings))

@@ -36,8 +36,8 @@ from app.config import Settings, SettingsError
 from app.server import STOPS, forget_process, ignore_signals
 
 _EXAMPLES = (
-    "identifiers of examples (urn:oid:1.2.250.1.999…, example.org) are served on loopback"
-    " only: put the hospital's"
+    "example identifiers (urn:oid:1.2.250.1.999…, example.org) are allowed on loopback only:"
+    " replace them"
 )
 
 CHECK_SECONDS = 15.0
@@ -133,7 +133,9 @@ def _problems(settings: Settings, mapping: SourceMapping) -> tuple[Problem, ...]
         problems: tuple[Problem, ...] = results.recv()
         return problems
     except EOFError:
-        return (Problem("The check of the mapping has no result: see the log."),)
+        return (
+            Problem("The check of the mapping ended without a result: see the log."),
+        )
     finally:
         process.kill()
         process.join()
@@ -169,9 +171,8 @@ def example_faults(settings: Settings, read: ReadFile) -> list[str]:
 
 def _warn(mapping: SourceMapping, problems: Iterable[Problem], threads: int) -> None:
     if away := sorted({p.source or mapping.name for p in problems if p.outage}):
-        text = "sources do not answer: requests that need them get 503 until they do"
-        _log.warning(text, extra={"data": {"sources": away}})
+        _log.warning("sources do not answer", extra={"data": {"sources": away}})
     sources = mapping.sources.items()
     if wide := sorted(name for name, s in sources if s.connections >= threads):
-        text = "sources may hold every thread: give them fewer connections than threads"
-        _log.warning(text, extra={"data": {"sources": wide}})
+        data = {"sources": wide, "threads": threads}
+        _log.warning("sources can block all threads", extra={"data": data})

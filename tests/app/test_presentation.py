@@ -99,7 +99,7 @@ def test_what_cannot_be_cut_is_412(served: Served) -> None:
     answer = served.get("Patient?_id=1&_elements=status")
     text = refused(answer, 412, "value", "_elements")
     assert "'status'" in text
-    assert "name elements of Patient (STU3): active, address, animal, " in text
+    assert "use elements of Patient (STU3): active, address, animal, " in text
     refused(served.get("metadata?_summary=foo"), 412, "value", "_summary")
     whole = body(served.get("metadata"))
     assert body(served.get("metadata?_summary=true")) == whole

@@ -143,8 +143,8 @@ def test_without_redis_each_process_counts_for_itself(
     assert round_trips(own_redis) > 0
     events = [record.getMessage() for record in caplog.records]
     assert sorted(events) == [
-        *["requests are counted in Redis again"] * 2,
-        *["requests are counted in the process"] * 2,
+        *["limits are counted in Redis again"] * 2,
+        *["limits are counted in the process"] * 2,
     ]
 
 

@@ -17,7 +17,7 @@ from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, link, relations
 from toolkit.contract.hospital import EDGES, PARIS
 
-UNKNOWN = "There is no such page of a search."
+UNKNOWN = "There is no such page."
 
 
 def _numbers(bundle: Any) -> list[int]:

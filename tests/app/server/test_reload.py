@@ -21,7 +21,7 @@ from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system
 
-REFUSED = "refused; the one before is served"
+REFUSED = "refused; the earlier one is served"
 CLIENTS = 4
 
 

@@ -37,7 +37,7 @@ public final class TokenCheck {
   public boolean check(HttpServletRequest request) {
     String header = request.getHeader("Authorization");
     if (header == null || !header.startsWith("Bearer ")) {
-      throw new AuthenticationException("An access token is needed.");
+      throw new AuthenticationException("An access token is required.");
     }
     try {
       verifier.verify(header.substring("Bearer ".length()));
