@@ -13,7 +13,7 @@ import click
 FINE, FINDINGS, CANNOT_RUN = 0, 1, 2
 """The exit statuses of every command."""
 
-STATUSES = "Exit status: 0 fine, 1 findings or failures, 2 not run."
+STATUSES = "Exit status: 0 success, 1 findings or failures, 2 the command did not run."
 PATH = click.Path(path_type=Path)
 
 as_json = click.option(

@@ -30,8 +30,8 @@ def _place(command: Command) -> Command:
     group = click.option(
         "--group",
         default="",
-        help="The demo of a hospital group, a or b, with its reduced features. "
-        "Default: the demo with all features.",
+        help="Use the demo of hospital group a or b, with its reduced features. "
+        "Default: all features.",
     )
     directory = click.option(
         "--directory",
@@ -49,21 +49,21 @@ def _place(command: Command) -> Command:
     type=click.IntRange(1, HIGHEST_PORT),
     default=DEFAULT_PORT,
     show_default=True,
-    help="The port of the service. The token server uses the next port, the hospital of "
-    "group A the one after it, the explorer the one after that.",
+    help="The port of the service. The token server, the hospital of group A and the "
+    "explorer use the next three.",
 )
 @click.option(
     "--stays",
     type=click.IntRange(*STAYS),
     default=DEFAULT_STAYS,
     show_default=True,
-    help="How many stays the hospital has.",
+    help="The number of stays.",
 )
 @click.option(
     "--mapping",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The mapping file of your own hospital, in place of the invented one. Set the "
-    "variables that it names in the environment.",
+    help="Your own mapping file, in place of the invented hospital. Set the variables that "
+    "it names in the environment.",
 )
 @_place
 def demo_command(

@@ -30,7 +30,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", required=True, typ
     "--seconds",
     type=click.FloatRange(min=1),
     default=40.0,
-    help="With --live: begin no check of the source later than this. Default: 40.",
+    help="With --live: start no check after this many seconds. Default: 40.",
 )
 @click.option("--verbose", is_flag=True, help="Print each note, and all texts in full.")
 @click.option(
@@ -56,7 +56,7 @@ def mapping_check(**options: Any) -> int:
 @click.option(
     "--redact/--no-redact",
     default=True,
-    help="With --live: hide what identifies a person. Default: it is hidden.",
+    help="With --live: hide what identifies a person (default), or print it.",
 )
 def mapping_explain(**options: Any) -> int:
     """Print what is offered and why, or what a search sends to the source.
@@ -122,7 +122,8 @@ _live = click.option(
 
 
 @mapping.command(
-    "diff", epilog="Exit status: 0 no stay differs, 1 stays differ, 2 it could not run."
+    "diff",
+    epilog="Exit status: 0 no stay differs, 1 stays differ, 2 the command did not run.",
 )
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
@@ -172,10 +173,10 @@ def _tables(command: Command) -> Command:
 def mapping_new(**options: Any) -> int:
     """Write a first mapping of a database or a FHIR R4 server.
 
-    Without --stay, --patient and --organization it lists the tables of a database. Reads
-    columns and keys, and how often codes occur; never names, birth dates, numbers and
-    addresses of people. A declared key or an exact name fills a field; every other column is
-    a comment, and every open question is marked '# ?'.
+    Without --stay, --patient and --organization it lists the tables of a database. It reads
+    columns, keys and counts of codes; never names, birth dates, numbers or addresses of
+    people. It fills a field only by a declared key or an exact name. Other columns are
+    comments, and '# ?' marks open questions.
     """
     return run_tool("toolkit.new", **options)
 

@@ -85,7 +85,7 @@ def serve_command() -> NoReturn:
     """Start the service under gunicorn.
 
     Environment variables named ENCOUNTERS_… configure it; docs/run/settings.md lists them.
-    It checks settings and mapping first, and refuses to start if one is invalid.
+    If a setting or the mapping is invalid, it prints all faults and does not start.
     """
     from app.server.reload import serve
 
@@ -129,8 +129,8 @@ def doctor_command(**options: Any) -> int:
 def openapi_command(**options: Any) -> int:
     """Print the OpenAPI description of this deployment, for client generators.
 
-    ENCOUNTERS_MAPPING and ENCOUNTERS_BASE_URL name the deployment, ENCOUNTERS_TOKEN_URL
-    its token address. The command needs no database and no token.
+    Reads ENCOUNTERS_MAPPING, ENCOUNTERS_BASE_URL and ENCOUNTERS_TOKEN_URL; needs no database
+    and no token.
     """
     return run_tool("app.cli.openapi", **options)
 
@@ -157,8 +157,12 @@ _day = click.DateTime(["%Y-%m-%d"])
 @audit.command("who", epilog=STATUSES)
 @click.argument("patient")
 @_audit_files
-@click.option("--from", "start", type=_day, help="The first day (UTC).")
-@click.option("--to", "end", type=_day, help="The last day (UTC).")
+@click.option(
+    "--from", "start", type=_day, metavar="YYYY-MM-DD", help="The first day (UTC)."
+)
+@click.option(
+    "--to", "end", type=_day, metavar="YYYY-MM-DD", help="The last day (UTC)."
+)
 @_audit_keys
 @click.option(
     "--csv", "as_csv", is_flag=True, help="Print CSV, with every id and address."
