@@ -89,8 +89,8 @@ def _sources(inspection: SqlInspection, place: Place) -> Iterator[_Source]:
 def _joined(rows: str, origin: Origin) -> Iterator[Origin]:
     """Yield the columns of other tables that a SELECT compares with a column."""
     column = parts_of_name(str(origin).lower())[-2:]
-    for inner, outer, _ in comparisons(rows):
-        for one, other in ((inner.origin, outer.origin), (outer.origin, inner.origin)):
+    for inner, outer in comparisons(rows):
+        for one, other in ((inner, outer), (outer, inner)):
             if parts_of_name(str(one).lower())[-2:] == column:
                 yield other
 

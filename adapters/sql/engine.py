@@ -116,11 +116,6 @@ class Database:
         sent = self._sent(statement)
         return self.run(lambda connection: self.dialect.rows_read(connection, *sent))
 
-    def scanned(self, statement: Statement) -> Collection[str]:
-        """Return the tables, or their aliases, that the plan of a statement reads whole."""
-        sent = self._sent(statement)
-        return self.run(lambda connection: self.dialect.scanned(connection, *sent))
-
     def origins(self, rows: str) -> Mapping[str, Origin]:
         """Return the tables that columns of a SELECT come from, as far as reported."""
         return self._reported(self.dialect.origins, rows)

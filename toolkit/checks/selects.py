@@ -122,23 +122,14 @@ class _Table(NamedTuple):
     at: int
 
 
-class Compared(NamedTuple):
-    """A column that a SELECT compares, of a table that it names by an alias."""
-
-    alias: str
-    origin: Origin
-
-
 class JoinComparison(NamedTuple):
     """Two columns that a SELECT compares: rows of `inner` are found for a row of `outer`.
 
-    The inner table is the one of the inner SELECT, in one SELECT the later one. With
-    `is_nested`, `outer` belongs to a SELECT around it.
+    The inner table is the one of the inner SELECT, in one SELECT the later one.
     """
 
-    inner: Compared
-    outer: Compared
-    is_nested: bool
+    inner: Origin
+    outer: Origin
 
 
 def without_comments(rows: str) -> str:
@@ -203,9 +194,7 @@ def comparisons(rows: str) -> Iterator[JoinComparison]:
         columns = {one: match[2], other: match[4]}
         outer, inner = sorted(columns, key=lambda table: (len(table.scope), table.at))
         yield JoinComparison(
-            Compared(inner.alias, Origin(inner.name, columns[inner])),
-            Compared(outer.alias, Origin(outer.name, columns[outer])),
-            is_nested=inner.scope != outer.scope,
+            Origin(inner.name, columns[inner]), Origin(outer.name, columns[outer])
         )
 
 

@@ -35,11 +35,11 @@ from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.adapter import UnequalTextsError
 from adapters.sql.columns import FOLDS, ColumnKind
 from adapters.sql.dialects.base import Origin
-from adapters.sql.query import ALWAYS, NEVER, are_comparable
+from adapters.sql.query import ALWAYS, NEVER
 from toolkit.catalogue import parts_of_name
 from toolkit.checks.inspection import Findings
 from toolkit.checks.rows import SAMPLE_ROWS
-from toolkit.checks.selects import JoinComparison, comparisons, names_compared
+from toolkit.checks.selects import comparisons, names_compared
 from toolkit.checks.sql_inspection import SqlInspection
 from toolkit.findings import INDEX, Finding, Measurement, Result, Severity, timed
 
@@ -83,9 +83,6 @@ class SearchChecks:
     def results(self, _inspection: SqlInspection) -> Iterator[Result]:
         """Yield what each search costs, then the indexes that searches lack."""
         sorts = self._section.mapping.sorts
-        # First: without these indexes nothing else may end in time.
-        inside = self._indexes_inside()
-        yield from inside
         for parameter in self._section.mapping.parameters:
             slots = SEARCH_PARAMETERS[self._kind][parameter].slots
             places = [p for p in self._inspection.places if p.slot in slots]
@@ -100,12 +97,12 @@ class SearchChecks:
             is_dated = SortKey.DATE in sorts
             sort = Sort(SortKey.DATE if is_dated else SortKey.ID, descending=is_dated)
             query = SearchQuery(self._kind, (criterion,), sort, PAGE_SIZE)
-            yield from self._measured(parameter, query, places, inside)
+            yield from self._measured(parameter, query, places)
         for key in dict.fromkeys((*sorts, SortKey.ID)):
             sort = Sort(key, descending=key is not SortKey.ID)
             place = self._inspection.place(SORTS[self._kind].get(key, "id"))
             query = SearchQuery(self._kind, (), sort, PAGE_SIZE)
-            yield from self._measured(f"_sort={key}", query, [place], inside)
+            yield from self._measured(f"_sort={key}", query, [place])
         for lack, words in self._missing.values():
             yield replace(lack, text=f"{lack.text}: {', '.join(map(repr, words))}")
         for finding, words in self._slow_searches.values():
@@ -132,12 +129,8 @@ class SearchChecks:
         word: str,
         query: SearchQuery,
         places: Sequence[Place],
-        inside: Sequence[Finding],
     ) -> Iterator[Result]:
-        """Yield what a page and a count cost; keep what they lack, and where they are slow.
-
-        `inside` are the indexes that every search lacks.
-        """
+        """Yield what a page and a count cost; keep what they lack, and where they are slow."""
         place, costs = places[0], list[Measurement]()
         try:
             # What was measured before an error stays.
@@ -168,16 +161,12 @@ class SearchChecks:
         ]
         lacks += self._indexes_of_merges(place, query)
         if slow or not costs:
-            compared = (
-                comparison.inner.origin for comparison in comparisons(self._rows)
-            )
+            compared = [inner for inner, _ in comparisons(self._rows)]
             lacks += self._indexes_of_joins(place, compared)
-        of_all = [finding.remedy for finding in inside]
         for lack in lacks:
-            if lack.remedy not in of_all:
-                self._missing.setdefault(lack.remedy, (lack, []))[1].append(word)
+            self._missing.setdefault(lack.remedy, (lack, []))[1].append(word)
 
-        indexes = tuple(dict.fromkeys([*(lack.remedy for lack in lacks), *of_all]))
+        indexes = tuple(dict.fromkeys(lack.remedy for lack in lacks))
         if slow and not indexes:
             self._note_slow(word, query, place, slow)
         for cost in costs[:1]:
@@ -367,52 +356,6 @@ class SearchChecks:
                     )
                 )
         return lacks
-
-    def _indexes_inside(self) -> list[Finding]:
-        """Return the indexes that subqueries and lateral joins of `rows` lack.
-
-        Without one they read a table whole for each row, as the plan of a page shows. A
-        subquery that has an index for another comparison needs none.
-        """
-        query = SearchQuery(self._kind, (), Sort(SortKey.ID), PAGE_SIZE)
-        scanned: set[str] = set()
-        for segment, condition in self._section.segments(query):
-            statement = self._section.page(segment, condition, PAGE_SIZE)
-            scanned.update(self._database.scanned(statement))
-
-        # Comparisons of the subqueries whose tables a plan reads whole, by table.
-        inside: dict[tuple[str, str], list[JoinComparison]] = {}
-        for comparison in comparisons(self._rows):
-            alias, (table, _) = comparison.inner
-            if comparison.is_nested and {alias, table.rpartition(".")[2]} & scanned:
-                inside.setdefault((alias, table), []).append(comparison)
-
-        place, compared = self._inspection.place("id"), names_compared(self._rows)
-        lacks = []
-        for (_, table), group in inside.items():
-            starts = self._index_starts(table, compared)
-            indexable = filter(self._is_indexable, group)
-            columns = [comparison.inner.origin for comparison in indexable]
-            if starts is None or not columns:
-                continue
-            if not any(_plain(column.column) in starts for column in columns):
-                text = f"{_NO_INDEX} a column that a subquery of rows compares: each search"
-                text += f" reads all of {table}, for each of its rows at worst"
-                remedy, name = self._statement(columns[0]), str(columns[0])
-                lacks.append(
-                    self._finding(
-                        place, text, self._severity, remedy=remedy, column=name
-                    )
-                )
-        return lacks
-
-    def _is_indexable(self, comparison: JoinComparison) -> bool:
-        """Whether an index of the inner column finds values of the outer one."""
-        one, other = (
-            self._inspection.kind_of(side.origin.column, side.origin.table)
-            for side in comparison[:2]
-        )
-        return ColumnKind.OTHER not in (one, other) and are_comparable(one, other)
 
     def _indexable(self, place: Place) -> Origin | None:
         """Return the column that is compared, or its expression on the table of the id."""

@@ -191,8 +191,8 @@ class Dialect:
     refuses, "" for an unknown one, None for other errors. `replans`: whether prepared
     statements no longer fit their tables, on any connection.
 
-    Where the database reports it: `rows_read` runs a statement and counts, `scanned` names the
-    tables, or their aliases, that its plan reads whole, `origins` of the columns of a SELECT,
+    Where the database reports it: `rows_read` runs a statement and counts, `origins` are those
+    of the columns of a SELECT,
     `computed` those of its columns that a table can have an index on as an expression,
     `filtered` the tables of a SELECT of which a policy hides rows, `server_time` is its clock.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
@@ -243,7 +243,6 @@ class Dialect:
     repeated: str = "$^"
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
     rows_read: Callable[[sa.Connection, str, Any], RowsRead | None] = lambda *_: None
-    scanned: Callable[[sa.Connection, str, Any], Collection[str]] = lambda *_: ()
     origins: Report = lambda *_: {}
     computed: Report = lambda *_: {}
     filtered: Callable[[sa.Connection, str], Collection[str]] = lambda *_: ()

@@ -2,7 +2,7 @@
 
 import re
 import ssl
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -317,11 +317,6 @@ def _counted(connection: sa.Connection) -> int:
     return sum(int(row[1]) for row in execute(connection, _COUNTERS))
 
 
-def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
-    plan = execute(connection, f"EXPLAIN {text}", parameters).mappings()
-    return {str(row["table"]) for row in plan if row["type"] in ("ALL", "index")}
-
-
 _NAME = "`((?:[^`]|``)+)`"
 _TABLE = re.compile(rf"{_NAME}\.{_NAME} {_NAME}")
 _RESULT = re.compile(
@@ -376,7 +371,6 @@ DIALECT = Dialect(
     missing=(r"[Uu]nknown column '([^']+)'", r"Table '([^']+)' doesn't exist"),
     repeated=r"Duplicate column name '([^']+)'",
     rows_read=_rows_read,
-    scanned=_scanned,
     # MariaDB names the database as well.
     denied={
         r"denied to user .* for table (?:`[^`]+`\.)?[`']([^`']+)": "GRANT SELECT ON"

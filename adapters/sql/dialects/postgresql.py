@@ -391,16 +391,6 @@ def _rows_read(connection: sa.Connection, text: str, parameters: Any) -> RowsRea
     return RowsRead(round(read), round(tree["Actual Rows"]))
 
 
-_LOOKS_UP = {"Index Cond", "Recheck Cond", "TID Cond"}
-"""What a scan of a table has that does not read all of it."""
-
-
-def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
-    _, nodes = _explained(connection, "COSTS OFF", text, parameters)
-    of_tables = (node for node in nodes if "Relation Name" in node)
-    return {n["Relation Name"] for n in of_tables if not _LOOKS_UP & n.keys()}
-
-
 _LITERALS = re.compile(r"'(?:[^']|'')*'(?:::[a-z ]+)?")
 _QUALIFIER = re.compile(r"""('(?:[^']|'')*')|\b(\w+)\.(?=[\w"])""")
 _PARTS = r'(?:COALESCE|NULLIF|lower|upper)\(|[\w".]+(?!\w|\()|[|(), ]'
@@ -603,7 +593,6 @@ DIALECT = Dialect(
     refusals=_REFUSALS,
     invalid_option=_invalid_option,
     rows_read=_rows_read,
-    scanned=_scanned,
     origins=_origins,
     computed=_computed,
     filtered=_filtered,

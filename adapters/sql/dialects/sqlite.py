@@ -1,9 +1,7 @@
 """SQLite: a file opened for reading, with a deadline for each statement."""
 
-import re
 import sqlite3
 import time
-from collections.abc import Collection
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -142,18 +140,6 @@ def _code(error: BaseException) -> str:
     return getattr(error, "sqlite_errorname", "") if is_of_file else "SQLITE_ERROR"
 
 
-# Where SQLite makes an index for one statement, it reads the table whole as well.
-_SCAN = re.compile(
-    r"(?:SCAN|SEARCH(?!.* USING (?!AUTOMATIC))) (?:TABLE )?(?:\S+ AS )?(\S+)"
-)
-
-
-def _scanned(connection: sa.Connection, text: str, parameters: Any) -> Collection[str]:
-    plan = execute(connection, f"EXPLAIN QUERY PLAN {text}", parameters)
-    steps = (_SCAN.match(str(row.detail)) for row in plan)
-    return {step[1] for step in steps if step}
-
-
 DIALECT = Dialect(
     driver="sqlite",
     engine=_engine,
@@ -173,6 +159,5 @@ DIALECT = Dialect(
     # The statement's own fault; the others are the file's or its disk's.
     unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
-    scanned=_scanned,
     folds_names=True,
 )
