@@ -129,7 +129,6 @@ _live = click.option(
 @click.argument("new", type=PATH)
 @_live
 @click.option("--ids", is_flag=True, help="Print the id of each stay that differs.")
-@as_json
 def mapping_diff(**options: Any) -> int:
     """Print what a mapping change does to the stays of the hospital.
 

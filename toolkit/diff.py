@@ -6,7 +6,6 @@ code table names them; ids are printed on request only.
 """
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
@@ -14,12 +13,12 @@ from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.mapping.model import Constants
 from adapters.mapping.slots import SLOTS, Place, places_of
-from app.console import FINDINGS, FINE, print_json
+from app.console import FINDINGS, FINE
 from toolkit.checks.rows import code_of, without_code
 from toolkit.console import MappingFile
 from toolkit.source_rows import FoundRow, SourceReader
@@ -228,43 +227,18 @@ def _changes(old: Summary | None, new: FoundRow) -> Iterator[Change]:
             yield Change(Event.CHANGES, slot.element)
 
 
-def run(*, old: Path, new: Path, ids: bool, as_json: bool) -> int:
+def run(*, old: Path, new: Path, ids: bool) -> int:
     """Print what changes, and return 1 if anything does."""
     with ExitStack() as stack:
         files = [MappingFile.open(path, os.environ) for path in (old, new)]
         readers = [stack.enter_context(SourceReader(file)) for file in files]
         named = _named_codes(files)
         comparison = FileComparison(*(Stays(reader, named) for reader in readers))
-        stays = []
         for id, changes in comparison.run():
-            if ids and as_json:
-                as_dicts = [change._asdict() for change in changes]
-                stays.append({"id": id, "changes": as_dicts})
-            elif ids:
+            if ids:
                 print(id, "; ".join(map(str, changes)), sep="\t")
-    if as_json:
-        document = _as_json(comparison)
-        print_json({"stays": stays, **document} if ids else document)
-    else:
-        sys.stdout.writelines(f"{line}\n" for line in _as_text(comparison))
+    print(*_as_text(comparison), sep="\n")
     return FINDINGS if comparison.differing or comparison.constants else FINE
-
-
-def _as_json(comparison: FileComparison) -> dict[str, Any]:
-    old, new = (
-        {"file": s.file.mapping.file, "stays": s.valid, "invalid_rows": s.invalid}
-        for s in (comparison.old, comparison.new)
-    )
-    return {
-        "old": old,
-        "new": new,
-        "differing": comparison.differing,
-        "constants": comparison.constants,
-        "changes": [
-            {**group._asdict(), **change._asdict(), "stays": stays}
-            for (change, group), stays in sorted(comparison.counts.items())
-        ],
-    }
 
 
 def _as_text(comparison: FileComparison) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """`mapping diff`: the stays that a changed mapping shows otherwise, on each database."""
 
-from collections import Counter
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,27 +37,24 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def diff(write: Write, mapping: Mapping) -> Diff:
-    """Return what compares two files with such changes, as JSON or as text."""
+    """Return what compares two files with such changes."""
 
     def run(
         old: tuple[Change, ...],
         new: tuple[Change, ...],
         *options: str,
         text: str = MAPPING,
-        json: bool = True,
     ) -> Printed:
         files = write("old", *old, text=text), write("new", *new, text=text)
-        return mapping("diff", *files, "--live", *["--json"] * json, *options)
+        return mapping("diff", *files, "--live", *options)
 
     return run
 
 
-def counts(document: dict[str, Any], *names: str) -> Counter[Any]:
-    """Return how many stays the cases of a document have, by some of their members."""
-    result: Counter[Any] = Counter()
-    for case in document["changes"]:
-        result[tuple(case[name] for name in names)] += case["stays"]
-    return result
+def of_stays(printed: Printed) -> dict[str, str]:
+    """Return what `--ids` prints of each stay."""
+    lines = (line.split("\t") for line in printed.out.splitlines() if "\t" in line)
+    return dict(lines)
 
 
 ROWS = """SELECT stay_id,
@@ -66,91 +63,76 @@ ROWS = """SELECT stay_id,
     FROM stays WHERE stay_id NOT IN (5, 20)"""
 
 
-def test_stays_are_counted_by_event_code_and_year(
-    url: str, write: Write, diff: Diff
-) -> None:
+def test_stays_are_counted_by_event_code_and_year(url: str, diff: Diff) -> None:
     same = diff((), ())
-    assert (same.status, same.document["differing"], same.document["changes"]) == (
-        0,
-        0,
-        [],
-    )
+    assert (same.status, same.out.splitlines()[-1]) == (0, "0 stays differ")
 
     run(url, "UPDATE stays SET state = 'A' WHERE stay_id IN (7, 8, 9)")
-    printed = diff((), (("S: finished, A: hidden", "S: in-progress, A: finished"),))
-    assert (printed.status, printed.err) == (1, "")
+    status, out, err = diff((), ((SOLD, SNEW),))
+    assert (status, err) == (1, "")
     by_code = counted(url, "state")
-    assert counts(printed.document, "event", "before", "after", "code") == {
-        ("appear", "", "", "A"): by_code["A"],
-        ("change", "finished", "in-progress", "S"): by_code["S"],
-    }
-    by_year = counted(url, YEAR, "state <> 'E'")
-    assert counts(printed.document, "year") == {(y,): n for y, n in by_year.items()}
-    assert {case["column"] for case in printed.document["changes"]} == {"state"}
-    assert printed.document["old"]["stays"] == 120 - by_code["A"]
-    assert printed.document["new"]["stays"] == 120
-    assert "stays" not in printed.document
+    assert f"old.yaml: {120 - by_code['A']} stays, 0 invalid rows" in out
+    assert "new.yaml: 120 stays, 0 invalid rows" in out
+    changed, appeared = by_code["S"], by_code["A"]
+    assert (
+        f"  status finished → in-progress: {changed}\n    by state: S {changed}" in out
+    )
+    assert f"  appear: {appeared}\n    by state: A {appeared}" in out
+    years = counted(url, YEAR, "state = 'S'")
+    listed = ", ".join(f"{year} {n}" for year, n in sorted(years.items(), reverse=True))
+    assert f"by state: S {changed}\n    by year of start: {listed}\n" in out
 
     run(
         url,
         "UPDATE stays SET state = 'T' WHERE stay_id IN (1, 2)",
         "UPDATE stays SET state = 'B' WHERE stay_id = 3",
     )
-    document = diff(
+    printed = diff(
         (("E: in-progress", "B: planned, E: in-progress"),),
         (
             ("E: in-progress", "T: finished, E: in-progress"),
             ("rows: SELECT * FROM stays", f"rows: |\n    {ROWS}"),
         ),
         "--ids",
-    ).document
-    events = {
-        stay["id"]: [(change["event"], change["element"]) for change in stay["changes"]]
-        for stay in document["stays"]
+    )
+    assert of_stays(printed) == {
+        "1": "become valid",
+        "2": "become valid",
+        # The rule does not quote the code.
+        "3": "become invalid (status: no entry in codes.states)",
+        "5": "disappear",
+        "20": "disappear",
+        "10": "move to another patient",
+        "12": "period.end",
     }
-    assert events == {
-        "1": [("become valid", "")],
-        "2": [("become valid", "")],
-        "3": [("become invalid", "status")],
-        "5": [("disappear", "")],
-        "20": [("disappear", "")],
-        "10": [("move to another patient", "")],
-        "12": [("change", "period.end")],
-    }
-    assert document["differing"] == 7
-    assert document["old"]["invalid_rows"] == 2
-    assert document["new"]["invalid_rows"] == 1
-    # The rule does not quote the code.
-    rules = {case["after"] for case in document["changes"]} - {""}
-    assert rules == {"no entry in codes.states"}
+    assert "7 stays differ" in printed.out
+    assert "stays, 2 invalid rows\n" in printed.out
+
+
+SOLD, SNEW = "S: finished, A: hidden", "S: in-progress, A: finished"
 
 
 def test_ids_are_printed_on_request_only(sqlite: str, diff: Diff) -> None:
     run(sqlite, "UPDATE stays SET stay_id = 987654, state = 'A' WHERE stay_id = 50")
     files = ((), (("S: finished, A: hidden", "S: finished, A: planned"),))
-    for is_json in (False, True):
-        assert "987654" not in diff(*files, json=is_json).out
-        assert "987654" in diff(*files, "--ids", json=is_json).out
-    lines = diff(*files, "--ids", json=False).out.splitlines()
-    assert [line for line in lines if line.startswith("987654\t")]
+    assert "987654" not in diff(*files).out
+    assert "987654" in of_stays(diff(*files, "--ids"))
 
 
 def test_constants_and_offsets_that_clients_see_are_differences(
     sqlite: str, diff: Diff
 ) -> None:
-    printed = diff((), (("hospital.test/unit", "hospital.test/ward"),))
-    assert (printed.status, printed.document["differing"]) == (1, 0)
+    status, out, _ = diff((), (("hospital.test/unit", "hospital.test/ward"),))
+    assert (status, "0 stays differ" in out) == (1, True)
     url = "https://fhir.hospital.test"
-    assert printed.document["constants"] == {
-        "functional_unit_extension": [f"{url}/unit", f"{url}/ward"]
-    }
+    assert f"constants.functional_unit_extension: {url}/unit → {url}/ward, " in out
     # The columns are read in their own zone, and written in the file's.
     kept = ("may_write: true}", "may_write: true, time_zone: Europe/Paris}")
     zone = ("\ntime_zone: Europe/Paris", "\ntime_zone: America/Cayenne")
-    document = diff((kept,), (kept, zone)).document
-    elements = {case["element"] for case in document["changes"]}
-    assert {"period.start", "period.end"} <= elements
-    assert document["differing"] == document["old"]["stays"]
+    out = diff((kept,), (kept, zone)).out
+    (stays,) = re.findall(r"old.yaml: (\d+) stays", out)
+    for changed in (f"{stays} stays differ", "  period.start: ", "  period.end: "):
+        assert changed in out
 
 
 def test_a_text_is_quoted_where_a_code_table_names_it_alone(
@@ -160,16 +142,12 @@ def test_a_text_is_quoted_where_a_code_table_names_it_alone(
     otherwise = ("otherwise: UNK", "otherwise: AMB")
     select = "SELECT s.*, family FROM stays s JOIN patients USING (patient_id)"
     names = (("SELECT * FROM stays", select), ("from: kind", "from: family"))
-    for is_json in (False, True):
-        printed = diff(names, (*names, otherwise), "--ids", json=is_json)
-        assert printed.status == 1
-        assert "Ljungqvist" not in printed.out
-    codes = {case["code"] for case in printed.document["changes"]}
-    assert codes == {"codes without an entry"}
+    status, out, _ = diff(names, (*names, otherwise), "--ids")
+    assert (status, "Ljungqvist" in out) == (1, False)
+    assert "by family: codes without an entry " in out
     # What the table of the element names is a code.
     named = ("{table: {HC: IMP}", "{table: {Ljungqvist7: IMP}")
-    document = diff(names, (*names, named)).document
-    assert counts(document, "element", "code") == {("class", "Ljungqvist7"): 1}
+    assert "by family: Ljungqvist7 1\n" in diff(names, (*names, named)).out
 
 
 # Order
@@ -215,11 +193,10 @@ def test_stays_of_several_pages_are_paired_whatever_their_order(
         statement = sa.text("INSERT INTO many VALUES (:id, :n, :n)")
         connection.execute(statement, [{"id": id, "n": n} for n, id in enumerate(ids)])
     engine.dispose()
-    document = diff(
+    printed = diff(
         (("TRUE", "n > 100 AND n < 3000"),), (("TRUE", "n > 1500"),), "--ids", text=FEW
-    ).document
-    events = {stay["id"]: stay["changes"][0]["event"] for stay in document["stays"]}
-    assert events == {
+    )
+    assert of_stays(printed) == {
         **{str(ids[n]): "disappear" for n in range(101, 1501)},
         **{str(ids[n]): "appear" for n in range(3000, 3200)},
     }
@@ -244,14 +221,13 @@ def test_sections_are_compared_by_the_prefix_of_their_ids(
 
     old = file("old", {"a-": "stay_id < 20", "b-": "stay_id > 100"})
     new = file("new", {"b-": "stay_id > 110", "c-": "stay_id < 4"})
-    document = mapping("diff", old, new, "--live", "--json", "--ids").document
-    ids = {(stay["id"], stay["changes"][0]["event"]) for stay in document["stays"]}
-    assert ids == {
+    printed = mapping("diff", old, new, "--live", "--ids")
+    assert {*of_stays(printed).items()} == {
         *((f"a-{n}", "disappear") for n in range(1, 20)),
         *((f"b-{n}", "disappear") for n in range(101, 111)),
         *((f"c-{n}", "appear") for n in range(1, 4)),
     }
-    columns = {case["column"] for case in document["changes"]}
+    columns = {*re.findall(r"by (\w\.\w+): ", printed.out)}
     assert columns == {"a.state", "b.state", "c.state"}
 
 
@@ -263,11 +239,12 @@ def test_stays_of_an_api_are_compared_in_any_order(
         for name, value in {"PAS_URL": url, **SECRETS}.items():
             monkeypatch.setenv(name, value)
         changed = ("'C': 'finished'", "'C': 'in-progress'")
-        printed = diff((), (changed,), text=text)
-        assert (printed.status, printed.err) == (1, "")
-        assert counts(printed.document, "before", "after", "code") == {
-            ("finished", "in-progress", "C"): sum(s.state == "C" for s in EDGES.stays)
-        }
+        status, out, err = diff((), (changed,), text=text)
+        assert (status, err) == (1, "")
+        number = sum(stay.state == "C" for stay in EDGES.stays)
+        assert (
+            f"  status finished → in-progress: {number}\n    by etat: C {number}" in out
+        )
 
 
 def test_files_that_do_not_fit_are_refused(sqlite: str, diff: Diff) -> None:
@@ -284,4 +261,4 @@ def test_files_that_do_not_fit_are_refused(sqlite: str, diff: Diff) -> None:
     # Ids of another type are the same ids.
     select = ("SELECT *", "SELECT CAST(stay_id AS TEXT) AS id_text, stays.*")
     printed = diff((), (select, ("from: stay_id", "from: id_text")))
-    assert (printed.status, printed.document["differing"]) == (0, 0)
+    assert (printed.status, "0 stays differ" in printed.out) == (0, True)
