@@ -368,21 +368,6 @@ def test_a_test_from_a_row_passes(page: Page, file: Path) -> None:
     assert file.with_suffix(".test.yaml").exists()
 
 
-def test_tests_are_edited_unless_they_were_changed_elsewhere(
-    page: Page, file: Path
-) -> None:
-    beside = file.with_suffix(".test.yaml")
-    beside.write_text("tests:\n  - nam: a slip\n", "utf-8")
-    shown = page.panel("tests")
-    assert "- nam: a slip" in shown, "a broken file can be mended"
-    (opened,) = re.findall(r'name="digest" value="(\w+)"', shown)
-    mended = "tests:\r\n  - name: kept\r\n    given: {}\r\n"
-    assert page.write_tests(text=mended, digest=opened).status_code == 200
-    assert beside.read_text("utf-8") == mended.replace("\r\n", "\n")
-    assert page.write_tests(text="tests: []", digest=opened).status_code == 409
-    assert "name: kept" in beside.read_text("utf-8")
-
-
 def test_a_test_of_a_guess_is_warned_about(page: Page, file: Path) -> None:
     text = file.read_text()
     for mark in ("", "  # ? or the visit"):

@@ -312,10 +312,9 @@ document.addEventListener("submit", async (event) => {
   if (form.id === "try") fill("try", { search: form.search.value });
   if (form.id === "one") { chosen = { kind, id: form.row.value }; fill("resource", chosen); }
   if (form.dataset.edit) edit(form);
-  if ("writeTests" in form.dataset) {
+  if (form.id === "add-test") {
     const answer = await fetch("/tests", { method: "POST", body: new URLSearchParams(new FormData(form)), headers: { "X-Workbench": "1" } });
     form.querySelector("[role=status]").textContent = await answer.text();
-    if (answer.ok && form.dataset.writeTests === "run") fill("tests");
   }
 });
 
