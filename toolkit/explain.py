@@ -12,7 +12,6 @@ from typing import NamedTuple
 from adapters.contract import (
     GoneError,
     NotFoundError,
-    ParameterCapability,
     ResourceType,
     SourceDataError,
 )
@@ -72,22 +71,14 @@ def _rows(searches: Searches) -> Iterator[ParameterRow]:
             elif name not in able:
                 reason = "not every source can filter by it"
             else:
-                reason = _extent(kind, name, wanted.parameters[name], able[name])
+                values = wanted.parameters[name]
+                extent = "One value." if values == 1 else f"Up to {values} values."
+                row = SEARCH_PARAMETERS[kind][name]
+                words = TYPES[row.type].sentences(row, able[name])
+                reason = " ".join((extent, *words))
                 yield ParameterRow(kind, name, offered=True, reason=reason)
                 continue
             yield ParameterRow(kind, name, offered=False, reason=reason)
-
-
-def _extent(
-    kind: ResourceType, name: str, values: int, able: ParameterCapability
-) -> str:
-    """Return how far an offered parameter goes."""
-    extent = "one value" if values == 1 else f"up to {values} values"
-    row = SEARCH_PARAMETERS[kind][name]
-    words = TYPES[row.type].extent(row, able)
-    if words:
-        extent += f"; {words}"
-    return extent
 
 
 def _show_search(searches: Searches, search: str) -> int:

@@ -138,10 +138,6 @@ class ValueType(ABC):
         """Yield what this deployment compares, for the CapabilityStatement."""
         yield from ()
 
-    def extent(self, row: SearchParameter, capability: ParameterCapability) -> str:
-        """Return the same in a few words, "" where there is nothing to say."""
-        return " ".join(self.sentences(row, capability))
-
     def matches(self, capability: ParameterCapability) -> Collection[StringMatch]:  # noqa: ARG002
         """Return the comparisons that a modifier chooses from."""
         return ()
@@ -264,14 +260,6 @@ class DateType(ValueType):
         if capability.finest is Limit.DAY:
             yield "It accepts whole days."
 
-    def extent(
-        self,
-        row: SearchParameter,  # noqa: ARG002
-        capability: ParameterCapability,
-    ) -> str:
-        """Return the prefixes."""
-        return "prefixes " + " ".join(p for p in Prefix if p in capability.prefixes)
-
     def _date(
         self,
         row: SearchParameter,
@@ -334,14 +322,6 @@ class StringType(ValueType):
             yield "Each word of the text starts a word, in any order."
         if words := self.modifiers(row, capability):
             yield f"Modifiers {', '.join(words)}."
-
-    def extent(
-        self,
-        row: SearchParameter,  # noqa: ARG002
-        capability: ParameterCapability,
-    ) -> str:
-        """Return the comparisons."""
-        return "compares " + ", ".join(sorted(capability.matches))
 
 
 class ReferenceType(ValueType):

@@ -64,7 +64,7 @@ from toolkit.checks.inspection import (
 from toolkit.checks.rows import (
     API_PAGE,
     codes,
-    doubtful_values,
+    doubtful_times,
     far_days,
     invalid_rows,
     never_filled,
@@ -614,7 +614,7 @@ CHECKS: tuple[tuple[str, Callable[[HttpInspection], Iterator[Result]]], ...] = (
     ("rows", _check_rows),
     ("codes", codes),
     ("invalid rows", invalid_rows),
-    ("values", doubtful_values),
+    ("times", doubtful_times),
     ("fields", never_filled),
     ("zones", _check_zones),
     ("far days", far_days),

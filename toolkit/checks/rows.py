@@ -1,18 +1,17 @@
 """What rows show of their mapping, whatever source they come from.
 
-Invalid rows, codes without an entry, fields that no row fills, times and states that
-contradict each other. An adapter reads the rows; a check states
-what they show. No finding quotes a value of a person: counts, codes, columns and rules only.
+Invalid rows, codes without an entry, fields that no row fills, times that cannot be. An
+adapter reads the rows; a check states what they show. No finding quotes a value of a person: counts, codes, columns and rules only.
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from adapters.contract import EncounterRecord, RowFault, SourceTimedOutError
+from adapters.contract import Record, RowFault, SourceTimedOutError
 from adapters.mapping.model import HIDDEN, REMOVED, CodeTable, Mark, ResourceMapping
 from adapters.mapping.row_mapper import (
     Cell,
@@ -355,106 +354,41 @@ def _emptiness(
     return Severity.WARNING, text + doubt
 
 
-# Values that contradict each other
+# Times
 
 
 ZONE = "is the time zone of the column right (time_zone:)?"
-_WEEK = timedelta(days=7)
 
 
-def doubtful_values(inspection: Inspection) -> Findings:
-    """Report values of the sample that contradict each other."""
+_TIMES = ("start", "end", "last_updated", "deceased_at")
+_NEVER_AHEAD = ("start", "last_updated")
+
+
+def doubtful_times(inspection: Inspection) -> Findings:
+    """Report times of the sample in the future, and times that were cut to days of UTC."""
     for place in inspection.places:
-        for check in _DOUBTS.get(place.slot, ()):
-            yield from check(inspection, place)
-
-
-def _times(inspection: Inspection, place: Place) -> list[datetime]:
-    """Return the times of a field; of starts, those of stays that have begun."""
-    is_start = place.slot == "start"
-    records = _begun(inspection) if is_start else inspection.records
-    values = (getattr(record, place.slot, None) for record in records)
-    return [value for value in values if value is not None]
-
-
-def _begun(inspection: Inspection) -> list[EncounterRecord]:
-    begun = ("in-progress", "finished")
-    return [stay for stay in inspection.stays if stay.status in begun]
-
-
-def _days_of_utc(inspection: Inspection, place: Place) -> Findings:
-    """Report times that were cut to days: all at midnight of UTC, and not of their zone."""
-    times, rule = _times(inspection, place), place.field.time
-    if rule is None or rule.at is not None or len(times) < ENOUGH_ROWS:
-        return
-    are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
-    are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
-    if are_utc and not are_local:
-        text = f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
-        yield inspection.at(place, f"{text}: {ZONE}", Severity.WARNING)
-
-
-def _future(inspection: Inspection, place: Place) -> Findings:
-    times, now = _times(inspection, place), inspection.now
-    if number := sum(moment > now for moment in times):
-        text = f"{number:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
-        yield inspection.at(place, f"{text} Or {ZONE}", Severity.WARNING)
-
-
-def _ended_in_progress(inspection: Inspection, place: Place) -> Findings:
-    """Report stays in progress that have ended; a class may have its ends from elsewhere."""
-    ends: dict[str, list[datetime | None]] = {}
-    for stay in inspection.stays:
-        if stay.status == "in-progress":
-            ends.setdefault(stay.class_code or "no", []).append(stay.end)
-    now = inspection.now
-    for name, of_class in sorted(ends.items()):
-        ended = sum(end is not None and end <= now for end in of_class)
-        if ended >= max(ENOUGH_ROWS, len(of_class) / 2):
-            stays = f"{ended:,} of {len(of_class):,} stays of class {name}"
-            yield inspection.at(
-                place, f"{stays} in progress have ended", Severity.WARNING
+        rule = place.field.time
+        if rule is None or place.slot not in _TIMES:
+            continue
+        records: Sequence[Record] = inspection.records
+        if place.slot == "start":
+            begun = ("in-progress", "finished")
+            records = [stay for stay in inspection.stays if stay.status in begun]
+        values = (getattr(record, place.slot, None) for record in records)
+        times: list[datetime] = [value for value in values if value is not None]
+        are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
+        are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
+        is_cut = rule.at is None and are_utc and not are_local
+        if is_cut and len(times) >= ENOUGH_ROWS:
+            text = (
+                f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
             )
-
-
-def _planned_and_past(inspection: Inspection, place: Place) -> Findings:
-    planned = [stay.start for stay in inspection.stays if stay.status == "planned"]
-    past = sum(start < inspection.now - _WEEK for start in planned if start)
-    if past >= max(ENOUGH_ROWS, len(planned) / 2):
-        text = (
-            f"{past:,} of {len(planned):,} planned stays should have begun a week ago"
-        )
-        severity = Severity.NOTE
-        if len(planned) == len(inspection.stays):
-            text, severity = f"all stays are planned: {text}", Severity.WARNING
-        yield inspection.at(place, text, severity)
-
-
-def _shared_numbers(inspection: Inspection, place: Place) -> Findings:
-    """Report numbers of stays of several patients; a hospital gives each number once."""
-    patients: dict[tuple[str | None, ...], list[str]] = {}
-    for stay in inspection.stays:
-        if stay.visit_number:
-            key = stay.visit_number, stay.visit_number_system, stay.organization_id
-            patients.setdefault(key, []).append(stay.patient_id)
-    shared = sum(len(ids) for ids in patients.values() if len({*ids}) > 1)
-    if shared >= max(ENOUGH_ROWS, len(inspection.stays) / 2):
-        text = (
-            f"{shared:,} of {len(inspection.stays):,} stays share theirs with stays of"
-            " other patients: which column distinguishes visits?"
-        )
-        yield inspection.at(place, text, Severity.WARNING)
-
-
-_DOUBTS: Mapping[str, Sequence[Callable[[Inspection, Place], Findings]]] = {
-    "start": (_days_of_utc, _future),
-    "end": (_days_of_utc, _ended_in_progress),
-    "last_updated": (_days_of_utc, _future),
-    "deceased_at": (_days_of_utc,),
-    "status": (_planned_and_past,),
-    "visit_number": (_shared_numbers,),
-}
-"""What is doubted in the values of a slot."""
+            yield inspection.at(place, f"{text}: {ZONE}", Severity.WARNING)
+        now = inspection.now
+        ahead = sum(m > now for m in times) if place.slot in _NEVER_AHEAD else 0
+        if ahead:
+            text = f"{ahead:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
+            yield inspection.at(place, f"{text} Or {ZONE}", Severity.WARNING)
 
 
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
