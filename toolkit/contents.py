@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from adapters.contract import SourceDataError, SourceTimedOutError
 from adapters.mapping.values import as_text
 from adapters.sql.engine import Database
-from toolkit.catalogue import DatabaseTable, Holds, TableColumn
+from toolkit.catalogue import Holds, primary_key
 
 MOST_ROWS = 100_000
 """Rows are counted up to this number, and codes in so many, the newest by primary key."""
@@ -63,7 +63,7 @@ class Contents:
     rare: int = 0
 
 
-def count_rows(database: Database, table: DatabaseTable) -> int | None:
+def count_rows(database: Database, table: sa.Table) -> int | None:
     """Return how many rows a table has, MOST_ROWS + 1 for more, None if it takes too long."""
     some = sa.select(sa.literal(1).label("one")).select_from(_clause(table))
     some = some.limit(MOST_ROWS + 1)
@@ -72,17 +72,17 @@ def count_rows(database: Database, table: DatabaseTable) -> int | None:
 
 
 def count_contents(
-    database: Database, table: DatabaseTable, column: TableColumn, most_codes: int
+    database: Database, table: sa.Table, name: str, holds: Holds, most_codes: int
 ) -> Contents:
     """Return what counts say of a column, nothing where the database takes too long.
 
     `most_codes` is 0 for a column whose values must not be read.
     """
-    rows, cell = _newest(table, column)
-    if column.holds in TIME_TYPES:
+    rows, cell = _newest(table, name, holds)
+    if holds in TIME_TYPES:
         return _of_times(database, rows, cell)
     figures: list[Any] = []
-    if column.holds is Holds.TEXT:
+    if holds is Holds.TEXT:
         cut = sa.func.rtrim(sa.cast(cell, sa.String(_LONGEST_READ))).label("text_")
         rows = sa.select(cut).select_from(rows).subquery("texts")
         text = rows.c.text_
@@ -90,14 +90,14 @@ def count_contents(
         cell = sa.literal_column(database.dialect.exact("text_"), sa.String())
         figures.append(sa.func.sum(sa.case((text == "", 1), else_=0)))
         figures.append(sa.func.max(sa.func.char_length(text)))
-    if column.holds in _CODE_TYPES:
+    if holds in _CODE_TYPES:
         figures.append(sa.func.count(cell.distinct()))
     figures = [sa.func.count(), sa.func.count(cell), *figures]
     counted = _fetch(database, sa.select(*figures).select_from(rows))
     if not counted:
         return Contents()
     total, filled, *more = counted[0]
-    blanks, longest = more[:2] if column.holds is Holds.TEXT else (0, 0)
+    blanks, longest = more[:2] if holds is Holds.TEXT else (0, 0)
     different = more[-1] if more else 0
     contents = Contents(total - filled, blanks or 0, different=different)
     if (longest or 0) > _LONGEST_CODE or not 0 < different <= most_codes:
@@ -128,15 +128,14 @@ def _of_times(
 
 
 def _newest(
-    table: DatabaseTable, column: TableColumn
+    table: sa.Table, name: str, holds: Holds
 ) -> tuple[sa.Subquery, sa.ColumnElement[Any]]:
     """Return the newest rows of a table by primary key, and a column of theirs."""
-    type_ = _SQL_TYPES.get(column.holds)
-    cell: sa.ColumnClause[Any] = sa.column(column.name, type_)
-    newest: list[Any] = [sa.column(name).desc() for name in table.primary_key]
+    cell: sa.ColumnClause[Any] = sa.column(name, _SQL_TYPES.get(holds))
+    newest: list[Any] = [sa.column(name).desc() for name in primary_key(table)]
     select = sa.select(cell).select_from(_clause(table)).order_by(*newest)
     rows = select.limit(MOST_ROWS).subquery()
-    return rows, rows.c[column.name]
+    return rows, rows.c[name]
 
 
 def _sorted(counts: Sequence[tuple[str, int]]) -> list[ValueCount]:
@@ -145,8 +144,8 @@ def _sorted(counts: Sequence[tuple[str, int]]) -> list[ValueCount]:
     return [ValueCount(text, rows) for text, rows in ordered]
 
 
-def _clause(table: DatabaseTable) -> sa.TableClause:
-    return sa.table(table.bare, schema=table.schema)
+def _clause(table: sa.Table) -> sa.TableClause:
+    return sa.table(table.name, schema=table.schema)
 
 
 def _fetch(database: Database, select: sa.Executable) -> Sequence[Any]:

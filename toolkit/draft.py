@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from adapters.contract import ResourceType
 from adapters.mapping.slots import LISTS, SlotKind
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
-from toolkit.catalogue import Holds
+from toolkit.catalogue import Holds, is_unique
 from toolkit.console import NO_COLUMN, QUESTION, yaml_text
 from toolkit.contents import MOST_ROWS
 from toolkit.draft_sections import DraftSection, Field, SelectedColumn
@@ -64,7 +64,7 @@ def text_of(
             continue
         lines.append("  sources:")
         for number, part in enumerate(parts, 1):
-            letters = re.sub(r"[^a-z]", "", part.table.bare.lower())[:3]
+            letters = re.sub(r"[^a-z]", "", part.table.name.lower())[:3]
             prefix = f"prefix: {letters}{number}-  {QUESTION}ids begin with it; never change it"
             lines += _entry([prefix, *_keys(part, rows)], 4)
     return "\n".join(lines) + "\n"
@@ -105,7 +105,7 @@ def _select(section: DraftSection) -> Iterator[str]:
             line = "      "
         line += f" {text}"
     yield line
-    yield f"FROM {section.table.written} {section.alias}"
+    yield f"FROM {section.written} {section.alias}"
 
 
 def _open(field: Field) -> str:
@@ -121,7 +121,7 @@ def _comments(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator
         yield f"{NO_COLUMN}{', '.join(section.open)}"
     used = [field.column for field in section.fields]
     table = section.table
-    yield f"# columns of {table.name}, {_number(rows[table.name])}:"
+    yield f"# columns of {table.key}, {_number(rows[table.key])}:"
     for column in section.columns:
         if column not in used:
             line = f"# …: {{from: {yaml_text(column.name)}}}"
@@ -134,7 +134,7 @@ def _field(section: DraftSection, field: Field) -> str:
     options = {"from": yaml_text(column.name) if column else _open(field)}
     if _has_codes(field):
         options["codes"] = _table_name(section, field)
-    if column and slot.kind is SlotKind.TIME and column.source.holds is Holds.DATE:
+    if column and slot.kind is SlotKind.TIME and column.holds is Holds.DATE:
         # A stay of one day does not end before it starts.
         options["at"] = '"23:59"' if slot.name == "end" else '"00:00"'
     value = ", ".join(f"{key}: {text}" for key, text in options.items())
@@ -147,12 +147,12 @@ def _field(section: DraftSection, field: Field) -> str:
 
 
 def _has_codes(field: Field) -> bool:
-    is_flag = field.column is not None and field.column.source.holds is Holds.FLAG
+    is_flag = field.column is not None and field.column.holds is Holds.FLAG
     return bool(field.slot.takes) and not is_flag
 
 
 def _table_name(section: DraftSection, field: Field) -> str:
-    return re.sub(r"\W", "_", f"{field.slot.name}_{section.table.bare}")
+    return re.sub(r"\W", "_", f"{field.slot.name}_{section.table.name}")
 
 
 def _code_tables(section: DraftSection) -> Iterator[str]:
@@ -168,12 +168,12 @@ def _code_tables(section: DraftSection) -> Iterator[str]:
 
 def _facts(column: SelectedColumn) -> str:
     """Return what the catalogue and counts say of a column."""
-    contents, table = column.contents, column.table
-    facts = [column.source.type]
-    if column.is_primary_key:
+    contents, table = column.contents, column.source.table
+    facts = [column.type]
+    if column.source.primary_key:
         is_whole = len(table.primary_key) == 1
         facts.append("primary key" if is_whole else "part of the primary key")
-    elif table.is_unique(column.source.name):
+    elif is_unique(table, column.source.name):
         facts.append("unique")
     facts += [f"key of {column.refers}"] if column.refers else []
     facts += [f"NULL ({contents.nulls:,})"] if contents.nulls else []

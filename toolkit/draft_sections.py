@@ -8,11 +8,23 @@ and no row is served before somebody has answered.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
 
 from adapters.contract import ResourceType
 from adapters.mapping.slots import REFERS, REQUIRED, SLOTS, Slot, SlotKind, named_slots
 from adapters.sql.engine import Database
-from toolkit.catalogue import DatabaseTable, ForeignKey, Holds, TableColumn
+from toolkit.catalogue import (
+    Holds,
+    dialect_of,
+    foreign_keys,
+    holds_of,
+    is_unique,
+    primary_key,
+    type_of,
+    written,
+)
 from toolkit.contents import (
     MOST_CODES,
     MOST_PATIENT_CODES,
@@ -23,7 +35,7 @@ from toolkit.contents import (
 
 STAY, PATIENT, ORGANIZATION = ResourceType
 
-Tables = Mapping[ResourceType, Sequence[DatabaseTable]]
+Tables = Mapping[ResourceType, Sequence[sa.Table]]
 """By resource type its tables: each is a source."""
 
 _ID_TYPES = frozenset({Holds.TEXT, Holds.INTEGER, Holds.UUID})
@@ -50,17 +62,13 @@ class SelectedColumn:
     that a declared key leads to.
     """
 
-    table: DatabaseTable
-    source: TableColumn
+    source: sa.Column[Any]
     name: str
     listed: str
+    type: str
+    holds: Holds
     contents: Contents
     refers: str
-
-    @property
-    def is_primary_key(self) -> bool:
-        """Whether it is the primary key of its table, or part of it."""
-        return self.source.name in self.table.primary_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,8 @@ class DraftSection:
     """A section or source of a first mapping; `open` are the slots without a column."""
 
     kind: ResourceType
-    table: DatabaseTable
+    table: sa.Table
+    written: str
     alias: str
     columns: Sequence[SelectedColumn]
     fields: Sequence[Field]
@@ -101,7 +110,7 @@ class _SectionReader:
         database: Database,
         tables: Tables,
         kind: ResourceType,
-        table: DatabaseTable,
+        table: sa.Table,
     ) -> None:
         self._database = database
         self._tables = tables
@@ -110,14 +119,16 @@ class _SectionReader:
 
     def read(self) -> DraftSection:
         """Return the section."""
-        alias = re.sub(r"[^a-z]", "", self._table.bare.lower())[:1] or "t"
+        table = self._table
+        alias = re.sub(r"[^a-z]", "", table.name.lower())[:1] or "t"
         columns = self._columns(alias)
         slots = [s for s in SLOTS[self._kind] if s.kind is not SlotKind.SYSTEM]
         fields = [field for slot in slots if (field := self._field(slot, columns))]
         filled = {field.slot.name for field in fields}
         return DraftSection(
             kind=self._kind,
-            table=self._table,
+            table=table,
+            written=written(self._database, table.name, table.schema),
             alias=alias,
             columns=columns,
             fields=fields,
@@ -126,45 +137,48 @@ class _SectionReader:
 
     def _columns(self, alias: str) -> list[SelectedColumn]:
         """Return the columns of the table."""
-        table = self._table
-        keys = {k.columns[0]: k for k in table.foreign_keys if len(k.columns) == 1}
+        table, database = self._table, self._database
+        dialect = dialect_of(database)
+        keys = {name: (other, column) for name, other, column in foreign_keys(table)}
         columns = []
         for source in table.columns:
-            name, listed = source.name, ""
-            if source.holds is Holds.UUID:
+            name, listed, holds = source.name, "", holds_of(source, dialect.name)
+            if holds is Holds.UUID:
                 # A FHIR id is a text.
                 name = re.sub(r"\W", "_", f"{name}_text").lower()
-                listed = f"CAST({alias}.{source.written} AS VARCHAR(36)) AS {name}"
-            key = keys.get(source.name)
-            most = self._most_codes(table, source, key)
+                text = f"{alias}.{written(database, source.name)}"
+                listed = f"CAST({text} AS VARCHAR(36)) AS {name}"
+            target, referred = keys.get(source.name, ("", ""))
+            most = self._most_codes(source, holds, target)
             columns.append(
                 SelectedColumn(
-                    table=table,
                     source=source,
                     name=name,
                     listed=listed,
-                    contents=count_contents(self._database, table, source, most),
-                    refers=f"{key.table}.{key.referred[0]}" if key else "",
+                    type=type_of(source, dialect),
+                    holds=holds,
+                    contents=count_contents(database, table, source.name, holds, most),
+                    refers=f"{target}.{referred}" if target else "",
                 )
             )
         return columns
 
-    def _most_codes(
-        self, table: DatabaseTable, column: TableColumn, key: ForeignKey | None
-    ) -> int:
+    def _most_codes(self, column: sa.Column[Any], holds: Holds, target: str) -> int:
         """Return how many values may be codes, 0 where they may identify a person."""
         personal = {slot.name for _, slot in named_slots(self._kind) if slot.personal}
-        is_personal = column.name.lower() in personal or table.is_unique(column.name)
-        if key:
-            patients = [table.name for table in self._tables.get(PATIENT, ())]
-            is_personal |= key.table in patients or column.holds is Holds.TEXT
-        if is_personal:
+        patients = [table.key for table in self._tables.get(PATIENT, ())]
+        if (
+            column.name.lower() in personal
+            or is_unique(self._table, column.name)
+            or target in patients
+            or (target and holds is Holds.TEXT)
+        ):
             return 0
         return MOST_PATIENT_CODES if self._kind is PATIENT else MOST_CODES
 
     def _field(self, slot: Slot, columns: Sequence[SelectedColumn]) -> Field | None:
         """Return a slot with its column, None where nothing declared or named fills it."""
-        fitting = [c for c in columns if c.source.holds in _FITTING_TYPES[slot.kind]]
+        fitting = [c for c in columns if c.holds in _FITTING_TYPES[slot.kind]]
         names = [column.source.name.lower() for column in fitting]
         named = fitting[names.index(slot.name)] if slot.name in names else None
         column, question = named, ""
@@ -190,11 +204,12 @@ class _SectionReader:
         question = ""
         if self._kind is not STAY:
             question = "no declared key refers to it: is it what stays refer to?"
-        if len(table.primary_key) == 1:
-            return next((c for c in fitting if c.is_primary_key), None), question
-        if table.primary_key:
-            names = ", ".join(table.primary_key)
-            return None, f"the primary key is ({names}): make one text of it"
+        names = primary_key(table)
+        if len(names) == 1:
+            return next((c for c in fitting if c.source.name in names), None), question
+        if names:
+            text = f"the primary key is ({', '.join(names)}): make one text of it"
+            return None, text
         return named, "no primary key is declared: is it different in all rows?"
 
     def _reference(
@@ -209,7 +224,7 @@ class _SectionReader:
         """
         kind, leading = REFERS[slot.name], list[SelectedColumn]()
         for table in self._tables.get(kind, ())[:1]:
-            ids = {f"{table.name}.{id}" for id in _id_names(self._tables, table)}
+            ids = {f"{table.key}.{id}" for id in _id_names(self._tables, table)}
             leading = [column for column in fitting if column.refers in ids]
         if named in leading:
             return named, ""
@@ -226,9 +241,9 @@ class _SectionReader:
     def _doubts(self, slot: Slot, column: SelectedColumn) -> Iterator[str]:
         """Yield what the author must decide about a column that fills a slot."""
         contents = column.contents
-        if slot.kind is SlotKind.TIME and column.source.holds is Holds.DATE:
+        if slot.kind is SlotKind.TIME and column.holds is Holds.DATE:
             yield "at which time of day?"
-        if slot.kind is SlotKind.TIME and column.source.holds is Holds.LOCAL_TIME:
+        if slot.kind is SlotKind.TIME and column.holds is Holds.LOCAL_TIME:
             yield "by whose clock?"
         if contents.far:
             days = ", ".join(f'"{day.text}"' for day in contents.far)
@@ -237,22 +252,22 @@ class _SectionReader:
             yield "some days are before 1800 or after 2199"
         if slot.name in REQUIRED[self._kind] and contents.nulls + contents.blanks:
             yield "it is empty in some rows, which cannot be served"
-        if slot.kind is SlotKind.ID and column.source.holds is Holds.TEXT:
+        if slot.kind is SlotKind.ID and column.holds is Holds.TEXT:
             yield "is every value a FHIR id (letters, digits, - and .)?"
 
 
-def _referred(tables: Tables, table: DatabaseTable) -> set[str]:
+def _referred(tables: Tables, table: sa.Table) -> set[str]:
     """Return the columns of a table that declared keys of the other sections refer to."""
     return {
-        key.referred[0]
+        column
         for of_kind in tables.values()
         for other in of_kind
-        for key in other.foreign_keys
-        if other != table and key.table == table.name and len(key.columns) == 1
+        for _, target, column in foreign_keys(other)
+        if other is not table and target == table.key
     }
 
 
-def _id_names(tables: Tables, table: DatabaseTable) -> set[str]:
+def _id_names(tables: Tables, table: sa.Table) -> set[str]:
     """Return the column of a table that is its section's id."""
     referred = _referred(tables, table)
-    return referred if len(referred) == 1 else {*table.primary_key}
+    return referred if len(referred) == 1 else {*primary_key(table)}

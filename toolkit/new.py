@@ -14,12 +14,14 @@ from contextlib import closing
 from pathlib import Path
 from time import monotonic
 
+import sqlalchemy as sa
+
 from adapters.contract import AdapterError, ResourceType
 from adapters.mapping.problems import did_you_mean
 from adapters.sql.dialects.base import AddressError
 from adapters.sql.engine import Database
 from app.console import FINE, CannotRunError, aligned
-from toolkit.catalogue import Catalogue, DatabaseTable, read_catalogue
+from toolkit.catalogue import foreign_keys, primary_key, read_catalogue
 from toolkit.console import marked_lines, write_text
 from toolkit.contents import MOST_ROWS, count_rows
 from toolkit.draft import text_of
@@ -110,7 +112,9 @@ def _address(source: str) -> tuple[str, str]:
     return url, variable
 
 
-def _read_catalogue(url: str, schemas: Sequence[str]) -> tuple[Catalogue, list[str]]:
+def _read_catalogue(
+    url: str, schemas: Sequence[str]
+) -> tuple[list[sa.Table], list[str]]:
     """Return the catalogue of a database, and what is wrong with the account."""
     try:
         with closing(Database(url, _CATALOGUE_SECONDS, 1)) as database:
@@ -128,41 +132,38 @@ def _of_database(url: str, tables: Tables, variable: str) -> str:
     """Return the file of a database."""
     with closing(Database(url, _COUNT_SECONDS, 1)) as database:
         named = [table for of_kind in tables.values() for table in of_kind]
-        rows = {table.name: count_rows(database, table) for table in named}
+        rows = {table.key: count_rows(database, table) for table in named}
         return text_of(read_sections(database, tables), rows, variable)
 
 
-def _table(catalogue: Catalogue, name: str) -> DatabaseTable:
+def _table(catalogue: Sequence[sa.Table], name: str) -> sa.Table:
     """Return the table that an option names, in whatever case. Raises CannotRunError."""
-    if table := catalogue.by_name.get(name):
-        return table
-    tables = [t for t in catalogue.tables if t.name.lower() == name.lower()]
+    exact = [table for table in catalogue if table.key == name]
+    alike = [table for table in catalogue if table.key.lower() == name.lower()]
+    tables = exact or alike
     if len(tables) != 1:
-        near = did_you_mean(name, list(catalogue.by_name))
+        near = did_you_mean(name, [table.key for table in catalogue])
         hint = near or ": without --stay, --patient and --organization it lists them"
         raise CannotRunError(f"there is no table '{name}'{hint}")
     return tables[0]
 
 
-def _list_tables(url: str, catalogue: Catalogue) -> None:
+def _list_tables(url: str, catalogue: Sequence[sa.Table]) -> None:
     """Print the tables with their keys, and with their rows, counted up to MOST_ROWS."""
-    if not catalogue.tables:
-        schemas = ", ".join(catalogue.schemas)
-        text = f"there is no table here: name a schema with --schema ({schemas})"
-        raise CannotRunError(text)
     began, rows = monotonic(), dict[str, int | None]()
     with closing(Database(url, _COUNT_SECONDS, 1)) as database:
-        for table in catalogue.tables:
+        for table in catalogue:
             is_late = monotonic() - began > _LISTING_SECONDS
-            rows[table.name] = None if is_late else count_rows(database, table)
+            rows[table.key] = None if is_late else count_rows(database, table)
     lines = [("table", "rows", "primary key", "foreign keys to")]
-    for table in catalogue.tables:
-        number, targets = rows[table.name], {key.table for key in table.foreign_keys}
+    for table in catalogue:
+        number = rows[table.key]
+        targets = {target for _, target, _ in foreign_keys(table)}
         counted = "not counted" if number is None else f"{number:,}"
         if number is not None and number > MOST_ROWS:
             counted = f"> {MOST_ROWS:,}"
-        primary, foreign = ", ".join(table.primary_key), ", ".join(sorted(targets))
-        lines.append((table.name, counted, primary or "-", foreign or "-"))
+        primary, foreign = ", ".join(primary_key(table)), ", ".join(sorted(targets))
+        lines.append((table.key, counted, primary or "-", foreign or "-"))
     print("\n".join(aligned(lines)))
     limits = f"{_COUNT_SECONDS:g} s for a table, {_LISTING_SECONDS:g} s for all"
     print(f"Rows are counted, not estimated: up to {MOST_ROWS:,}, {limits}.")

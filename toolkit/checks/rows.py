@@ -1,7 +1,8 @@
 """What rows show of their mapping, whatever source they come from.
 
 Invalid rows, codes without an entry, fields that no row fills, times that cannot be. An
-adapter reads the rows; a check states what they show. No finding quotes a value of a person: counts, codes, columns and rules only.
+adapter reads the rows; a check states what they show. No finding quotes a value of a person:
+counts, codes, columns and rules only.
 """
 
 import json
