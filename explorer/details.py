@@ -12,7 +12,7 @@ from werkzeug.exceptions import NotFound
 
 from explorer.core import blueprint, explorer, see
 from explorer.failures import PageError
-from explorer.language import gettext, mark
+from explorer.language import gettext
 from explorer.records import BundleEntries, Person, Stay, columns_of, site_name
 from explorer.sessions import SearchResult
 from explorer.timeline import Band, timelines, wall
@@ -25,8 +25,8 @@ PAGE = 10
 MANY = 60
 """A timeline of more stays begins with the last twelve months."""
 
-PERIODS = {"": mark("All"), "12": mark("12 months"), "3": mark("3 months")}
-_DAYS = {"12": 365, "3": 91}
+_DAYS = {"": None, "12": 365, "3": 91}
+"""The periods of a timeline, by their names in addresses."""
 
 _REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64}")
 """A reference to a resource that has a page."""
@@ -169,7 +169,7 @@ def _if_allowed() -> Iterator[None]:
 def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     period = request.args.get("period")
     listed = max(1, request.args.get("page", 1, type=int))
-    if period not in {None, *PERIODS}:
+    if period not in {None, *_DAYS}:
         raise NotFound
     digest = blake2b(reference.encode(), digest_size=18).hexdigest()
     # Another period or page of what has been read is no new look at the patient.
@@ -185,7 +185,8 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     patient, stays = Person(results.included[reference]), results.stays
     bands, now = _bands(stays), explorer.offer.now()
     for shown in ["12", ""] if period is None and len(stays) > MANY else [period or ""]:
-        since = wall(now) - timedelta(_DAYS[shown]) if shown else None
+        days = _DAYS[shown]
+        since = wall(now) - timedelta(days) if days else None
         drawn = timelines(bands, now, gutter=_GUTTER, since=since)
         if drawn:
             break
@@ -198,14 +199,12 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         sealed=sealed,
         here_now=[s for s in stays if s.status == "in-progress" and s.took(now)],
         stays=stays,
-        all_stays=results.total,
+        results=results,
         most_stays=MOST_STAYS,
-        messages=results.messages,
         listed=listed,
         page_size=PAGE,
         places={stay.id: 1 + index // PAGE for index, stay in enumerate(stays)},
         period=shown,
-        periods=PERIODS,
         frise=drawn,
         is_whole=is_whole,
         columns=columns_of("Encounter"),

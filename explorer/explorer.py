@@ -4,7 +4,6 @@ It listens on another address than the service, which it calls as any client doe
 (`explorer.core`).
 """
 
-import re
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -23,8 +22,6 @@ from app.pages import POLICY, create_pages
 from explorer import details, entry, exports, language, search, words
 from explorer.core import Explorer, blueprint, explorer, see
 from explorer.failures import PageError, page_error
-from explorer.language import ngettext as count_in_words
-from explorer.records import changed, elements
 
 HEADERS = (
     ("Cache-Control", "no-store"),
@@ -35,9 +32,6 @@ HEADERS = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
 """Headers of every page: it loads from this origin alone, and nobody frames it."""
-
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
-"""What a native field for a date takes; another text is shown as it was written."""
 
 VIEWS = (entry, search, details, exports)
 """The modules whose views the blueprint has."""
@@ -53,7 +47,7 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
     pages.extensions["explorer"] = of_app
     pages.jinja_env.add_extension("jinja2.ext.i18n")
     pages.jinja_env.install_gettext_callables(  # type: ignore[attr-defined] # the extension's
-        language.gettext, count_in_words, newstyle=False, pgettext=language.pgettext
+        language.gettext, language.ngettext, newstyle=False, pgettext=language.pgettext
     )
     pages.jinja_env.globals.update(
         tables=words,
@@ -61,15 +55,11 @@ def create_explorer(service: WSGIApplication, settings: Settings) -> Flask:
         day=language.day,
         moment=language.moment,
         languages=language.LANGUAGES,
-        count=lambda kind, total: count_in_words(*words.COUNTS[kind], total),
         see=see,
-        last_change=changed,
-        elements=elements,
     )
     pages.jinja_env.filters["pretty"] = lambda resource: orjson.dumps(
         resource, option=orjson.OPT_INDENT_2
     ).decode()
-    pages.jinja_env.tests["iso"] = lambda text: _ISO.fullmatch(text) is not None
     transport = Transport(
         settings.trusted_proxies, on_loopback=settings.plain_http == "loopback"
     )

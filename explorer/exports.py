@@ -4,7 +4,7 @@ Whoever cancels the download ends the search. One that fails midway ends without
 chunk: the browser tells that the file is incomplete.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain
 
@@ -15,9 +15,9 @@ from werkzeug.exceptions import NotFound
 
 from explorer.core import INCLUDES, blueprint, explorer
 from explorer.language import gettext, read_day
-from explorer.language import mark as _
 from explorer.records import BundleEntries, csv_lines
 from explorer.sessions import SearchResult
+from explorer.words import RESOURCES
 
 MEDIA_TYPES = {
     "csv": "text/csv",
@@ -27,8 +27,6 @@ MEDIA_TYPES = {
 """The formats of a file."""
 
 _BUNDLE = b'{"resourceType":"Bundle","type":"collection","entry":['
-
-_STEMS: Mapping[str, str] = {"Encounter": _("stays"), "Patient": _("patients")}
 
 
 def may_export() -> bool:
@@ -50,7 +48,7 @@ def export(id: str) -> Response:
     content = stream_with_context(chain([next(parts)], parts))
     response = Response(content, mimetype=MEDIA_TYPES[format])
     name = f"{_name(result, explorer.offer.now())}.{format}"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers.set("Content-Disposition", "attachment", filename=name)
     return response
 
 
@@ -58,7 +56,7 @@ def _name(result: SearchResult, at: datetime) -> str:
     """Return the name of a file; it has the days of the search, and no patient."""
     form: MultiDict[str, str] = MultiDict(result.form)
     days = [form.get(f"admission.{bound}", "") for bound in ("from", "to")]
-    name = gettext(_STEMS[result.kind])
+    name = gettext(RESOURCES[result.kind]).lower()
     if all(days):
         first, last = (read_day(text).isoformat() for text in days)
         between = gettext("admissions-%(first)s-to-%(last)s", first=first, last=last)

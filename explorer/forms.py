@@ -129,20 +129,16 @@ class Conditions:
     def describe(self) -> str:
         """Return the search in words that identify no patient."""
         preset = PRESETS.get(self.form.get("preset", ""))
-        texts = [gettext(preset)] if preset else []
-        for field, words in self.chips.items():
-            if field.name in IDENTIFYING:
-                title = gettext(field.title)
-                if not title.isupper():
-                    title = title[:1].lower() + title[1:]
-                texts.append(gettext("by %(title)s", title=title))
-            elif not preset or field.input == "ward":
-                texts.append(words)
-        text = ", ".join(texts) or gettext("without a condition")
         if preset:
-            return text
+            chips = [words for f, words in self.chips.items() if f.input == "ward"]
+            return ", ".join([gettext(preset), *chips])
+        texts = [
+            f"{gettext(field.title)} …" if field.name in IDENTIFYING else words
+            for field, words in self.chips.items()
+        ]
         title = gettext(RESOURCES[self.kind])
-        return gettext("%(title)s: %(value)s", title=title, value=text)
+        value = ", ".join(texts) or gettext("without a condition")
+        return gettext("%(title)s: %(value)s", title=title, value=value)
 
     def _read(self, field: FormField) -> tuple[str, Sequence[str]]:
         """Return a condition in words and its values, which are [] without one."""
@@ -184,22 +180,16 @@ class Conditions:
 
     def _read_days(self, field: FormField) -> tuple[str, Sequence[str]]:
         first, last = (self._read_day(field, name) for name in field.inputs)
-        texts = {"title": gettext(field.title)}
-        texts |= {"first": day(first)} if first else {}
-        texts |= {"last": day(last)} if last else {}
+        title = gettext(field.title)
         if first and last and first > last:
             text = gettext("The first day is after the last one.")
-            self.faults[field.inputs[1]] = FieldFault(texts["title"], text)
+            self.faults[field.inputs[1]] = FieldFault(title, text)
+        span = " – ".join(day(bound) if bound else "…" for bound in (first, last))
+        values = [f"ge{first}"] if first else []
+        values += [f"le{last}"] if last else []
         if first and first == last:
-            return gettext("%(title)s on %(first)s", **texts), [first.isoformat()]
-        if first and last:
-            words = gettext("%(title)s from %(first)s to %(last)s", **texts)
-            return words, [f"ge{first}", f"le{last}"]
-        if first:
-            return gettext("%(title)s since %(first)s", **texts), [f"ge{first}"]
-        if last:
-            return gettext("%(title)s until %(last)s", **texts), [f"le{last}"]
-        return "", []
+            span, values = day(first), [first.isoformat()]
+        return gettext("%(title)s: %(value)s", title=title, value=span), values
 
 
 def _any_of(texts: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ or None for a time.
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -15,9 +15,9 @@ from typing import Any
 
 from flask import request
 
-from explorer.language import duration, gettext, language, moment, ngettext, partial_day
+from explorer.language import duration, gettext, language, moment, partial_day
 from explorer.language import mark as _
-from explorer.words import CLASSES, MESSAGES, SEXES, STATUSES
+from explorer.words import CLASSES, SEXES, STATUSES
 
 Resource = Mapping[str, Any]
 
@@ -59,6 +59,7 @@ class Person:
         birth_name = official.get("family", "") if usual.get("family") else ""
         links = [_reference(link["other"]) for link in resource.get("link", ())]
         self.resource = resource
+        self.changed = _changed(resource)
         self.reference = f"Patient/{resource['id']}"
         self.name = name or gettext("no name")
         self.birth_name = birth_name if birth_name != family else ""
@@ -107,6 +108,7 @@ class Stay:
         wards = [p["location"].get("display", "") for p in resource.get("location", ())]
         visits = [number.get("value", "") for number in resource.get("identifier", ())]
         self.resource = resource
+        self.changed = _changed(resource)
         self.id: str = resource["id"]
         self.reference = f"Encounter/{self.id}"
         self.subject = _reference(resource.get("subject"))
@@ -138,8 +140,7 @@ def site_name(reference: str, included: Mapping[str, Resource]) -> str:
     return str(included.get(reference, {}).get("name") or reference.rpartition("/")[2])
 
 
-def changed(resource: Resource) -> datetime | None:
-    """Return when a resource was last changed, None where that is not known."""
+def _changed(resource: Resource) -> datetime | None:
     return _time(resource.get("meta", {}).get("lastUpdated"))
 
 
@@ -174,13 +175,13 @@ def _numbers(resource: Resource) -> Sequence[Number]:
 
 
 class BundleEntries:
-    """The entries of a Bundle: matches, what is included, and messages about them."""
+    """The entries of a Bundle: matches, what is included, and issues of the service."""
 
     def __init__(self, bundle: Resource) -> None:
         self.total: int | None = bundle.get("total")
         self.matches: list[Resource] = []
         self.included: dict[str, Resource] = {}
-        self._issues: list[Resource] = []
+        self.issues: list[Resource] = []
         for entry in bundle.get("entry", []):
             resource, mode = entry["resource"], entry["search"]["mode"]
             if mode == "match":
@@ -188,24 +189,7 @@ class BundleEntries:
             elif mode == "include":
                 self.included[f"{resource['resourceType']}/{resource['id']}"] = resource
             else:
-                self._issues += resource["issue"]
-
-    @property
-    def messages(self) -> Sequence[str]:
-        """What the service says about the page, in people's words."""
-        codes = {issue["code"] for issue in self._issues}
-        texts = [gettext(words) for code, words in MESSAGES.items() if code in codes]
-        rows = [i["diagnostics"] for i in self._issues if i["code"] == "exception"]
-        if rows:
-            names = ", ".join(sorted({text.split()[-1].strip(".") for text in rows}))
-            text = ngettext(
-                "%(count)s row cannot be shown. Tell the operator: %(names)s.",
-                "%(count)s rows cannot be shown. Tell the operator: %(names)s.",
-                len(rows),
-                names=names,
-            )
-            texts.append(text)
-        return texts
+                self.issues += resource["issue"]
 
     @cached_property
     def stays(self) -> Sequence[Stay]:
@@ -242,7 +226,7 @@ def _when(time: datetime | None) -> str:
 _CHANGED = TableColumn(
     "changed",
     _("Last changed"),
-    lambda row, _: _when(changed(row.resource)),
+    lambda row, _: _when(row.changed),
     "_lastUpdated",
 )
 
@@ -291,15 +275,3 @@ def csv_lines(kind: str, rows: Sequence[Any], now: datetime, *, head: bool) -> s
         texts += [column.text(row, now) for column in columns]
         writer.writerow(f"'{t}" if t.startswith(_FORMULA) else t for t in texts)
     return file.getvalue()
-
-
-def elements(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each value inside a resource with its path, as JSON writes them."""
-    if isinstance(value, dict):
-        for key, below in value.items():
-            yield from elements(below, f"{path}.{key}" if path else key)
-    elif isinstance(value, list):
-        for number, below in enumerate(value):
-            yield from elements(below, f"{path}[{number}]")
-    else:
-        yield path, str(value).lower() if isinstance(value, bool) else str(value)

@@ -26,7 +26,7 @@ from explorer.language import ReadingError, gettext
 from explorer.records import COLUMN_COOKIE, COLUMNS, BundleEntries, Stay, columns_of
 from explorer.sessions import SearchResult
 from explorer.timeline import Band, Timeline, timelines
-from explorer.words import PRESETS, SORTED
+from explorer.words import PRESETS
 
 STEPS = ("previous", "next")
 """The links of a page of results that lead to another page."""
@@ -248,7 +248,7 @@ def _page(id: str, result: SearchResult, **more: Any) -> str:
         last=result.first + len(shown.matches) - 1,
         steps=[relation for relation in STEPS if step_of(result.bundle, relation)],
         sort=dict(result.criteria).get("_sort", search.usual_sort),
-        sorts={key: SORTED[key] for key in search.sorts if key in SORTED},
+        sorts=search.sorts,
         columns=columns_of(kind),
         all_columns=COLUMNS[kind],
         frise=_drawn(shown, id, at) if more["tab"] == "timeline" else [],

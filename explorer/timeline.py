@@ -124,21 +124,33 @@ class Bar:
         return next(fitting, "")
 
 
-@dataclass
 class Timeline:
-    """A drawing of the time from `first` to `last`; its numbers are filled in by `draw`."""
+    """A drawing of bands in the time from `first` to `last`, titles at its left."""
 
-    drawing: Drawing
-    first: datetime
-    last: datetime
-    step: TickStep
-    left: float
-    now: datetime
-    height: float = _TOP
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        drawing: Drawing,
+        bands: Sequence[Band],
+        now: datetime,
+        span: tuple[datetime, datetime],
+        *,
+        gutter: int,
+        is_rounded: bool,
+    ) -> None:
+        self.drawing, self.now = drawing, now
+        self.first, self.last = span
+        self.left = 0 if drawing.is_narrow else gutter
+        most = (drawing.width - self.left - _RIGHT) / drawing.tick
+        whole = self.last - self.first
+        fitting = (step for step in _STEPS if whole / step.size <= most)
+        self.step = next(fitting, _STEPS[-1])
+        if is_rounded:
+            self.first = self.step.floor(self.first)
         self.ticks = self._ticks()
         self.rows: list[tuple[Band, float, list[Bar]]] = []
+        self.height: float = _TOP
+        for band in bands:
+            self._draw(band)
 
     def x(self, time: datetime) -> float:
         """Return where a time is, at the edge for one that is not in the span."""
@@ -151,7 +163,7 @@ class Timeline:
         """Where the present is, None where it is not in the span."""
         return self.x(self.now) if self.first <= wall(self.now) <= self.last else None
 
-    def draw(self, band: Band) -> None:
+    def _draw(self, band: Band) -> None:
         """Add a band below the others."""
         drawing, y = self.drawing, self.height + self.drawing.head
         bars = self._bars(band)
@@ -230,18 +242,17 @@ def timelines(
     last = until or max([wall(now), *starts, *ends])
     last = max(min(last, _LATEST), first)
     last += max(last - first, timedelta(hours=6)) * 0.04
-    drawings = []
-    for drawing in DRAWINGS:
-        left = 0 if drawing.is_narrow else gutter
-        most = (drawing.width - left - _RIGHT) / drawing.tick
-        fitting = (step for step in _STEPS if (last - first) / step.size <= most)
-        step = next(fitting, _STEPS[-1])
-        begin = since or step.floor(first)
-        timeline = Timeline(drawing, begin, last, step, left, now)
-        for band in shown:
-            timeline.draw(band)
-        drawings.append(timeline)
-    return drawings
+    return [
+        Timeline(
+            drawing,
+            shown,
+            now,
+            (first, last),
+            gutter=gutter,
+            is_rounded=since is None,
+        )
+        for drawing in DRAWINGS
+    ]
 
 
 def _is_within(stay: Stay, since: datetime | None, until: datetime | None) -> bool:

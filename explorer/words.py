@@ -10,12 +10,6 @@ RESOURCES: Mapping[str, str] = {
 }
 """The resource types that are searched: the sections of the pages."""
 
-COUNTS: Mapping[str, tuple[str, str]] = {
-    "Encounter": ("%(count)s stay", "%(count)s stays"),
-    "Patient": ("%(count)s patient", "%(count)s patients"),
-}
-"""One and several of a resource type, in numbers."""
-
 CLASSES: Mapping[str, str] = {
     "IMP": _("Inpatient"),
     "EMER": _("Emergency"),
@@ -39,12 +33,6 @@ SEXES: Mapping[str, str] = {
     "unknown": _("Unknown"),
 }
 
-SEX_LETTERS: Mapping[str, str] = {
-    "female": _("F"),
-    "male": _("M"),
-    "other": _("undetermined"),
-}
-
 CODES: Mapping[str, Mapping[str, str]] = {
     "status": STATUSES,
     "class": CLASSES,
@@ -57,35 +45,3 @@ PRESETS: Mapping[str, str] = {
     "today": _("Today’s admissions"),
     "week": _("Last 7 days"),
 }
-
-SORTED: Mapping[str, str] = {
-    "-date": _("latest admissions first"),
-    "date": _("earliest admissions first"),
-    "-_lastUpdated": _("last changed first"),
-    "_lastUpdated": _("longest unchanged first"),
-    "_id": _("by number"),
-    "-_id": _("by number, highest first"),
-}
-"""How a list is sorted, in a sentence, by the value of `_sort`."""
-
-TELECOMS: Mapping[tuple[str, str], str] = {
-    ("phone", "mobile"): _("Mobile"),
-    ("phone", "home"): _("Home"),
-    ("phone", "work"): _("Work"),
-    ("fax", ""): _("Fax"),
-    ("email", ""): _("E-mail"),
-    ("phone", ""): _("Telephone"),
-}
-
-ADDRESSES: Mapping[str, str] = {
-    "home": _("Address"),
-    "temp": _("Temporary address"),
-    "old": _("Former address"),
-    "work": _("Address"),
-}
-
-MESSAGES: Mapping[str, str] = {
-    "too-costly": _("Counting takes too long: how many there are is not known."),
-    "incomplete": _("Not everything is shown here: narrow the search."),
-}
-"""What the service says about a page, by the code of the issue."""

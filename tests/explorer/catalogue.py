@@ -12,7 +12,6 @@ from jinja2.ext import babel_extract
 
 import explorer
 from explorer.language import LANGUAGES, LOCALES
-from explorer.words import COUNTS
 
 PACKAGE = Path(explorer.__file__).parent
 _METHODS = [("**.py", "python"), ("templates/**.html", babel_extract)]
@@ -20,7 +19,6 @@ _KEYWORDS = {
     "_": None,
     "gettext": None,
     "ngettext": (1, 2),
-    "count_in_words": (1, 2),
     "pgettext": ((1, "c"), 2),
     "mark": None,
 }
@@ -34,8 +32,6 @@ def extracted() -> Catalog:
         PACKAGE, method_map=_METHODS, keywords=_KEYWORDS, comment_tags=()
     ):
         catalog.add(message, context=context)
-    for pair in COUNTS.values():
-        catalog.add(pair)
     return catalog
 
 
