@@ -39,14 +39,14 @@ prove: .venv/test.stamp ## Run both in orders of chance on a busy machine (ARGS=
 sbom: .venv/test.stamp ## Build wheel and sdist of the last commit in build/dist, and the wheel's bill of materials
 	@rm -rf build/dist
 	@.ci/build build/dist
-	@$(BIN)/python .ci/sbom.py wheel build/dist/*.whl requirements-tracing.lock build/dist/encounters-wheel.cdx.json
+	@$(BIN)/python .ci/sbom.py build/dist/*.whl requirements-tracing.lock build/dist/encounters-wheel.cdx.json
 
 .PHONY: release
 release: .venv/test.stamp ## Build in dist/ all that an operator downloads, of the last commit (BASE=…)
 	@BASE="$(BASE)" .ci/release
 
 .PHONY: image
-image: sbom ## Build the image and run it, with bills of materials, where buildah, runc and debootstrap are (BASE=…)
+image: sbom ## Build the image and run it where buildah, runc and debootstrap are (BASE=…)
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
 
 .PHONY: fuzz
@@ -124,8 +124,8 @@ lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
 	@.ci/lock $(ARGS)
 
 .PHONY: audit
-audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked (OSV=file of the database)
-	@OSV="$(OSV)" .ci/audit $(ARGS)
+audit: .venv/test.stamp ## Check licences and known weaknesses of all that is locked (ARGS="-s osv": ask OSV)
+	@.ci/audit $(ARGS)
 
 .PHONY: clean
 clean: ## Remove the environment, the demo and all that tools leave

@@ -1,12 +1,9 @@
-"""Bills of materials (CycloneDX 1.6), with licences: of a wheel, and of an image.
+"""The bill of materials (CycloneDX 1.6) of a wheel: the packages of a lock file.
 
-    .venv/bin/python .ci/sbom.py wheel WHEEL LOCK OUT
-    .venv/bin/python .ci/sbom.py image ROOT OUT
+    .venv/bin/python .ci/sbom.py WHEEL LOCK OUT
 
-Of a wheel: the packages of a lock file, with their hashes; licences as the packages say that are
-installed here. Of an image: what its root file system holds, so the packages of Python in
-/opt/encounters, those of Debian, and the interpreter. Exit status 1 where a package of Python names
-no licence.
+With the hashes of all their files, and the licences that the installed packages name. Exit
+status 1 where one names none.
 """
 
 import hashlib
@@ -17,35 +14,29 @@ import uuid
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from email.parser import HeaderParser
 from importlib.metadata import (
     Distribution,
     PackageNotFoundError,
     PathDistribution,
     distribution,
-    distributions,
 )
 from pathlib import Path
 
 from cyclonedx.contrib.license.factories import LicenseFactory
-from cyclonedx.model import AttachedText, HashAlgorithm, HashType, Property
+from cyclonedx.model import HashAlgorithm, HashType, Property
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
-from cyclonedx.model.license import DisjunctiveLicense, LicenseExpression
+from cyclonedx.model.license import LicenseExpression
 from cyclonedx.output.json import JsonV1Dot6
 from licences import declared
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NAME = "encounters"
-
 _LOCKED = re.compile(
     r"^([A-Za-z0-9._-]+)==(\S+) \\\n((?:    --hash=\S+(?: \\)?\n)+)", re.MULTILINE
 )
 _SHA256 = re.compile(r"sha256:([0-9a-f]{64})")
-_LICENCE = re.compile(r"^License: *(\S.*)$", re.MULTILINE)
-_COMMON_LICENCE = re.compile(r"/usr/share/common-licenses/([A-Z][\w.-]*\w)")
 
 
 # ---- packages of Python
@@ -58,7 +49,7 @@ def python_component(
     purl = PackageURL(
         "pypi", None, canonicalize_name(package.metadata["Name"]), version
     )
-    return _component(ComponentType.LIBRARY, purl, declared(package.metadata), hashes)
+    return _component(purl, declared(package.metadata), hashes)
 
 
 def required(package: Distribution) -> Iterator[str]:
@@ -78,17 +69,10 @@ def joined(bom: Bom, packages: Mapping[str, tuple[Distribution, Component]]) -> 
 
 
 def _component(
-    kind: ComponentType,
-    purl: PackageURL,
-    licences: Iterable[str],
-    hashes: Iterable[str] = (),
-    text: str = "",
+    purl: PackageURL, licences: Iterable[str], hashes: Iterable[str] = ()
 ) -> Component:
-    """Return a component; `text` is that of its licences, for one that names none."""
     make = LicenseFactory()
     made = [make.make_from_string(name) for name in licences]
-    if text and not made:
-        made = [DisjunctiveLicense(name="in its text", text=AttachedText(content=text))]
     if len(made) > 1:
         # Beside other licences, an expression does not fit the schema.
         made = [
@@ -98,7 +82,7 @@ def _component(
             for each in made
         ]
     return Component(
-        type=kind,
+        type=ComponentType.LIBRARY,
         name=purl.name,
         version=purl.version,
         purl=purl,
@@ -126,7 +110,7 @@ def wheel(file: Path, lock: Path) -> Bom:
             except PackageNotFoundError:
                 # For another system or Python: its licence is not known here.
                 purl = PackageURL("pypi", None, canonicalize_name(name), version)
-                component = _component(ComponentType.LIBRARY, purl, ())
+                component = _component(purl, ())
                 component.properties.add(Property(name="licence", value="unknown"))
                 bom.components.add(component)
                 continue
@@ -138,74 +122,6 @@ def wheel(file: Path, lock: Path) -> Bom:
         direct = [packages[name][1] for name in required(ours) if name in packages]
         bom.register_dependency(root, direct)
     return bom
-
-
-# ---- an image
-
-
-def image(root: Path) -> Bom:
-    """Return the bill of the root file system of an image."""
-    (place,) = root.glob("opt/encounters/lib/python3.*/site-packages")
-    packages = {
-        canonicalize_name(package.metadata["Name"]): (
-            package,
-            python_component(package, package.version),
-        )
-        for package in distributions(path=[str(place)])
-    }
-    version = packages[NAME][0].version
-    ours = _component(
-        ComponentType.CONTAINER, PackageURL("oci", None, NAME, version), ["Apache-2.0"]
-    )
-    bom = _bom(ours)
-    joined(bom, packages)
-    system = [*debian(root), *interpreter(root)]
-    for component in system:
-        bom.components.add(component)
-    bom.register_dependency(ours, [packages[NAME][1], *system])
-    return bom
-
-
-def debian(root: Path) -> Iterator[Component]:
-    """Yield the packages of Debian that are installed, with the licences of their copyright file.
-
-    Debian's short names of licences are not all those of SPDX. A file that is not
-    machine-readable names those of /usr/share/common-licenses, or is the licence itself.
-    """
-    status = root / "var/lib/dpkg/status"
-    text = status.read_text("utf-8") if status.exists() else ""
-    release = _release(root)
-    for paragraph in filter(str.strip, text.split("\n\n")):
-        fields = HeaderParser().parsestr(paragraph)
-        if fields["Status"] != "install ok installed":
-            continue
-        name = fields["Package"]
-        copyright_file = root / "usr/share/doc" / name / "copyright"
-        told = copyright_file.read_text("utf-8") if copyright_file.exists() else ""
-        purl = PackageURL(
-            *("deb", "debian", name, fields["Version"]),
-            qualifiers={"arch": fields["Architecture"], "distro": release},
-        )
-        names = _LICENCE.findall(told) or _COMMON_LICENCE.findall(told)
-        licences = dict.fromkeys(name.strip() for name in names)
-        yield _component(ComponentType.LIBRARY, purl, licences, text=told)
-
-
-def interpreter(root: Path) -> Iterator[Component]:
-    """Yield the Python of the image, where it is not one of Debian's packages."""
-    if (root / "usr/bin/python3").exists():
-        return
-    settings = (root / "opt/encounters/pyvenv.cfg").read_text("utf-8")
-    (version,) = re.findall(r"^version *= *(\S+)", settings, re.MULTILINE)
-    purl = PackageURL("generic", None, "python", version)
-    yield _component(ComponentType.APPLICATION, purl, ["PSF-2.0"])
-
-
-def _release(root: Path) -> str:
-    file = root / "etc/os-release"
-    text = file.read_text("utf-8") if file.exists() else ""
-    found = dict(re.findall(r'^(ID|VERSION_ID)="?([^"\n]*)"?$', text, re.MULTILINE))
-    return "-".join(found[key] for key in ("ID", "VERSION_ID") if key in found)
 
 
 # ---- files
@@ -224,9 +140,9 @@ def _bom(component: Component) -> Bom:
 
 def main(arguments: list[str]) -> int:
     """Write a bill of materials; return the exit status."""
-    kind, *files, out = arguments
-    bom = (wheel if kind == "wheel" else image)(*map(Path, files))
-    Path(out).write_text(JsonV1Dot6(bom).output_as_string(indent=1) + "\n", "utf-8")
+    file, lock, out = map(Path, arguments)
+    bom = wheel(file, lock)
+    out.write_text(JsonV1Dot6(bom).output_as_string(indent=1) + "\n", "utf-8")
     nameless = [
         component
         for component in bom.components
