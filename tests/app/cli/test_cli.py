@@ -1,5 +1,6 @@
 """The console script: what it refuses before anything is started, and how it says so."""
 
+import io
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,13 @@ def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
             assert main([*command.split(), option]) == 0
             usage = f"Usage: encounters {command}".strip()
             assert usage in capsys.readouterr().out
+
+
+def test_output_is_utf_8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stdout)
+    assert main(["--version"]) == 0
+    assert stdout.encoding == "utf-8"
 
 
 def test_a_token_is_printed_alone(
