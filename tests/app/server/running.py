@@ -179,13 +179,13 @@ def refused(environ: dict[str, str], command: Sequence[str] = SERVE) -> tuple[in
 
 
 @contextmanager
-def running_as(
+def starting(
     directory: Path,
     environ: Mapping[str, str],
     first: int,
     command: Sequence[str] = SERVE,
 ) -> Iterator[Running]:
-    """Run a service with the settings of an environment, on two ports from `first` on."""
+    """Start a service with the settings of an environment, on two ports from `first` on."""
     log = directory / "log"
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -194,13 +194,26 @@ def running_as(
             env={**os.environ, **environ},
             stderr=file,
         )
-        service = Running(process, first, log)
-        try:
-            service.until(lambda: service.operations("/live").status == 200)
-            yield service
-        finally:
-            process.terminate()
-            assert process.wait(PATIENCE) == 0, log.read_text("utf-8")
+    try:
+        yield Running(process, first, log)
+    finally:
+        process.terminate()
+        # By the signal itself before our first line under gunicorn.
+        assert process.wait(PATIENCE) in {0, -signal.SIGTERM}, log.read_text("utf-8")
+
+
+@contextmanager
+def running_as(
+    directory: Path,
+    environ: Mapping[str, str],
+    first: int,
+    command: Sequence[str] = SERVE,
+) -> Iterator[Running]:
+    """Run a service until it is stopped; it ends with status 0."""
+    with starting(directory, environ, first, command) as service:
+        service.until(lambda: service.operations("/live").status == 200)
+        yield service
+    assert service.process.returncode == 0, service.log.read_text("utf-8")
 
 
 @contextmanager

@@ -4,9 +4,7 @@ import os
 import re
 import resource
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
@@ -18,16 +16,17 @@ from cryptography.fernet import Fernet
 from tests.app.server.running import (
     PATIENCE,
     SERVE,
+    Running,
     edges,
-    fetch,
     refused,
     running,
     service_environ,
+    starting,
 )
 from tests.app.server.slow_source import READ, slowed
 from tests.collector import collecting
 from tests.hospital_sql import Tables, mapping_text
-from tests.live import HOST, ROOT, free_ports, listens, wait_until
+from tests.live import free_ports, listens
 from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
@@ -218,82 +217,60 @@ def test_a_collector_of_spans_that_hangs_delays_no_stop(
         collector.goes_on.set()
 
 
-class Starting:
-    """A start under way, in a directory of its own for temporary files."""
-
-    def __init__(self, directory: Path, environ: dict[str, str], first: int) -> None:
-        self.first = first
-        self.log, self.temporary = directory / "log", directory / "tmp"
-        self.temporary.mkdir(exist_ok=True)
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, *SERVE],
-                cwd=ROOT,
-                env={**environ, "TMPDIR": str(self.temporary)},
-                stderr=log,
-            )
-        # Before Python runs our first line, a signal does to it what it does to any program.
-        wait_until(self._defines_signals, self.log)
-
-    def _defines_signals(self) -> bool:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        masks = re.findall(r"^Sig(?:Ign|Cgt):\s*(\w+)", status, re.MULTILINE)
-        return any(int(mask, 16) >> (signal.SIGHUP - 1) & 1 for mask in masks)
-
-    def lives(self) -> bool:
-        """Return whether a worker answers probes."""
-        live = f"http://{HOST}:{self.first + 1}/live"
-        return fetch(live, {}, PATIENCE).status == 200
-
-    def stop(self) -> None:
-        """Stop it; nothing of it remains."""
-        children = psutil.Process(self.process.pid).children(recursive=True)
-        self.process.terminate()
-        # By the signal itself before our first line under gunicorn.
-        assert self.process.wait(20) in {0, -signal.SIGTERM}, self.log.read_text()
-        _, alive = psutil.wait_procs(children, 20)
-        assert not alive
-        assert not listens(self.first)
-        assert os.listdir(self.temporary) == []
+def handles_signals(service: Running) -> bool:
+    """Return whether a process ignores or handles SIGHUP."""
+    status = Path(f"/proc/{service.process.pid}/status").read_text()
+    masks = re.findall(r"^Sig(?:Ign|Cgt):\s*(\w+)", status, re.MULTILINE)
+    return any(int(mask, 16) >> (signal.SIGHUP - 1) & 1 for mask in masks)
 
 
-def test_no_signal_for_a_running_service_ends_one_that_starts(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
+def lives(service: Running) -> bool:
+    return service.operations("/live").status == 200
+
+
+@pytest.fixture
+def start(tmp_path: Path, redis_server: RedisServer) -> Iterator[Running]:
+    """Begin a start; when it has been stopped nothing of it remains."""
+    (temporary := tmp_path / "tmp").mkdir()
     first = free_ports(2)
     environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
-    start = Starting(tmp_path, environ, first)
+    with starting(tmp_path, {**environ, "TMPDIR": str(temporary)}, first) as service:
+        # Before Python runs our first line, a signal does to it what it does to any program.
+        service.until(lambda: handles_signals(service))
+        yield service
+        children = psutil.Process(service.process.pid).children(recursive=True)
+    _, alive = psutil.wait_procs(children, PATIENCE)
+    assert not alive
+    assert not listens(first)
+    assert os.listdir(temporary) == []
 
+
+def test_no_signal_for_a_running_service_ends_one_that_starts(start: Running) -> None:
     def lives_in_spite_of_signals() -> bool:
         for name in ("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
             start.process.send_signal(signal.Signals[name])
-        return start.lives()
+        return lives(start)
 
-    wait_until(lives_in_spite_of_signals, start.log)
-    wait_until(lambda: "mapping passed" in start.log.read_text(), start.log)
-    wait_until(start.lives, start.log)
+    start.until(lives_in_spite_of_signals)
+    start.until(lambda: start.events("mapping passed"))
+    start.until(lambda: lives(start))
     assert "Traceback" not in start.log.read_text("utf-8")
-    start.stop()
 
 
-MOMENTS: Mapping[str, Callable[[Starting], object]] = {
+MOMENTS: Mapping[str, Callable[[Running], object]] = {
     "at once": lambda _: True,
-    "files": lambda start: os.listdir(start.temporary),
-    "workers": lambda start: psutil.Process(start.process.pid).children(),
-    "port": lambda start: listens(start.first),
-    "answers": Starting.lives,
+    "files": lambda start: os.listdir(start.log.with_name("tmp")),
+    "workers": Running.workers,
+    "port": lambda start: listens(start.port),
+    "answers": lives,
 }
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_stop_at_any_moment_of_the_start_leaves_nothing(
-    tmp_path: Path, redis_server: RedisServer, moment: str
+    start: Running, moment: str
 ) -> None:
-    first = free_ports(2)
-    environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
-    start = Starting(tmp_path, environ, first)
-    wait_until(lambda: bool(MOMENTS[moment](start)), start.log)
-    start.stop()
+    start.until(lambda: MOMENTS[moment](start))
 
 
 def test_probes_see_that_the_file_of_a_socket_has_gone(
