@@ -19,9 +19,7 @@ from prometheus_client import REGISTRY
 
 from app.audit import STDOUT, FileSink, StreamSink, SyslogSink, check_stdout
 from app.config import SettingsError
-from app.fhir.audit_event import (
-    read_event,
-)
+from app.fhir.audit_event import read_event
 from app.service import EXTENSION
 from tests.app.answers import raw, read_from
 from tests.app.conftest import MakeService

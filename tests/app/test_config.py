@@ -10,12 +10,7 @@ import pytest
 from adapters.mapping.load import load_mapping
 from app.audit import open_trail
 from app.cli import main
-from app.config import (
-    SETTINGS,
-    Settings,
-    SettingsError,
-    read_settings,
-)
+from app.config import SETTINGS, Settings, SettingsError, read_settings
 from tests.app.changing import SEAL_KEYS
 from tests.app.provider import environ
 from tests.live import ROOT

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.contract import (
-    Capabilities,
-    ParameterCapability,
-    Prefix,
-    ResourceType,
-)
+from adapters.contract import Capabilities, ParameterCapability, Prefix, ResourceType
 from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
 from tests.app.answers import refused

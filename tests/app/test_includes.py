@@ -8,12 +8,7 @@ from tests.adapters.emptied import traced
 from tests.app.answers import body, messages, pages, refused
 from tests.app.conftest import MakeService
 from tests.serving import BASE_URL, Served, ids, link
-from toolkit.contract.hospital import (
-    Hospital,
-    OrganizationRow,
-    PatientRow,
-    StayRow,
-)
+from toolkit.contract.hospital import Hospital, OrganizationRow, PatientRow, StayRow
 
 PATIENT = ("_include", "Encounter:patient")
 SUBJECT = ("_include", "Encounter:subject")

@@ -9,10 +9,7 @@ from tests.app.answers import pages, refused
 from tests.app.conftest import MakeService
 from tests.hospital_sql import covering_changes, mapping_text
 from tests.serving import Served, ids
-from toolkit.contract.hospital import (
-    EDGES,
-    TIES,
-)
+from toolkit.contract.hospital import EDGES, TIES
 
 
 def _ids_in_order(served: Served, kind: str, params: Mapping[str, str]) -> list[str]:
