@@ -69,26 +69,6 @@ def test_matches_are_cut_and_includes_are_whole(served: Served) -> None:
     assert "entry" not in counted
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "value", "status", "code"),
-    [
-        ("Encounter", "_include", "Encounter:location", 412, "value"),
-        ("Encounter", "_include", "Patient:organization", 412, "value"),
-        ("Encounter", "_include", "*", 412, "value"),
-        ("Encounter", "_include", "Encounter:patient,Encounter:subject", 412, "value"),
-        ("Encounter", "_include", "", 412, "value"),
-        ("Encounter", "_include:recurse", "Encounter:patient", 400, "code-invalid"),
-        ("Encounter", "_revinclude", "Encounter:patient", 400, "not-supported"),
-        ("Patient", "_include", "Patient:organization", 400, "not-supported"),
-    ],
-)
-def test_what_is_not_offered_is_refused(
-    served: Served, kind: str, name: str, value: str, status: int, code: str
-) -> None:
-    answer = served.post(f"{kind}/_search", {"_id": "1", name: value})
-    refused(answer, status, code, name)
-
-
 def test_a_page_requires_every_scope_of_its_search(served: Served) -> None:
     searching = "ENCOUNTER_SEARCH PATIENT_SEARCH ENCOUNTER_READ"
     for include, scope in ((PATIENT, "PATIENT_READ"), (HOSPITAL, "ORGANIZATION_READ")):

@@ -141,7 +141,7 @@ def test_an_unknown_parameter_is_400_and_lists_what_is_offered(served: Served) -
     stays = "foo episode length _lastUpdated _revinclude Patient patient.name start date-end"
     for kind, names, offered in (
         ("Encounter", stays, "patient"),
-        ("Patient", "phonetic", "birthdate"),
+        ("Patient", "phonetic _include", "birthdate"),
         ("Organization", "address", "name"),
     ):
         for name in names.split():
@@ -212,8 +212,8 @@ def test_an_unsupported_modifier_is_400_whatever_prefer_says(served: Served) -> 
     for path, names in (
         (
             "Encounter",
-            "patient:Group subject:exact patient.identifier:exact status:not date:missing"
-            " _sort:desc _count:foo _id:",
+            "patient:Group subject:exact patient.identifier:exact _include:recurse"
+            " status:not date:missing _sort:desc _count:foo _id:",
         ),
         ("Patient", "name:phonetic name: name:exact:contains birthdate:exact"),
         ("Organization", "name:text"),

@@ -72,13 +72,17 @@ BAD = (
             *("date,_id,_id", "_id,_id", "--date", "-"),
         )
     ),
+    *(
+        ("Encounter", "_include", value, value, "Encounter:patient")
+        for value in ("Encounter:location", "*", "Encounter:patient,Encounter:subject")
+    ),
     ("Patient", "_sort", "date", "date", "_id, -_id"),
     ("Organization", "_sort", "-name", "-name", "_id, -_id"),
 )
 
 
 def test_a_bad_value_names_parameter_part_and_allowed_forms(served: Served) -> None:
-    """Decision 3; also decisions 4 (escapes), 5 (dates), 7 (references) and 8 (`_sort`).
+    """Decision 3; also decisions 4 (escapes), 5 (dates), 7 (references), 8 and 36.
 
     SRCH-12 DATE-11 DATE-12.
     """
@@ -106,7 +110,7 @@ def test_a_long_value_is_not_returned_whole(served: Served) -> None:
 
 NAMES = {
     "Encounter": "patient date identifier status service-provider._extension class _sort"
-    " _id _count _summary _elements _pretty",
+    " _include _id _count _summary _elements _pretty",
     "Patient": "name family given birthdate gender identifier _id name:exact",
     "Organization": "name identifier _id",
 }
