@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import sqlalchemy as sa
@@ -74,6 +74,17 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     assert caplog.records[-1].getMessage() == "ready again"
     assert REGISTRY.get_sample_value("encounters_part_ready", {"part": "source"}) == 1
     adapter.close()
+
+
+def test_an_adapter_that_raises_is_a_problem_without_its_words() -> None:
+    class Raises:
+        def check(self) -> NoReturn:
+            raise KeyError("CANARY")
+
+    watch = Watch([Check("source", partial(check_source, Raises()))])  # type: ignore[arg-type]
+    assert not watch.look()
+    ((problem,),) = watch.problems.values()
+    assert "CANARY" not in problem
 
 
 def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
