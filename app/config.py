@@ -135,13 +135,13 @@ def _require(condition: object) -> None:
         raise ValueError
 
 
-@_kind("text", "ASCII without blanks")
+@_kind("text", "text without blanks")
 def _word(text: str) -> str:
     _require(_WORD.fullmatch(text))
     return text
 
 
-@_kind("path", "a file that can be read")
+@_kind("path", "a readable file")
 def _readable_file(text: str) -> Path:
     path = Path(text)
     _require(path.is_file() and os.access(path, os.R_OK))
@@ -165,7 +165,7 @@ def _base_url(text: str) -> str:
     return text
 
 
-@_kind("URL", "redis://, rediss://, unix:// or redis+sentinel://h:1,h:2/master")
+@_kind("URL", "redis://, rediss://, unix:// or redis+sentinel://")
 def _redis_url(text: str) -> str:
     if is_sentinel(_word.read(text)):
         SentinelAddress.read(text)
@@ -190,7 +190,7 @@ def _redis_url(text: str) -> str:
     return text
 
 
-@_kind("keys", "Fernet keys, separated by blanks or commas")
+@_kind("keys", "Fernet keys, separated by blanks")
 def _fernet_keys(text: str) -> tuple[str, ...]:
     keys = tuple(filter(None, _BLANKS_OR_COMMAS.split(text)))
     _require(keys)
@@ -227,9 +227,7 @@ def is_null_device(status: os.stat_result) -> bool:
     return is_device and status.st_rdev == os.stat(os.devnull).st_rdev
 
 
-@_kind(
-    "path", "off, stdout, syslog://127.0.0.1:port, or a file in a writable directory"
-)
+@_kind("path", "off, stdout, syslog://127.0.0.1:port, or a file")
 def _audit_target(text: str) -> str:
     """Refuse what accepts events that nobody gets; `app.audit` does so for stdout."""
     if text.startswith(AUDIT_SYSLOG):
@@ -263,17 +261,17 @@ def _scope_names(text: str) -> str:
     return text
 
 
-@_kind("list", "addresses or CIDR networks, separated by blanks or commas")
+@_kind("list", "addresses or networks (CIDR), separated by blanks")
 def _networks(text: str) -> tuple[Network, ...]:
     return tuple(map(ip_network, filter(None, _BLANKS_OR_COMMAS.split(text))))
 
 
-@_kind("list", f"{', '.join(Link)}, separated by blanks or commas")
+@_kind("list", f"{', '.join(Link)}, separated by blanks")
 def _links(text: str) -> frozenset[Link]:
     return frozenset(map(Link, filter(None, _BLANKS_OR_COMMAS.split(text.lower()))))
 
 
-@_kind("address", "host:port, or unix:/path of a socket")
+@_kind("address", "host:port or unix:/path")
 def _address(text: str) -> str:
     if text.startswith("unix:"):
         _require(Path(text.removeprefix("unix:")).is_absolute())

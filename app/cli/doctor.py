@@ -119,7 +119,7 @@ class Running(threading.Thread):
             {"text": r.detail or r.text, "remedy": r.remedy, "severity": r.status}
             for r in self.results
         ]
-        return {"check": self.check.name, "seen": results}
+        return {"check": self.check.name, "results": results}
 
 
 def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:

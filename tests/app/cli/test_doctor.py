@@ -124,7 +124,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
             if text.count("did not finish") == 1:
                 break
     assert status == 1
-    found = {each["check"]: each["seen"] for each in json.loads(text)["checks"]}
+    found = {each["check"]: each["results"] for each in json.loads(text)["checks"]}
     assert set(found["redis"][0]) == {"text", "severity", "remedy"}
     assert found["source"][-1]["severity"] == "error"
     assert "did not finish" in found["source"][-1]["text"]
