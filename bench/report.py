@@ -11,7 +11,7 @@ from statistics import median
 from bench.contenders import THREADS, WORKERS
 from bench.load import MANY
 from bench.run import OURS, SCALED, Plan, Results
-from bench.scenarios import NAMES, SHAPES
+from bench.scenarios import SHAPES
 
 TITLES: Mapping[str, str] = {
     "read": "Read by id",
@@ -34,33 +34,22 @@ _MEMORY_LIMIT = 58
 
 _INTRODUCTION = f"""\
 Written by `make bench`. Every contender answers the same requests on the same PostgreSQL with
-{{stays:,}} stays, with the same token. Their answers were compared first (ids, totals, states,
-times, units). {{rounds}} rounds after a warm-up, in turn, {{seconds}} s
-each, one connection: with several, those that chance puts on the same process wait for one
-another, and a request costs up to twice as much. One failed request makes a run invalid. CPU is
-what the operating system counts for all processes of a contender; that of the database is separate.
-All Flask contenders run on stock gunicorn (`gthread`) with {WORKERS} processes of {THREADS}
-threads. Ratios are medians of the ratios within a round. Absolute figures depend on the machine,
-ratios less so.
-[stages.md](stages.md) shows where the calls of a request go, [scale.md](scale.md) how searches
-grow with the hospital.
+{{stays:,}} stays, with the same token; their answers were compared first. {{rounds}} rounds after a
+warm-up, in turn, {{seconds}} s each, one connection. CPU is what the operating system counts for
+all processes of a contender; that of the database is in brackets. Our Flask contenders run on
+gunicorn (`gthread`) with {WORKERS} processes of {THREADS} threads. Ratios are medians of the ratios
+within a round; they depend less on the machine than the figures. [stages.md](stages.md) shows where
+the calls of a request go, [scale.md](scale.md) how searches grow with the hospital.
 
 - `floor`: bare Flask with constant bodies.
-- `dutiful`: written for this one hospital: psycopg, a dict literal, orjson; with token, pages in
-  Redis, access line and metrics, in the shortest way.
+- `dutiful`: written for this one hospital in the shortest way: psycopg, a dict literal, orjson;
+  with token, pages in Redis, access line and metrics.
 - `before`: an earlier build of the service (`--before REV`).
 - `node ×2`: node-fhir-server-core in two processes.
 - `hapi`: HAPI FHIR's plain server.
-"""
 
-_BLEND = f"""\
-## The searches of the blend
-
-`bench/scenarios.py` has the {len(SHAPES)} shapes. Each search is about a stay drawn from the data;
-a page has 10 stays if it names no other. Cold: each search once, one after the other, before
-anything else.
-Warm: other searches of the same shapes, as a load. Peers have no patients: only the service
-answers `{NAMES}`.
+The blend has the {len(SHAPES)} shapes of `bench/scenarios.py`, each search about a stay drawn from
+the data. Peers have no patients: only the service answers searches by name.
 """
 
 _WORKERS = f"""\
@@ -81,19 +70,20 @@ def write(place: Path, results: Results, plan: Plan, stays: int, machine: str) -
     for name, memory in results.memory.items():
         most = f" (≤ {_MEMORY_LIMIT})" if name == OURS else ""
         parts.append(f"- memory of a worker, PSS: {name} {max(memory):.0f} MB{most}")
-    for scenario, title in TITLES.items():
-        parts += [f"\n## {title}\n", *_table(results, scenario)]
-    parts += ["", _BLEND, _WORKERS, *_workers(results), ""]
+    parts += ["\n## CPU a request, µs (database)\n", *_costs(results), ""]
+    parts += [_WORKERS, *_workers(results), ""]
     place.write_text("\n".join(parts), "utf-8")
 
 
 def served() -> str:
     """Return what one core serves by the last report, as a part of docs/run/capacity.md."""
-    text = REPORT.read_text("utf-8")
+    text = REPORT.read_text("utf-8").partition("## CPU a request")[2]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines()]
+    column = next(row for row in rows if OURS in row).index(OURS)
+    costs = {row[0]: row[column] for row in rows if len(row) > column}
     lines = ["| | CPU of one | a second, by one core |", "|---|---:|---:|"]
     for name in SCALED:
-        part = text.partition(f"\n## {TITLES[name]}\n")[2].partition("\n| ours | ")[2]
-        cost = int(part.partition(" |")[0].replace(",", "")) / 1000
+        cost = int(costs[TITLES[name]].partition(" ")[0].replace(",", "")) / 1000
         lines.append(f"| {TITLES[name]} | {cost:.1f} ms | {1000 / cost:,.0f} |")
     return "".join(f"{line}\n" for line in lines)
 
@@ -138,17 +128,18 @@ def _ratio(value: float | None, most: float | None = None) -> str:
     return f"{value:.2f} (≤ {most:g})" if most else f"{value:.2f}"
 
 
-def _table(results: Results, scenario: str) -> Iterator[str]:
-    yield "| | CPU a request, µs | least – most | ours ÷ | requests/s | database, µs |"
-    yield "|---|---:|---:|---:|---:|---:|"
-    for name, figures in results.rounds[scenario].items():
-        cpu = [each.cpu for each in figures]
-        yield (
-            f"| {name} | {median(cpu):,.0f} | {min(cpu):,.0f} – {max(cpu):,.0f}"
-            f" | {_ratio(results.ratio(scenario, name))}"
-            f" | {median(each.per_second for each in figures):,.0f}"
-            f" | {median(each.database_cpu for each in figures):,.0f} |"
-        )
+def _costs(results: Results) -> Iterator[str]:
+    names = dict.fromkeys(name for by in results.rounds.values() for name in by)
+    yield f"| Request | {' | '.join(names)} |"
+    yield f"|---|{'---:|' * len(names)}"
+    for scenario, title in TITLES.items():
+        cells = []
+        for name in names:
+            figures = results.rounds[scenario].get(name, ())
+            cpu = median(each.cpu for each in figures) if figures else 0
+            database = median(each.database_cpu for each in figures) if figures else 0
+            cells.append(f"{cpu:,.0f} ({database:,.0f})" if figures else "–")
+        yield f"| {title} | {' | '.join(cells)} |"
 
 
 def _workers(results: Results) -> Iterator[str]:
