@@ -19,7 +19,7 @@ from tests.validity.samples import (
     patient,
     put,
 )
-from tests.validity.schema import STU3, codes, definitions
+from tests.validity.schema import STU3
 
 EXAMPLES = sorted((STU3 / "examples").glob("*.json"))
 
@@ -42,37 +42,19 @@ def test_official_examples_of_every_type_pass_and_what_the_service_writes() -> N
 BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
     # the schema
     (encounter, "resourceType", "Stay", "no such resource type"),
-    (encounter, "status", None, "is a required property"),
     (encounter, "status", "open", "is not one of"),
-    (encounter, "class", [{"code": "IMP"}], "is not of type 'object'"),
     (encounter, "id", "a_b", "does not match"),
-    (encounter, "meta.lastUpdated", "2024-03-31", "does not match"),
-    (encounter, "identifier.0.value", 42, "is not of type 'string'"),
-    (encounter, "meta.source", "x", "Additional properties"),
     (patient, "birthDate", "31/12/1999", "does not match"),
-    (patient, "link.0.other", None, "is a required property"),
-    (outcome, "issue", None, "is a required property"),
-    (bundle, "total", -1, "does not match|less than the minimum"),
-    (bundle, "entry.0.resource.status", "open", "is not one of"),
     (bundle, "entry.1.resource.issue.0.code", "deleted", "is not one of"),
-    (capability, "acceptUnknown", None, "is a required property"),
-    (capability, "rest.0.resource.0.interaction.0.code", "search", "is not one of"),
-    (capability, "rest.0.resource.0.supportedProfile", ["x"], "Additional properties"),
     # nothing empty, anywhere
     (encounter, "period.end", ..., r"\$\.period\.end: empty \(None\)"),
-    (encounter, "identifier.0.value", "", r"\.value: empty"),
     (patient, "name.0.given", ["Zoé", ...], r"given\[1\]: empty"),
     # no text with what STU3's string does not allow
     (encounter, "identifier.0.value", "4\x002", r"\.value: a control character"),
     # invariants
     (encounter, "period.end", "2024-03-30T08:14:59+01:00", "per-1"),
-    (encounter, "serviceProvider.extension.0.url", None, "is a required"),
-    (encounter, "serviceProvider.extension.0.valueString", None, "exactly one value"),
     (patient, "telecom.0.system", None, "cpt-2"),
-    (patient, "deceasedDateTime", "2024-01-01", r"deceased\[x\]"),
     (organization, "name", None, "org-1"),
-    (organization, "telecom", [{"system": "url", "use": "home"}], "org-2"),
-    (capability, "rest.0.resource.1.type", "Encounter", "cpb-9"),
     (capability, "rest.0.resource.0.searchParam.1.name", "_id", "cpb-12"),
     # the spec and the decisions
     (encounter, "status", "cancelled", r"spec 2\.1"),
@@ -82,33 +64,14 @@ BROKEN: tuple[tuple[Callable[[], Body], str, Any, str], ...] = (
     (encounter, "subject.reference", f"{SYSTEM}/Patient/1", "not a reference within"),
     (encounter, "period.start", "2024-03-30", "no time with an offset"),
     (encounter, "class.code", "SS", r"spec 2\.4"),
-    (encounter, "class.display", None, r"spec 2\.4"),
     (encounter, "identifier.0.use", "usual", r"spec 2\.2"),
-    (encounter, "identifier.0.value", None, r"spec 2\.2"),
     (encounter, "identifier.0.value", "42 ", "blank at an end"),
     (encounter, "identifier.0.system", "urn:oid:1.02", "is no OID"),
-    (encounter, "identifier.0.type.coding.0.code", "MN", "not the code VN"),
-    (encounter, "identifier.0.type.coding.0.version", None, r"spec 2\.2"),
-    (
-        encounter,
-        "serviceProvider.extension.0",
-        {"url": SYSTEM, "valueCode": "x"},
-        r"spec 2\.3",
-    ),
     (patient, "active", True, "merged patient"),
-    (patient, "link.0.other.reference", "Patient/p_2", "not a reference within"),
-    (organization, "partOf", {"reference": "o-2"}, "not a reference within"),
     (outcome, "issue.0.location", ["date"], "decision 3"),
-    (bundle, "id", "ABC", r"\$\.id"),
-    (bundle, "total", "3", r"\$\.total"),
     (bundle, "total", 0, "less than the 1 matches"),
-    (bundle, "", {"resourceType": "Bundle", "type": "batch"}, r"spec 2\.5"),
     (bundle, "link.0.relation", "first", "not one self"),
     (bundle, "entry.0.fullUrl", None, "is not the address"),
-    (bundle, "entry.0.search", None, r"entry\.search"),
-    (bundle, "entry.0.search.mode", "outcome", "of mode outcome"),
-    (bundle, "entry.1.search.mode", "match", "of mode match"),
-    (bundle, "entry.1.fullUrl", "urn:x", "of an outcome"),
     (bundle, "entry.1.resource.issue.0.severity", "error", "an error within"),
     (capability, "fhirVersion", "4.0.1", "fhirVersion"),
     (capability, "rest.0.resource.0.interaction.0.code", "update", "read-only"),
@@ -132,33 +95,3 @@ def test_a_broken_body_is_refused() -> None:
     for text in ('{"id": "1", "id": "2"}', "[1]"):
         with pytest.raises(InvalidBodyError):
             parse(text)
-
-
-REQUIRED_BINDINGS = (
-    ("Encounter", "status", "encounter-status"),
-    ("OperationOutcome_Issue", "code", "issue-type"),
-    ("OperationOutcome_Issue", "severity", "issue-severity"),
-    ("Bundle_Search", "mode", "search-entry-mode"),
-    ("Bundle", "type", "bundle-type"),
-    ("Identifier", "use", "identifier-use"),
-    ("HumanName", "use", "name-use"),
-    ("Patient", "gender", "administrative-gender"),
-    ("ContactPoint", "system", "contact-point-system"),
-    ("ContactPoint", "use", "contact-point-use"),
-    ("Address", "use", "address-use"),
-    ("Patient_Link", "type", "link-type"),
-    ("CapabilityStatement", "status", "publication-status"),
-    ("CapabilityStatement", "kind", "capability-statement-kind"),
-    ("CapabilityStatement", "acceptUnknown", "unknown-content-code"),
-    ("CapabilityStatement_Rest", "mode", "restful-capability-mode"),
-    ("CapabilityStatement_Resource", "versioning", "versioning-policy"),
-    ("CapabilityStatement_Resource", "conditionalRead", "conditional-read-status"),
-    ("CapabilityStatement_Resource", "referencePolicy", "reference-handling-policy"),
-    ("CapabilityStatement_SearchParam", "type", "search-param-type"),
-)
-
-
-def test_the_schema_knows_the_codes_of_each_required_binding() -> None:
-    for type_, name, system in REQUIRED_BINDINGS:
-        found = definitions()[type_]["properties"][name]
-        assert set(found.get("items", found)["enum"]) == set(codes(system)), system
