@@ -501,7 +501,7 @@ def open_section(
 ) -> OpenSqlSection:
     """Read the columns of a section from the database.
 
-    Raises UnfitError when a column of the mapping is missing or there twice, and
+    Raises UnfitError when the SELECT lacks a column of the mapping or has it twice, and
     SourceUnavailableError.
     """
     section = mapping.resources[resource_type]
@@ -510,17 +510,20 @@ def open_section(
     columns = _read_columns(database, mapping, section, resource_type, forms)
     selected = known_columns(section)
     _refuse(unknown_columns(section, columns.names, searched=True))
-    of_items = {}
+
+    # Items with a SELECT of their own: its key has the form of the resource's id.
+    item_columns: dict[str, Columns] = {}
     for item in chain.from_iterable(section.items.values()):
         if item.rows is not None:
             forms = {item.key or "": id.form or Form.HEX, **_forms(item.all_fields)}
-            item_columns = _read_columns(
+            of_item = _read_columns(
                 database, mapping, item, resource_type, forms, alias="items"
             )
-            of_items[item.rows] = item_columns
-            _refuse(unknown_item_columns(section, item, item_columns.names))
+            item_columns[item.rows] = of_item
+            _refuse(unknown_item_columns(section, item, of_item.names))
+
     filters = Filters(
-        section, columns, item_columns=of_items, date_reading=mapping.date_reading
+        section, columns, item_columns=item_columns, date_reading=mapping.date_reading
     )
     _refuse([*_unequal_keys(section, filters)])
     times = {
@@ -543,7 +546,7 @@ def open_section(
         times=times,
         indexes={column: index for index, column in enumerate(selected)},
         fine_times=tuple(
-            n for n, kind in enumerate(kinds) if kind is ColumnKind.FINE_TIME
+            index for index, kind in enumerate(kinds) if kind is ColumnKind.FINE_TIME
         ),
         merges=merges,
     )
