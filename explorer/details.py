@@ -32,7 +32,6 @@ _REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64
 """A reference to a resource that has a page."""
 
 _GUTTER = 136
-_AROUND = timedelta(days=366)
 _BEFORE, _AFTER = timedelta(days=28), timedelta(days=21)
 
 
@@ -107,9 +106,9 @@ def _bands(stays: Sequence[Stay]) -> list[Band]:
 
 def _stay(reference: str) -> str:
     resource = explorer.call(reference)
-    around = _around(Stay(resource))
-    stay = Stay(resource, around.included)
-    stays = [other for other in around.stays if other.start and other.id != stay.id]
+    results = _stays_of(Stay(resource).subject)
+    stay = Stay(resource, results.included)
+    stays = [other for other in results.stays if other.start and other.id != stay.id]
     before = after = None
     drawn: list[Any] = []
     if stay.start:
@@ -133,36 +132,6 @@ def _stay(reference: str) -> str:
     )
 
 
-def _around(stay: Stay) -> BundleEntries:
-    """Return the patient's stays about a stay's time, and its patient and hospital."""
-    offer = explorer.search_offer("Encounter")
-    criteria = [("patient", stay.subject)]
-    date = offer.parameters.get("date")
-    if stay.start and date and date.most != 1:
-        criteria.append(("date", f"ge{(stay.start - _AROUND).date()}"))
-        criteria.append(("date", f"le{(stay.start + _AROUND).date()}"))
-    if offer.most_count:
-        criteria.append(("_count", str(offer.most_count)))
-    around = BundleEntries({})
-    with _if_allowed():
-        around = BundleEntries(explorer.search("Encounter", criteria).bundle)
-    if not offer.includes:
-        for reference in filter(None, (stay.subject, stay.site)):
-            with _if_allowed():
-                around.included[reference] = explorer.call(reference)
-    return around
-
-
-@contextmanager
-def _if_allowed() -> Iterator[None]:
-    """Leave out what the person may not see, or what is no longer there."""
-    try:
-        yield
-    except PageError as error:
-        if error.status not in {403, 404, 410}:
-            raise
-
-
 # ------------------------------------------------------------------------------ patient
 
 
@@ -171,19 +140,12 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     listed = max(1, request.args.get("page", 1, type=int))
     if period not in {None, *_DAYS}:
         raise NotFound
-    digest = blake2b(reference.encode(), digest_size=18).hexdigest()
     # Another period or page of what has been read is no new look at the patient.
-    result = None
-    if period is not None or "page" in request.args:
-        result = explorer.sessions.stored(g.session.id, digest)
-    if result is None:
-        result = _collected(reference)
-        explorer.sessions.store(g.session.id, digest, result)
-    elif is_whole:
-        explorer.call(reference)
-    results = BundleEntries(result.bundle)
-    patient, stays = Person(results.included[reference]), results.stays
-    bands, now = _bands(stays), explorer.offer.now()
+    is_new = period is None and "page" not in request.args
+    patient = explorer.call(reference) if is_new or is_whole else None
+    results = _stays_of(reference, patient if is_new else None)
+    patient = Person(results.included.get(reference) or explorer.call(reference))
+    bands, now, stays = _bands(results.stays), explorer.offer.now(), results.stays
     for shown in ["12", ""] if period is None and len(stays) > MANY else [period or ""]:
         days = _DAYS[shown]
         since = wall(now) - timedelta(days) if days else None
@@ -198,8 +160,8 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
         site_name=site_name(patient.site, results.included),
         sealed=sealed,
         here_now=[s for s in stays if s.status == "in-progress" and s.took(now)],
-        stays=stays,
         results=results,
+        stays=stays,
         most_stays=MOST_STAYS,
         listed=listed,
         page_size=PAGE,
@@ -211,12 +173,32 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     )
 
 
-def _collected(reference: str) -> SearchResult:
-    """Return a patient and all stays, as one Bundle."""
-    patient = explorer.call(reference)
-    result = SearchResult("Encounter", [], bundle={"entry": [], "link": []})
-    with _if_allowed():
-        result = explorer.collect("Encounter", [("patient", reference)], MOST_STAYS)
-    entry = {"resource": patient, "search": {"mode": "include"}}
-    result.bundle["entry"].append(entry)
-    return result
+def _stays_of(reference: str, patient: Any = None) -> BundleEntries:
+    """Return the stays of a patient, who comes along, as far as the person may see them.
+
+    They are stored with the results of the session, and read again if the patient was.
+    """
+    id = blake2b(reference.encode(), digest_size=18).hexdigest()
+    result = None if patient else explorer.sessions.stored(g.session.id, id)
+    if result is None:
+        result = SearchResult("Encounter", [], bundle={"entry": [], "link": []})
+        with _if_allowed():
+            result = explorer.collect("Encounter", [("patient", reference)], MOST_STAYS)
+        if patient is None and not explorer.search_offer("Encounter").includes:
+            with _if_allowed():
+                patient = explorer.call(reference)
+        if patient:
+            entry = {"resource": patient, "search": {"mode": "include"}}
+            result.bundle["entry"].append(entry)
+        explorer.sessions.store(g.session.id, id, result)
+    return BundleEntries(result.bundle)
+
+
+@contextmanager
+def _if_allowed() -> Iterator[None]:
+    """Leave out what the person may not see, or what is no longer there."""
+    try:
+        yield
+    except PageError as error:
+        if error.status not in {403, 404, 410}:
+            raise
