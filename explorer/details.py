@@ -31,7 +31,6 @@ _DAYS = {"": None, "12": 365, "3": 91}
 _REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64}")
 """A reference to a resource that has a page."""
 
-_GUTTER = 136
 _BEFORE, _AFTER = timedelta(days=28), timedelta(days=21)
 
 
@@ -120,7 +119,7 @@ def _stay(reference: str) -> str:
         end = stay.end or (stay.start if stay.status == "planned" else now)
         since, until = wall(stay.start) - _BEFORE, wall(max(stay.start, end)) + _AFTER
         bands = _bands(stays)
-        drawn = timelines(bands, now, gutter=_GUTTER, since=since, until=until)
+        drawn = timelines(bands, now, since=since, until=until)
     return _page(
         "stay.html",
         reference,
@@ -149,7 +148,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
     for shown in ["12", ""] if period is None and len(stays) > MANY else [period or ""]:
         days = _DAYS[shown]
         since = wall(now) - timedelta(days) if days else None
-        drawn = timelines(bands, now, gutter=_GUTTER, since=since)
+        drawn = timelines(bands, now, since=since)
         if drawn:
             break
     return _page(

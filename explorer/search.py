@@ -40,8 +40,6 @@ NOBODY = "-"
 
 NO_FAULTS: Mapping[str, FieldFault] = {}
 
-_GUTTER = 176
-
 Shown = BaseResponse | str | tuple[str, int]
 
 
@@ -269,7 +267,7 @@ def _drawn(shown: BundleEntries, id: str, at: datetime) -> list[Timeline]:
         born = patient.born or gettext("birth date unknown") if patient else ""
         title = patient.name if patient else subject
         bands.append(Band(title, stays, born, see(subject, origin=id)))
-    return timelines(bands, at, gutter=_GUTTER)
+    return timelines(bands, at)
 
 
 @blueprint.get(f"/results/<id>/<any({', '.join(STEPS)}):relation>")

@@ -66,21 +66,24 @@ _STEPS = (
 
 @dataclass(frozen=True)
 class Drawing:
-    """A width to draw for, and its sizes; about a pixel a unit."""
+    """A width to draw for, and its sizes; about a pixel a unit.
+
+    Titles are at the left of the bars, above them where there is nothing at the `left`.
+    """
 
     width: int
+    left: int = 176
     bar: int = 20
     pitch: int = 28
     least: int = 8
     head: int = 4
     tick: int = 76
-    is_narrow: bool = False
 
 
 DRAWINGS = (
     Drawing(1160),
     Drawing(720),
-    Drawing(360, bar=24, pitch=32, least=10, head=22, tick=64, is_narrow=True),
+    Drawing(360, left=0, bar=24, pitch=32, least=10, head=22, tick=64),
 )
 
 
@@ -125,27 +128,24 @@ class Bar:
 
 
 class Timeline:
-    """A drawing of bands in the time from `first` to `last`, titles at its left."""
+    """A drawing of bands in the time from `first`, perhaps the tick before it, to `last`."""
 
     def __init__(
         self,
         drawing: Drawing,
         bands: Sequence[Band],
         now: datetime,
-        span: tuple[datetime, datetime],
+        first: datetime,
+        last: datetime,
         *,
-        gutter: int,
         is_rounded: bool,
     ) -> None:
-        self.drawing, self.now = drawing, now
-        self.first, self.last = span
-        self.left = 0 if drawing.is_narrow else gutter
-        most = (drawing.width - self.left - _RIGHT) / drawing.tick
-        whole = self.last - self.first
-        fitting = (step for step in _STEPS if whole / step.size <= most)
+        self.drawing, self.now, self.last = drawing, now, last
+        self.plot = drawing.width - drawing.left - _RIGHT
+        most = self.plot / drawing.tick
+        fitting = (step for step in _STEPS if (last - first) / step.size <= most)
         self.step = next(fitting, _STEPS[-1])
-        if is_rounded:
-            self.first = self.step.floor(self.first)
+        self.first = self.step.floor(first) if is_rounded else first
         self.ticks = self._ticks()
         self.rows: list[tuple[Band, float, list[Bar]]] = []
         self.height: float = _TOP
@@ -155,8 +155,7 @@ class Timeline:
     def x(self, time: datetime) -> float:
         """Return where a time is, at the edge for one that is not in the span."""
         part = (wall(time) - self.first) / (self.last - self.first)
-        plot = self.drawing.width - self.left - _RIGHT
-        return round(self.left + min(max(part, 0), 1) * plot, 1)
+        return round(self.drawing.left + min(max(part, 0), 1) * self.plot, 1)
 
     @property
     def today(self) -> float | None:
@@ -220,13 +219,12 @@ def timelines(
     bands: Sequence[Band],
     now: datetime,
     *,
-    gutter: int,
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[Timeline]:
     """Return the drawings of bands, [] where no stay has a start in the span.
 
-    `gutter` is the width of the titles, `since` and `until` the span, else that of the stays.
+    `since` and `until` are the span, else it is that of the stays.
     """
     shown = [
         replace(band, stays=stays)
@@ -243,14 +241,7 @@ def timelines(
     last = max(min(last, _LATEST), first)
     last += max(last - first, timedelta(hours=6)) * 0.04
     return [
-        Timeline(
-            drawing,
-            shown,
-            now,
-            (first, last),
-            gutter=gutter,
-            is_rounded=since is None,
-        )
+        Timeline(drawing, shown, now, first, last, is_rounded=since is None)
         for drawing in DRAWINGS
     ]
 

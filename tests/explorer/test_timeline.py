@@ -75,7 +75,7 @@ def language(request: pytest.FixtureRequest) -> Iterator[None]:
 def drawn(case: str) -> list[Timeline]:
     """Return the drawings of a case."""
     bands, span, _ = CASES[case]
-    return timelines(bands(), NOW, gutter=136, **span)
+    return timelines(bands(), NOW, **span)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -118,6 +118,6 @@ def test_open_stays_end_at_the_edge_and_today_is_a_line() -> None:
 
 def test_a_span_without_stays_is_not_drawn() -> None:
     early = wall(NOW) - timedelta(3650)
-    assert timelines(of_few(), NOW, gutter=0, until=early) == []
+    assert timelines(of_few(), NOW, until=early) == []
     without_start = Stay({"id": "1", "status": "planned"})
-    assert timelines([Band("a", [without_start])], NOW, gutter=0) == []
+    assert timelines([Band("a", [without_start])], NOW) == []
