@@ -111,11 +111,11 @@ def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_guide(tmp_path: Path) -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "bring" / "layers.md").read_text(
+    guide = (Path(__file__).parents[3] / "docs" / "bring" / "extend.md").read_text(
         encoding="utf-8"
     )
     examples = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
-    (example,) = (text for text in examples if "\nextend: " in text)
+    (example,) = (text for text in examples if "\nextend: vendor.yaml" in text)
     unit = "    functional_unit: {from: uf}\n    end: {from: e}\n"
     constants = (
         "constants:\n  visit_number_system: urn:oid:1.2.3\n"
