@@ -129,7 +129,7 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
     if not isinstance(custom, type):
         text = f"cannot be found: {path} has no class '{name}'"
         raise _refusal(mapping, text)
-    adapter: Adapter = _call(mapping, "cannot be made", lambda: custom(mapping))
+    adapter: Adapter = _call(mapping, "cannot be created", lambda: custom(mapping))
     members = [name for name in vars(Adapter) if not name.startswith("_")]
     lacking = [n for n in members if inspect.getattr_static(adapter, n, None) is None]
     if lacking:

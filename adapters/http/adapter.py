@@ -125,7 +125,7 @@ class HttpAdapter:
         window = self._window(questions, query, deadline)
         ids = list(filter(None, map(section.id_text, window.rows)))
         if len({*ids}) < len(ids):
-            text = "the list holds a row twice"
+            text = "the list contains a row twice"
             raise SourceChangedError(text, reason=text)
         rows = window.rows[: query.count]
         records = section.records(rows, query.criteria)
@@ -255,14 +255,14 @@ class HttpAdapter:
         answer = self._list_answer(call, deadline)
         rows = answer.rows_at(listed.rows)
         if len(rows) > size:
-            raise unreadable("there are more rows than were requested")
+            raise unreadable("the API returned more rows than requested")
         total, following = None, ""
         # A server may send the total on the first page only.
         place = listed.total
         if place is not None and not (link and answer.at(place) is None):
             total = answer.total_at(place)
             if total < len(rows):
-                raise unreadable("there are more rows than the total")
+                raise unreadable("the API returned more rows than its total")
         if paging and not paging.is_numbered:
             following = answer.text_at(paging.path)
             if following and paging.kind is PagingKind.NEXT:
@@ -346,7 +346,7 @@ class OpenHttpSection:
         if isinstance(record, RowFault):
             return record
         if isinstance(record, EncounterRecord) and record.status in UNSERVED:
-            raise unreadable("the list holds a row that is not to be served")
+            raise unreadable("the list contains a hidden or removed row")
         faults = [self._absence(record, criterion) for criterion in criteria]
         for criterion, fault in zip(criteria, faults, strict=True):
             if not fault and not self._can_match(record, criterion):
@@ -361,7 +361,7 @@ class OpenHttpSection:
         for place in places_of(self.mapping):
             if place.slot in parameter.slots and place.field.absent:
                 columns = ", ".join(place.field.columns)
-                rule = "the source finds the row by a value that `absent` lists"
+                rule = "the search found this row by a value that `absent` lists"
                 return RowFault(place.slot, columns, rule, id=record.id)
         return None
 
@@ -429,7 +429,7 @@ def _item_rows(row: JsonRow, path: Path, columns: tuple[Path, ...]) -> Sequence[
     if rows is None:
         return ()
     if not isinstance(rows, list):
-        raise unreadable("there is no list where the items of a row should be")
+        raise unreadable("the path of the items of a row leads to no list")
     return [[at(row, column) for column in columns] for row in rows]
 
 

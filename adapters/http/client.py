@@ -539,7 +539,7 @@ class Content(NamedTuple):
             # Many APIs leave out an empty list; the total beside it says whether it is one.
             return ()
         if not isinstance(rows, list):
-            raise unreadable("there is no list where the rows should be")
+            raise unreadable("the path of the rows leads to no list")
         if not all(isinstance(row, dict) for row in rows):
             raise unreadable("a row is not an object")
         return tuple(rows)

@@ -195,7 +195,7 @@ def _rows(
     size_of_rest = size_of_second - total
     others = tuple(takewhile(lists.belongs, more))
     if len(others) != min(len(more), max(0, size_of_rest - begin)):
-        text = "rows without the sort key are not in their place"
+        text = "rows without the sort key are not where sort.nulls expects them"
         raise SourceChangedError(text, reason=text)
     return rows + others, size_of_second
 

@@ -490,7 +490,7 @@ def _check_bindable(positions: Iterable[Position]) -> None:
     if any(
         isinstance(at.key, bytes) or isinstance(at.id, UnreadText) for at in positions
     ):
-        raise SourceDataError("a page ends at an id or time that is no text (UTF-8)")
+        raise SourceDataError("a page ends at an id or time that is not UTF-8 text")
 
 
 # Sections opened

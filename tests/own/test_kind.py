@@ -118,12 +118,12 @@ CLASSES = {
             "self.mapping = mapping",
             "raise SourceDataError('options: site is missing')",
         ),
-    ): "cannot be made: options: site is missing",
+    ): "cannot be created: options: site is missing",
     ("self.mapping = mapping", "mapping.source.options['password']"): (
-        "cannot be made: KeyError in PLACE/pas.py, line 6"
+        "cannot be created: KeyError in PLACE/pas.py, line 6"
     ),
     ("def __init__(self, mapping)", "def __init__(self)"): (
-        "cannot be made: TypeError in "
+        "cannot be created: TypeError in "
     ),
     ("ResourceType.PATIENT: Able()", "'Patient': Able()"): (
         "is not an adapter: its capabilities must be ResourceCapabilities by ResourceType"

@@ -156,9 +156,9 @@ class _Connector:
             role = _quoted(connection.info.user)
             statements = " ".join(f"ALTER ROLE {role} SET {line};" for line in lines)
             raise SessionError(
-                "the connection lacks what the service relies on: a pooler, a service file"
-                f" or a variable of libpq is in between. Set it for the account: {statements}"
-                " A pooler must reconnect then"
+                "a pooler, a service file or a variable of libpq removes settings that the"
+                f" service requires. Set them for the account: {statements} Then have the"
+                " pooler reconnect"
             )
 
     @property

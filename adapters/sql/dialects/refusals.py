@@ -31,7 +31,7 @@ DATABASE = (
 NO_RIGHT = "the account may not use that database: grant it the right to connect to it"
 ACCOUNT = "the server has no such account: check the user of the address, or create it"
 CREDENTIALS = (
-    "the server refuses the account or its password: check both (signs like @ : / in a"
+    "the server refuses the account or its password: check both (characters like @ : / in a"
     " password are written as %40 %3A %2F)"
 )
 PLACE = (
@@ -42,7 +42,9 @@ PLACE_OR_TLS = (
     "the server refuses this account from this machine without TLS: add `sslmode=verify-full`"
     " to the address, or allow the account (pg_hba.conf)"
 )
-LOCKED = "the account is locked or its password has expired: the database administrator knows"
+LOCKED = (
+    "the account is locked or its password has expired: ask the database administrator"
+)
 TLS_REQUIRED = "the server requires TLS: add the option for it to the address"
 NO_TLS = "the server offers no TLS, which the address requires: turn it on there"
 CERTIFICATE = (

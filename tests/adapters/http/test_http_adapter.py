@@ -261,7 +261,7 @@ def test_a_hidden_row_is_never_shown(tmp_path: Path) -> None:
             _,
             adapter,
         ),
-        pytest.raises(SourceDataError, match="not to be served"),
+        pytest.raises(SourceDataError, match="hidden"),
     ):
         adapter.search(ask())
 

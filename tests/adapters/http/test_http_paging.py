@@ -150,7 +150,7 @@ def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> N
         api.strange = lambda request: answer(
             {"resultats": ROWS[: min(4, int(request.args["nb"]))], "nombre": len(ROWS)}
         )
-        with pytest.raises(SourceDataError, match="holds a row twice"):
+        with pytest.raises(SourceDataError, match="row twice"):
             adapter.search(ask(count=10))
 
 
