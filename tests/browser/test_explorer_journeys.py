@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import responses
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from explorer.failures import TEXTS
 from tests import serving
@@ -34,9 +34,7 @@ from tests.browser.watching import (
     NARROW,
     NO_SCRIPT,
     WIDE,
-    Kind,
     tab_to,
-    visiting,
 )
 from tests.demo.running import Demo
 from tests.explorer.conftest import AUTHORIZE, CLIENT_ID, answer
@@ -382,20 +380,6 @@ def test_a_token_that_has_ended_leads_to_the_login(
     local.log_in(page)
     give_a_reason()
     expect(page.get_by_label("Finished")).to_be_checked()
-
-
-def test_attributes_hold_no_javascript(browser: Browser, local: Local) -> None:
-    """htmx would make a function of a filter: it refuses before the policy is needed."""
-    with visiting(browser, local.origin) as (page, findings):
-        page.goto("/login")
-        page.evaluate(
-            "document.body.insertAdjacentHTML('beforeend',"
-            " '<p hx-get=/login hx-trigger=click[true]>Filtered</p>');"
-            "htmx.process(document.body)"
-        )
-        with page.expect_event("pageerror"):
-            page.get_by_text("Filtered").click()
-    assert {finding.kind for finding in findings} == {Kind.SCRIPT}
 
 
 def test_an_explorer_that_is_away_says_so(open_page: OpenPage, local: Local) -> None:
