@@ -70,8 +70,8 @@ def hospital(
     redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
 ) -> Iterator[Changing]:
     """Return a service on a hospital that the test may change."""
-    with changing(tmp_path, redis_server) as made:
-        yield made
+    with changing(tmp_path, redis_server) as changing_hospital:
+        yield changing_hospital
 
 
 @pytest.fixture
@@ -86,15 +86,15 @@ def own(
     own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
 ) -> Iterator[Changing]:
     """Return a service on that Redis and on a hospital that may change."""
-    with changing(tmp_path, own_redis, SEAL_KEYS=SEAL_KEYS[0]) as made:
-        yield made
+    with changing(tmp_path, own_redis, SEAL_KEYS=SEAL_KEYS[0]) as changing_hospital:
+        yield changing_hospital
 
 
 @pytest.fixture
 def make_service(
     redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
 ) -> MakeService:
-    """Return a function that serves the edge-case hospital, or as `serve` is told."""
+    """Return a function that serves the edge-case hospital, with the options of `serve`."""
     # All of them live until the end of the test, when their connections are closed.
     services = []
 

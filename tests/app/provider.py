@@ -66,7 +66,7 @@ def okp(kid: str = "ed-1", curve: str = "Ed25519") -> OKPKey:
 def claims(**changed: Any) -> dict[str, Any]:
     """Claims of a token that is good for an hour, longer than a run; None takes one away."""
     now = int(time.time())
-    made = {
+    values = {
         "iss": ISSUER,
         "aud": AUDIENCE,
         "sub": changed.get("client_id") or "client-1",
@@ -76,7 +76,7 @@ def claims(**changed: Any) -> dict[str, Any]:
         "exp": now + 3600,
         **changed,
     }
-    return {name: value for name, value in made.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def sign(
@@ -108,7 +108,7 @@ def publish(mock: responses.RequestsMock, *keys: Key) -> None:
 
 def environ(mapping: Path, **changed: str | None) -> dict[str, str]:
     """The variables of a deployment that starts; None takes one away."""
-    made = {
+    variables = {
         "BASE_URL": "https://encounters.example.org/fhir/v3",
         "ISSUER": ISSUER,
         "AUDIENCE": AUDIENCE,
@@ -118,7 +118,9 @@ def environ(mapping: Path, **changed: str | None) -> dict[str, str]:
         "SEAL_KEYS": Fernet.generate_key().decode(),
         **changed,
     }
-    return {f"ENCOUNTERS_{n}": text for n, text in made.items() if text is not None}
+    return {
+        f"ENCOUNTERS_{n}": text for n, text in variables.items() if text is not None
+    }
 
 
 def settings(mapping: Path, **changed: str | None) -> Settings:

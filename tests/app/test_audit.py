@@ -59,12 +59,12 @@ Audit = Callable[..., Audited]
 def audit(make_service: MakeService, tmp_path: Path) -> Audit:
     """Return a function that serves the edge-case hospital with an audit trail."""
 
-    def made(**settings: str) -> Audited:
+    def serve_audited(**settings: str) -> Audited:
         file = tmp_path / "audit.jsonl"
         chosen = {"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
         return Audited(make_service(**chosen), file)
 
-    return made
+    return serve_audited
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def digest(text: str) -> str:
     return base64.b64encode(hashed.digest()).decode()
 
 
-def asked(event: Event) -> list[tuple[str, str]]:
+def parameters(event: Event) -> list[tuple[str, str]]:
     """Return names of parameters and digests of values."""
     return [
         (each["type"], each["value"])
@@ -116,7 +116,7 @@ def test_a_search(audited: Audited) -> None:
     assert brief(event) == ("search-type", "0", "200 OK", "client-1")
     assert event["action"] == "E"
     assert event["recorded"].endswith("+00:00")
-    assert asked(event) == [
+    assert parameters(event) == [
         ("patient", digest("Patient/1")),
         ("patient", digest("Patient/3")),
         ("date", digest("ge2024-03-14")),
@@ -158,10 +158,10 @@ def test_a_page_tells_the_question_of_its_search(audited: Audited) -> None:
     second = audited.served.follow(first, "next")
     event = audited.last()
     assert brief(event) == ("search-type", "0", "200 OK", "client-1")
-    names = [name for name, _ in asked(event)]
+    names = [name for name, _ in parameters(event)]
     assert names == ["_id", "_index", "_searchAfter", "patient", "_count"]
-    assert ("_id", digest(f"Bundle/{first['id']}")) in asked(event)
-    assert ("patient", digest("Patient/5")) in asked(event)
+    assert ("_id", digest(f"Bundle/{first['id']}")) in parameters(event)
+    assert ("patient", digest("Patient/5")) in parameters(event)
     assert read_event(event).bundle == second["id"]
     assert shown(event) == [f"Encounter/{id}" for id in ids(second)]
 
@@ -185,7 +185,7 @@ def test_reads_with_patients_as_digests_or_in_clear(audit: Audit) -> None:
         assert (shown(stay), patients(stay)) == (["Encounter/1"], [named("Patient/1")])
         assert (shown(patient), patients(patient)) == ([], [named("Patient/12")])
         assert shown(organization) == ["Organization/H1"]
-        assert asked(organization) == [("_id", digest("Organization/H1"))]
+        assert parameters(organization) == [("_id", digest("Organization/H1"))]
         assert {event["action"] for event in audited.events()} == {"R"}
 
 
@@ -202,7 +202,7 @@ def test_one_digest_for_a_patient_wherever_it_stands(audit: Audit) -> None:
     audited.served.search("Patient", {"_id": "1"})
     audited.served.get("Patient/1")
     for event in audited.events():
-        assert digest("Patient/1") in [value for _, value in asked(event)]
+        assert digest("Patient/1") in [value for _, value in parameters(event)]
         assert patients(event) == [digest("Patient/1")]
     audit(AUDIT_KEY="k" * 32).served.get("Patient/1")
     assert patients(audited.last()) != [digest("Patient/1")]
@@ -232,12 +232,12 @@ ANSWERS = [
 
 
 def test_every_answer_has_one_event(audited: Audited) -> None:
-    for number, (sent, headers, told) in enumerate(ANSWERS, 1):
+    for number, (sent, headers, expected) in enumerate(ANSWERS, 1):
         raw(audited.served, *sent.split(" "), headers=headers)
         assert len(audited.events()) == number
         event = audited.last()
         interaction, outcome, described, client = brief(event)
-        assert (interaction, outcome, int(described[:3]), client) == told
+        assert (interaction, outcome, int(described[:3]), client) == expected
         assert shown(event) == patients(event) == []
     assert "Canarivel" not in audited.file.read_text()
     plain = "http://encounters.example.org"
@@ -247,7 +247,7 @@ def test_every_answer_has_one_event(audited: Audited) -> None:
 
 def test_a_name_that_is_no_parameter_is_not_written(audited: Audited) -> None:
     raw(audited.served, "GET", "Patient?Canarivel=1&family:Canarivel=2&family:exact=3")
-    assert asked(audited.last()) == [
+    assert parameters(audited.last()) == [
         ("(other)", digest("1")),
         ("(other)", digest("2")),
         ("family:exact", digest("3")),
@@ -267,7 +267,7 @@ def test_values_from_the_hundredth_on_have_one_digest_together(
     sixty = ",".join(map(str, range(60)))
     asking = [("patient", sixty), ("identifier", sixty), ("_id", "1,2")]
     audited.served.post("Encounter/_search", asking)
-    found = asked(audited.last())
+    found = parameters(audited.last())
     assert found[59:61] == [
         ("patient", digest("Patient/59")),
         ("identifier", digest("0")),
@@ -312,8 +312,8 @@ WAYS = [
 
 def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
     audited = audit(TRUSTED_PROXIES="10.1.0.0/16")
-    for peer, told, _ in WAYS:
-        read_from(audited.served, peer, told)
+    for peer, forwarded, _ in WAYS:
+        read_from(audited.served, peer, forwarded)
     networks = [event["agent"][0].get("network") for event in audited.events()]
     assert networks == [known and {"address": known} for _, _, known in WAYS]
     audited = audit(AUDIT_ADDRESSES="false")
@@ -326,10 +326,10 @@ def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
     def data() -> list[Any]:
-        told = [
+        records = [
             each for each in caplog.records if each.msg == "audit event not written"
         ]
-        return [each.data for each in told]  # type: ignore[attr-defined]
+        return [each.data for each in records]  # type: ignore[attr-defined]
 
     return data
 

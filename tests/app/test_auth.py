@@ -71,11 +71,11 @@ def make(tmp_path, key_set, clock, monotonic):
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("mapping: 1\n")
 
-    def made(**changed):
+    def make_authenticator(**changed):
         settings = provider.settings(mapping, **changed)
         return Authenticator(settings, clock=clock, monotonic=monotonic)
 
-    return made
+    return make_authenticator
 
 
 @pytest.fixture
@@ -326,16 +326,16 @@ def test_ten_minutes_of_outage_make_no_wrong_401(
     held = sign(exp=int(clock.now) + 3600)
     assert answered(auth, held) == 200
     key_set.upsert(responses.GET, provider.KEY_SET_URL, **answer)
-    seen = {"held": Counter(), "renewed": Counter(), "new key": Counter()}
+    statuses = {"held": Counter(), "renewed": Counter(), "new key": Counter()}
     for minute in range(60):
         clock.now += 10
         monotonic.now += 10
         renewed = {"jti": str(minute), "exp": int(clock.now) + 600}
-        seen["held"][answered(auth, held)] += 1
-        seen["renewed"][answered(auth, sign(okp(), "EdDSA", **renewed))] += 1
-        seen["new key"][answered(auth, sign(okp("ed-2"), "EdDSA", **renewed))] += 1
+        statuses["held"][answered(auth, held)] += 1
+        statuses["renewed"][answered(auth, sign(okp(), "EdDSA", **renewed))] += 1
+        statuses["new key"][answered(auth, sign(okp("ed-2"), "EdDSA", **renewed))] += 1
         assert answered(auth, sign(okp("thief"), "EdDSA", {"kid": "ed-1"})) == 401
-    assert seen == {"held": {200: 60}, "renewed": {200: 60}, "new key": {503: 60}}
+    assert statuses == {"held": {200: 60}, "renewed": {200: 60}, "new key": {503: 60}}
     assert calls(key_set) <= 1 + 61
     provider.publish(key_set, rsa(), okp("ed-2"))
     monotonic.now += 10
@@ -559,10 +559,10 @@ def test_an_answer_is_kept_for_a_short_while_and_not_past_its_expiry(
     assert answered(opaque, OPAQUE) == 401
     says(key_set, **good(exp=int(clock.now) + 5))
     assert answered(opaque, "short-lived") == 200
-    asked = len(key_set.calls)
+    calls_before = len(key_set.calls)
     clock.now += 6
     assert answered(opaque, "short-lived") == 200
-    assert len(key_set.calls) == asked + 1
+    assert len(key_set.calls) == calls_before + 1
 
 
 @pytest.mark.parametrize("reachable", [True, False])

@@ -36,11 +36,10 @@ def serve():
     """Return the URL of a server that sends `pieces`, or is silent without any."""
     servers = []
 
-    def start(*pieces: bytes, seen: list[bytes] | None = None):
+    def start(*pieces: bytes, received: list[bytes] | None = None):
         server = socket.create_server(("127.0.0.1", 0))
         servers.append(server)
-        told = [] if seen is None else seen
-        arguments = (server, pieces, told)
+        arguments = (server, pieces, [] if received is None else received)
         threading.Thread(target=answer_all, args=arguments, daemon=True).start()
         return f"http://127.0.0.1:{server.getsockname()[1]}/keys"
 
@@ -50,12 +49,12 @@ def serve():
         server.close()
 
 
-def answer_all(server, pieces, told):
+def answer_all(server, pieces, received):
     with contextlib.suppress(OSError):  # the server is closed
         while True:
             connection, _ = server.accept()
             with connection, contextlib.suppress(OSError):  # the client has gone
-                told.append(connection.recv(65536))
+                received.append(connection.recv(65536))
                 for piece in pieces:
                     connection.sendall(piece)
                 if not pieces:
@@ -100,10 +99,10 @@ def test_nothing_of_the_environment_is_used(serve, monkeypatch, tmp_path):
     monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("NO_PROXY", "")
-    seen: list[bytes] = []
-    url = serve(HEAD + b"Content-Length: 2\r\n\r\n{}", seen=seen)
+    received: list[bytes] = []
+    url = serve(HEAD + b"Content-Length: 2\r\n\r\n{}", received=received)
     assert ask(url) == {}
-    assert b"authorization" not in seen[0].lower()
+    assert b"authorization" not in received[0].lower()
 
 
 @pytest.fixture
@@ -217,8 +216,8 @@ def test_a_bad_answer_leaves_what_we_have(source, mock, clock, caplog, name):
 
 
 def _number(bits):
-    made = generate_private_key(public_exponent=65537, key_size=bits).public_key()
-    octets = made.public_numbers().n.to_bytes(bits // 8, "big")
+    key = generate_private_key(public_exponent=65537, key_size=bits).public_key()
+    octets = key.public_numbers().n.to_bytes(bits // 8, "big")
     return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()
 
 
@@ -247,7 +246,7 @@ UNUSABLE = {
 def test_a_key_that_cannot_serve_is_passed_over():
     good = ec().as_dict(private=False)
     for name, unusable in UNUSABLE.items():
-        kept = usable_keys({"keys": [unusable, good]})
-        assert [each.as_dict() for each in kept] == [good], name
+        usable = usable_keys({"keys": [unusable, good]})
+        assert [each.as_dict() for each in usable] == [good], name
         with pytest.raises(IdentityError):
             usable_keys({"keys": [unusable]})

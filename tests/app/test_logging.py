@@ -69,12 +69,12 @@ def test_a_well_formed_request_id_is_taken_over(served: Served, lines: Lines) ->
         assert response.headers["X-Request-Id"] == given
         assert lines()[-1]["request_id"] == given
     malformed = ("", "x" * 65, "a b", 'a"b', "é", "a;b", "a/b")
-    made = {
+    ids = {
         served.get("Encounter/1", X_Request_Id=given).headers["X-Request-Id"]
         for given in malformed
     }
-    assert len(made) == len(malformed)
-    assert {len(each) for each in made} == {32}
+    assert len(ids) == len(malformed)
+    assert {len(each) for each in ids} == {32}
 
 
 SCRIPT = """

@@ -34,7 +34,7 @@ def make(own_redis: RedisServer, clock: Clock) -> Iterator[Make]:
     clients: list[redis.Redis] = []
     clock.now = MINUTE
 
-    def made(
+    def make_throttle(
         clients_limit: int | None = 3, addresses: int | None = 2, key: bytes = KEY
     ) -> Throttle:
         # Patient: on a busy machine that of the service may count in the process.
@@ -50,7 +50,7 @@ def make(own_redis: RedisServer, clock: Clock) -> Iterator[Make]:
             monotonic=clock,
         )
 
-    yield made
+    yield make_throttle
     for client in clients:
         client.close()
 
@@ -155,8 +155,8 @@ def limited(
     """Return the service with other limits than its own."""
 
     def limited(**limits: Any) -> Served:
-        joined = served.app.extensions[EXTENSION]
-        other = replace(joined, throttle=make(**limits))
+        service = served.app.extensions[EXTENSION]
+        other = replace(service, throttle=make(**limits))
         monkeypatch.setitem(served.app.extensions, EXTENSION, other)
         return served
 
@@ -201,8 +201,8 @@ def test_bad_tokens_are_429_before_they_are_looked_at(
     bad = Served(good.app, headers)
     with caplog.at_level(logging.INFO, logger="app.auth"):
         assert statuses(bad, "Encounter/1", 4) == [401, 429, 429, 429]
-    told = [r for r in caplog.records if r.getMessage() == "token refused"]
-    assert len(told) == (0 if token is None else 1)
+    refusals = [r for r in caplog.records if r.getMessage() == "token refused"]
+    assert len(refusals) == (0 if token is None else 1)
     # Who was let in before goes on from the same address.
     assert statuses(good, "Encounter/1", 20) == [200] * 20
 
@@ -221,9 +221,9 @@ def test_limits_are_settings(make_service: MakeService) -> None:
         CLIENT_REQUESTS_PER_MINUTE="2", ADDRESS_REQUESTS_PER_MINUTE="off"
     )
     # Twice the limit and one more, in case the minute ends among them.
-    asked = statuses(served.as_client("settings"), "Encounter/1", 1 + 5)
-    assert 429 in asked
-    assert asked[:3] == [200, 200, 200]
+    answers = statuses(served.as_client("settings"), "Encounter/1", 1 + 5)
+    assert 429 in answers
+    assert answers[:3] == [200, 200, 200]
 
 
 PROXY, INNER, OTHER = "10.1.2.3", "10.1.9.9", "192.0.2.7"
@@ -245,10 +245,10 @@ def test_an_address_is_the_one_that_trusted_proxies_name(
     make_service: MakeService, make: Make
 ) -> None:
     served = make_service(TRUSTED_PROXIES="10.1.0.0/16")
-    joined = served.app.extensions[EXTENSION]
+    service = served.app.extensions[EXTENSION]
     anonymous = Served(served.app)
     for number, (first, second, status) in enumerate(ADDRESSES):
         throttle = make(addresses=1, key=b"key of %d" % number)
-        served.app.extensions[EXTENSION] = replace(joined, throttle=throttle)
+        served.app.extensions[EXTENSION] = replace(service, throttle=throttle)
         assert read_from(anonymous, *first).status_code == 401
         assert read_from(anonymous, *second).status_code == status, (first, second)

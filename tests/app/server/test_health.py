@@ -88,7 +88,7 @@ def test_an_adapter_that_raises_is_a_problem_without_its_words() -> None:
 
 
 def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
-    def looked(checks: Mapping[str, Check], **results: Result) -> Watch:
+    def watched(checks: Mapping[str, Check], **results: Result) -> Watch:
         found = {name: [results[name]] if name in results else [] for name in checks}
         watch = Watch(
             replace(check, run=partial(list, found[name]))
@@ -103,14 +103,14 @@ def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
     checks = {c.name: c for c in health.checks_of_worker(settings, service, ())}
     optional = {"redis", "mapping", "guard", "counts"}
     assert checks.keys() == {"source", "identity", "audit", *optional}
-    assert looked(checks).body()["ready"]
+    assert watched(checks).body()["ready"]
     for name in checks:
-        watch = looked(checks, **{name: error("away")})
+        watch = watched(checks, **{name: error("away")})
         assert watch.body()["ready"] is (name in optional), name
         assert watch.body()["parts"][name] == {"ready": False, "problems": ["away"]}
-        assert looked(checks, **{name: warning("nearly")}).body()["ready"]
+        assert watched(checks, **{name: warning("nearly")}).body()["ready"]
     only = {name: checks[name] for name in optional}
-    assert not looked(only).body()["ready"]
+    assert not watched(only).body()["ready"]
     counted = provider.settings(hospital, **audit, AUDIT_FAILURE="count")
     (trail,) = [c for c in checks_of(counted, None) if c.name == "audit"]
     assert not trail.required
