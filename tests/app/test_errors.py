@@ -214,14 +214,19 @@ def test_an_error_has_its_status_code_and_text(
     assert set(OUTCOMES) >= ours | {*contract.AdapterError.__subclasses__()}
     for kind, row in OUTCOMES.items():
         caplog.clear()
-        answer = answer_to(kind(SECRET))
+        error = kind(SECRET)
+        if isinstance(error, contract.AdapterError):
+            error.source = "api"
+        answer = answer_to(error)
         assert refused(answer, row.status, row.code)
         assert ("Canari" in answer.text) == (kind in ours)
         challenged = row.status in {401, 403}
         assert ("WWW-Authenticate" in answer.headers) == challenged
         assert answer.headers.get("Retry-After") == ("5" if row.status == 503 else None)
         assert len(logged(caplog)) == (row.status >= 500)
-        assert kind in ours or "Canari" not in json.dumps(logged(caplog))
+        for line in logged(caplog):
+            assert kind in ours or line["source"] == "api"
+            assert kind in ours or "Canari" not in json.dumps(line)
 
 
 def test_a_bare_status_has_the_issue_code_of_the_list(answer_to: Raising) -> None:

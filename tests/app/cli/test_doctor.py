@@ -229,6 +229,24 @@ def test_introspection(deployed: Deployed) -> None:
         assert all(severity is ERROR for severity, _ in found)
 
 
+def test_a_mapping_a_source_or_a_provider_that_cannot_serve(deployed: Deployed) -> None:
+    exposed = "postgresql://us:hunter2@127.0.0.1:9/pas?hostaddr=0.0.0.0"
+    for allowed, expected in (("", ERROR), ("database", WARNING)):
+        found = of(deployed(pas=exposed, UNVERIFIED_TLS=allowed), "source")
+        assert [severity for severity, text in found if "TLS" in text] == [expected]
+        assert "hunter2" not in str(found)
+    settings = deployed()
+    with responses.RequestsMock() as mock:
+        mock.get(KEY_SET_URL, status=500)
+        results = results_of(settings, "identity")
+    assert [result.status for result in results] == [ERROR, NOTE]
+    text = settings.mapping.read_text("utf-8")
+    settings.mapping.write_text(text.replace("profile: full", "profile: ful"), "utf-8")
+    ((severity, text), *_) = of(settings, "mapping")
+    assert severity is ERROR
+    assert "'ful' is not a profile" in text
+
+
 def test_files_that_all_may_read_or_nobody_can_write(
     deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
