@@ -1,6 +1,8 @@
 """Log lines: one JSON object each, with the request's id and no patient data."""
 
+import io
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.call import Stage
+from app.logging import RedactingFormatter
 from tests.app.answers import raw
 from tests.serving import Served
 
@@ -75,6 +78,16 @@ def test_a_well_formed_request_id_is_taken_over(served: Served, lines: Lines) ->
     }
     assert len(ids) == len(malformed)
     assert {len(each) for each in ids} == {32}
+
+
+def test_each_line_of_a_request_has_its_id(served: Served) -> None:
+    handler = logging.StreamHandler(stream := io.StringIO())
+    handler.setFormatter(RedactingFormatter())
+    logging.getLogger().addHandler(handler)
+    served.get("Encounter/37", X_Request_Id="abc")
+    logging.getLogger().removeHandler(handler)
+    logged = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {line["request_id"] for line in logged} == {"abc"}
 
 
 SCRIPT = """
