@@ -323,15 +323,10 @@ def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
     ]
 
 
-@pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
-    def data() -> list[Any]:
-        records = [
-            each for each in caplog.records if each.msg == "audit event not written"
-        ]
-        return [each.data for each in records]  # type: ignore[attr-defined]
-
-    return data
+def unwritten(caplog: pytest.LogCaptureFixture) -> list[Any]:
+    """Return what the log says of events that were not written."""
+    records = [r for r in caplog.records if r.msg == "audit event not written"]
+    return [record.data for record in records]  # type: ignore[attr-defined]
 
 
 def counted(name: str) -> float:
@@ -339,41 +334,30 @@ def counted(name: str) -> float:
 
 
 def test_a_full_disk_refuses_every_answer(
-    audit: Audit, lines: Callable[[], list[Any]]
+    audit: Audit, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Decision 43: until there is room."""
     events, failures = counted("events"), counted("failures")
-    served = audit(AUDIT="/dev/full").served
-    for path in ("Encounter/1", "metadata", "nothing"):
-        response = served.get(path)
-        assert response.status_code == 503
-        assert response.headers["Retry-After"]
-        assert response.headers["X-Content-Type-Options"] == "nosniff"
-        assert response.headers["X-Request-Id"]
-        assert response.get_json(force=True).keys() == {"resourceType", "issue"}
-    assert lines() == [{"failures": n, "refused": True} for n in (1, 2, 3)]
-    assert (counted("events"), counted("failures")) == (events, failures + 3)
-
-
-def test_a_full_disk_is_counted_where_that_is_the_choice(
-    audit: Audit, lines: Callable[[], list[Any]]
-) -> None:
-    served = audit(AUDIT="/dev/full", AUDIT_FAILURE="count").served
-    assert served.get("Encounter/1").get_json(force=True)["id"] == "1"
-    assert lines() == [{"failures": 1, "refused": False}]
-
-
-def test_answers_go_on_when_the_disk_has_room_again(
-    audit: Audit, tmp_path: Path
-) -> None:
     target = tmp_path / "link.jsonl"
     target.symlink_to("/dev/full")
     served = audit(AUDIT=str(target)).served
-    assert served.get("Encounter/1").status_code == 503
+    for path in ("Encounter/1", "metadata", "nothing"):
+        response = served.get(path)
+        assert response.status_code == 503
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert unwritten(caplog) == [{"failures": n, "refused": True} for n in (1, 2, 3)]
     target.unlink()
-    events = counted("events")
     assert served.get("Encounter/1").status_code == 200
     assert len(target.read_text().splitlines()) == 1
-    assert counted("events") == events + 1
+    assert (counted("events"), counted("failures")) == (events + 1, failures + 3)
+
+
+def test_a_full_disk_is_counted_where_that_is_the_choice(
+    audit: Audit, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = audit(AUDIT="/dev/full", AUDIT_FAILURE="count").served
+    assert served.get("Encounter/1").get_json(force=True)["id"] == "1"
+    assert unwritten(caplog) == [{"failures": 1, "refused": False}]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "null"])
