@@ -9,9 +9,10 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any, NamedTuple
 
 import psutil
@@ -19,12 +20,15 @@ from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
 from tests.canaries import canaries_in
-from tests.hospital_http import answer, serving
+from tests.hospital_http import Api, answer, serving
+from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, wait_until
 from toolkit.contract.hospital import EDGES
 
 PATIENCE = 60.0
+STAY = str(EDGES.stays[0].id)
+READ = f"Encounter/{STAY}"
 SERVE = (
     "-c",
     "import sys; from app.cli import main; sys.exit(main(['serve']))",
@@ -231,3 +235,43 @@ def running(
         variables = service_environ(mapping, first, environ, **chosen)
         with running_as(directory, variables, first, command) as service:
             yield service
+
+
+class SlowSource:
+    """Holds every read of one stay while `goes_on` is not set; counts those it holds."""
+
+    def __init__(self) -> None:
+        self.api = Api(EDGES, strange=self._hold)
+        self.goes_on = Event()
+        self.goes_on.set()
+        self.held = 0
+        self._lock = Lock()
+
+    def _hold(self, request: Request) -> Response | None:
+        if request.path.endswith(f"/{STAY}"):
+            self._count(1)
+            self.goes_on.wait(2 * PATIENCE)
+            self._count(-1)
+        return None
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self.held += change
+
+
+@contextmanager
+def slowed(
+    directory: Path, redis_url: str, **settings: str
+) -> Iterator[tuple[SlowSource, Running]]:
+    """Serve the hospital by processes of their own."""
+    source, mapping = SlowSource(), directory / "hospital.yaml"
+    # Its own limits are not what is tested: none of them is reached.
+    limits = "url: {env: PAS_URL}, timeout_seconds: 60, connections: 16"
+    text = http_mapping_text(EDGES).replace("url: {env: PAS_URL}", limits)
+    mapping.write_text(text.replace("timeout_seconds: 2,", ""), "utf-8")
+    with ExitStack() as stack:
+        environ = {"PAS_URL": stack.enter_context(serving(source.api))}
+        started = running(directory, mapping, environ, REDIS_URL=redis_url, **settings)
+        service = stack.enter_context(started)
+        stack.callback(source.goes_on.set)
+        yield source, service

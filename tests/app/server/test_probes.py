@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from app.server import WAITING_PER_THREAD
-from tests.app.server.running import PATIENCE, Running, edges, fetch, running
-from tests.app.server.slow_source import READ, slowed
+from tests.app.server.running import (
+    PATIENCE,
+    READ,
+    Running,
+    edges,
+    fetch,
+    running,
+    slowed,
+)
 from tests.live import HOST
 from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.server.running import Running, running
-from tests.app.server.slow_source import READ
+from tests.app.server.running import READ, Running, running
 from tests.hospital_sql import Tables, mapping_text
 from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES

@@ -15,15 +15,16 @@ from cryptography.fernet import Fernet
 
 from tests.app.server.running import (
     PATIENCE,
+    READ,
     SERVE,
     Running,
     edges,
     refused,
     running,
     service_environ,
+    slowed,
     starting,
 )
-from tests.app.server.slow_source import READ, slowed
 from tests.collector import collecting
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import free_ports, listens
