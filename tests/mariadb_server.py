@@ -18,7 +18,6 @@ from zipfile import ZipFile
 
 import pymysql
 import pytest
-from pymysql.constants.ER import NO_SUCH_THREAD
 
 SERVER, INSTALLER = "mariadbd", "mariadb-install-db"
 """What Debian's package mariadb-server brings."""
@@ -91,24 +90,6 @@ class MariaServer:
         ):
             for statement in statements:
                 cursor.execute(statement)
-
-    def kill_connections(self) -> None:
-        """End the connections that are open, but for its own."""
-        with (
-            self._connected() as connection,
-            connection.cursor() as cursor,
-        ):
-            cursor.execute(
-                "SELECT id FROM information_schema.processlist"
-                " WHERE id <> CONNECTION_ID() AND user = 'root'"
-            )
-            for (number,) in cursor.fetchall():
-                try:
-                    cursor.execute(f"KILL {number}")
-                except pymysql.OperationalError as error:
-                    # It may have ended by itself meanwhile.
-                    if error.args[0] != NO_SUCH_THREAD:
-                        raise
 
     def stop(self) -> None:
         """End the server."""

@@ -1,26 +1,47 @@
 """APIs of other makes, imitated after their documentation: PostgREST, and OData 4.
 
-They hold the stays of a plain list in one table, and parse what they are sent as the real ones
-do, so that a value that leaves its place means something else to them.
+They hold stays in one table, and parse what they are sent as the real ones do, so that a value
+that leaves its place means something else to them.
 """
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
 from werkzeug import Request, Response
 
 from tests.hospital_http import answer
-from tests.plain_api import Json, plain_rows
-from toolkit.contract.hospital import KINDS, NO_END, STATES, VISIT_SYSTEMS, StayRow
+from toolkit.contract.hospital import (
+    EDGES,
+    KINDS,
+    NO_END,
+    NO_START,
+    PARIS,
+    STATES,
+    VISIT_SYSTEMS,
+    StayRow,
+)
 
-PARIS = ZoneInfo("Europe/Paris")
+Json = dict[str, Any]
+
+PLAIN = replace(
+    EDGES,
+    stays=tuple(
+        row._replace(patient=8 if row.patient == 7 else row.patient)
+        for row in EDGES.stays
+        # Sentinels would be one more group, `not in` finds no row without a status,
+        # bounds compare texts, and JavaScript rounds large numbers.
+        if row.began != NO_START
+        and row.state
+        and "." not in (row.began or "")
+        and row.id < 2**53
+    ),
+)
 COLUMNS = ("id", "ipp", "state", "kind", "start", "end", "visit", "unit", "hospital")
 
 
@@ -28,23 +49,27 @@ class BadRequestError(Exception):
     """What the API cannot parse, or compare with a column; its code is the text."""
 
 
-def flat_rows(stays: Sequence[StayRow]) -> list[Json]:
+def flat_rows(stays: Iterable[StayRow]) -> list[Json]:
     """Return the rows of stays as a table holds them."""
     return [
         {
-            "id": row["id"],
-            "ipp": (row["subject"]["reference"] or "/").partition("/")[2],
-            "state": row["status"],
-            "kind": row["kind"],
-            "start": row["start"],
-            "end": row["end"],
-            "visit": next((n["value"] for n in row["numbers"][1:]), None),
-            "unit": row["unit"],
-            "hospital": row["hospital"],
-            "changed": row["changed"],
+            "id": row.id,
+            "ipp": str(row.patient or ""),
+            "state": row.state,
+            "kind": row.kind,
+            "start": _moment(row.began),
+            "end": _moment(row.ended),
+            "visit": row.visit,
+            "unit": row.unit,
+            "hospital": row.hospital,
+            "changed": _moment(row.changed),
         }
-        for row in plain_rows(stays)
+        for row in stays
     ]
+
+
+def _moment(text: str | None) -> str | None:
+    return text.replace(" ", "T") if text else None
 
 
 class Where(NamedTuple):
@@ -56,16 +81,18 @@ class Where(NamedTuple):
 
 @dataclass
 class OtherMake:
-    """One table behind an API; requests are kept."""
+    """One table behind an API; requests are kept.
+
+    `strange` are rows that it answers with in place of those that match.
+    """
 
     rows: list[Json]
     requests: list[Request] = field(default_factory=list)
-    delay: Callable[[], object] = lambda: None
+    strange: Sequence[Json] | None = None
 
     def __call__(self, environ: Any, start: Any) -> Any:
         request = Request(environ)
         self.requests.append(request)
-        self.delay()
         try:
             response = self.page(request)
         except (BadRequestError, sqlite3.Error) as error:
@@ -78,6 +105,8 @@ class OtherMake:
 
     def found(self, conditions: Sequence[Where], order: Sequence[str]) -> list[Json]:
         """Return the rows that meet all conditions."""
+        if self.strange is not None:
+            return list(self.strange)
         columns = ", ".join(f'"{name}"' for name in (*COLUMNS, "instant"))
         cells = [
             (*(row[name] for name in COLUMNS), _in_utc(row["start"]))
@@ -204,10 +233,10 @@ def _items(text: str) -> Iterator[str]:
 class OData(OtherMake):
     """OData 4: system query options; pages by `$skip`, or by the server's `nextLink`.
 
-    `most` is the server's own limit of a page.
+    `first` says whether rows without the key come first, upwards and downwards.
     """
 
-    most = 1000
+    first = (True, False)
 
     def page(self, request: Request) -> Response:
         """Return the entities of a set, or one by its key."""
@@ -220,13 +249,13 @@ class OData(OtherMake):
         order = []
         for key in filter(None, args.get("$orderby", "").split(",")):
             column, *words = key.split()
-            # A null is the smallest value.
             down = "desc" in words
-            order.append(_ordered(column, descending=down, nulls_first=not down))
+            first = self.first[down] if column == "start" else False
+            order.append(_ordered(column, descending=down, nulls_first=first))
         text = args.get("$filter")
         rows = self.found([_filter(text)] if text else [], order)
         start = int(args.get("$skip", args.get("$skiptoken", 0)))
-        size = min(int(args.get("$top", 1000)), self.most)
+        size = int(args.get("$top", 1000))
         body: Json = {"value": rows[start : start + size]}
         if args.get("$count") == "true":
             body["@odata.count"] = len(rows)
@@ -241,7 +270,10 @@ def _in_utc(text: str | None) -> str | None:
     """Return a time, local where it has no offset, as a text that sorts as the instant."""
     if not text:
         return None
-    moment = datetime.fromisoformat(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=PARIS)
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
@@ -299,8 +331,8 @@ _FIELDS = """\
     patient_id: {from: ipp}
     status: {from: state, codes: states}
     class: {from: kind, codes: kinds}
-    start: {from: start, time_zone: ZONE}
-    end: {from: end, absent: ["NO_END"], time_zone: ZONE}
+    start: {from: start, absent: ["NO_START"]}
+    end: {from: end, absent: ["NO_END"]}
     visit_number: {from: visit}
     visit_number_system: {from: hospital, codes: systems}
     functional_unit: {from: unit}
@@ -363,20 +395,24 @@ FIELDS
     class: {query: "$filter=kind in ('{values}')", separator: "','",
       excluding: "$filter=kind eq null or not (kind in ('{values}'))"}
     service-provider._extension: {query: "$filter=unit eq '{value}'"}
-  sort: {NULLSby: {date: "$orderby=start asc,id asc", -date: "$orderby=start desc,id desc"}}
+  sort: {nulls: NULLS,
+    by: {date: "$orderby=start asc,id asc", -date: "$orderby=start desc,id desc"}}
 """
 
 
-def mapping_of(make: type[OtherMake], paging: str = "{offset: $skip}") -> str:
-    """Return the mapping file for an API."""
+SKIP, NEXT = "{offset: $skip}", "{next: '\"@odata.nextLink\"'}"
+
+
+def mapping_of(
+    make: type[OtherMake], paging: str = SKIP, nulls: str = "low", absent: str = "-"
+) -> str:
+    """Return the mapping file for an API; `nulls` says where OData puts them."""
     text = _POSTGREST if make is PostgREST else _ODATA
     tables = (
         f"codes:\n  states: {{table: {STATES}}}\n  systems: {{table: {VISIT_SYSTEMS}}}"
     )
     kinds = f"  kinds: {{table: {KINDS}, otherwise: UNK}}"
     text = text.replace("CODES", f"{tables}\n{kinds}").replace("FIELDS\n", _FIELDS)
-    text = text.replace("PAGING", paging)
-    text = text.replace("NULLS", "nulls: low, " if "offset" in paging else "")
-    text = text.replace("ZONE", "Europe/Paris")
-    no_end = NO_END.replace(" ", "T")
-    return _HEAD + text.replace("NO_END", no_end)
+    text = text.replace("PAGING", paging).replace("NULLS", nulls)
+    text = text.replace("NO_START", absent)
+    return _HEAD + text.replace("NO_END", NO_END.replace(" ", "T"))

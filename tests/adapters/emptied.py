@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import TypeAlias
 
 import pytest
@@ -27,19 +28,62 @@ constants:
 source: {kind: sql, url: {env: PAS_URL}, may_write: true}
 """
 
-NUMBERED = """\
-encounter:
-  rows: SELECT id FROM people
-  fields: {id: {from: id}, patient_id: {from: id}, status: finished}
-patient:
-  rows: SELECT id FROM people
-  fields:
-    id: {from: id}
-    identifiers:
-      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
-  search: [_id, identifier]
-"""
-"""Patients, and their numbers by a second SELECT."""
+
+def stays(select: str, search: str = "_id", sort: str = "", **fields: str) -> str:
+    """Return a section of stays; `select` is a SELECT or columns of the table `stays`.
+
+    A field is its column, with options behind it; `=` before a constant.
+    """
+    usual = {"id": "id", "patient_id": "=P", "status": "=finished"}
+    return _section("encounter", "stays", select, search, sort, usual | fields)
+
+
+def people(select: str, search: str = "_id", sort: str = "", **fields: str) -> str:
+    """Return a section of patients, as `stays` does; `select` may be columns of `people`."""
+    return _section("patient", "people", select, search, sort, {"id": "id", **fields})
+
+
+def _section(
+    kind: str, table: str, select: str, search: str, sort: str, fields: dict[str, str]
+) -> str:
+    if not select.startswith("SELECT"):
+        select = f"SELECT {select} FROM {table}"
+    lines = [f"{kind}:", "  rows: |", indent(select, "    "), "  fields:"]
+    for slot, text in fields.items():
+        if text.startswith("="):
+            lines.append(f"    {slot}: {text[1:]}")
+        else:
+            lines.append(
+                f"    {slot}: {text if text[0] == '[' else f'{{from: {text}}}'}"
+            )
+    lines += [f"  search: [{search}]", f"  sort: [{sort}]" if sort else "", ""]
+    return "\n".join(lines)
+
+
+NUMBERS = (
+    '{rows: "SELECT person, number FROM numbers", key: person, type: PI,'
+    " value: {from: number}}"
+)
+"""An item of `identifiers` that is read by a second SELECT."""
+
+
+def table(name: str, columns: str, *rows: str) -> tuple[str, ...]:
+    """Return statements that make a table anew and fill it with rows, written in SQL."""
+    made = (f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} ({columns})")
+    filled = ", ".join(f"({row})" for row in rows)
+    return (*made, f"INSERT INTO {name} VALUES {filled}") if rows else made
+
+
+def altered(url: str, *statements: str) -> None:
+    """Run statements on a database, each by itself."""
+    engine = writing(url)
+    with engine.connect() as connection:
+        connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        for statement in statements:
+            # Without SQLAlchemy, to which a percent sign is one of a placeholder.
+            connection.connection.cursor().execute(statement)
+    engine.dispose()
+
 
 Opened: TypeAlias = Callable[[str, tuple[str, ...]], Adapter]
 """Takes what follows the head of a mapping, and statements that fill an empty database."""
@@ -93,11 +137,7 @@ def opened(url: str, tmp_path: Path) -> Iterator[Opened]:
     with ExitStack() as until_the_end:
 
         def open_(mapping: str, statements: tuple[str, ...]) -> Adapter:
-            engine = writing(url)
-            with engine.begin() as connection:
-                for statement in statements:
-                    connection.exec_driver_sql(statement)
-            engine.dispose()
+            altered(url, *statements)
             file = tmp_path / "hospital.yaml"
             file.write_text(HEAD + mapping, encoding="utf-8")
             adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))

@@ -16,13 +16,7 @@ from app.cli import main
 from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import stay
-from tests.plain_api import (
-    LINKED,
-    OFFSET,
-    Plain,
-    plain_mapping_text,
-    plain_rows,
-)
+from tests.other_makes import NEXT, SKIP, OData, flat_rows, mapping_of
 from tests.toolkit.live_hospital import (
     Findings,
     checked,
@@ -183,7 +177,7 @@ def test_ends_that_stand_for_none(
 @pytest.mark.parametrize(
     ("first", "nulls"), [("high", "high"), ("high", "last"), ("last", "high")]
 )
-@pytest.mark.parametrize("paging", [OFFSET, LINKED])
+@pytest.mark.parametrize("paging", [SKIP, NEXT])
 def test_rows_without_the_key_where_the_file_does_not_say(
     tmp_path: Path,
     capsys: Capture,
@@ -192,14 +186,15 @@ def test_rows_without_the_key_where_the_file_does_not_say(
     nulls: str,
     paging: str,
 ) -> None:
-    if paging == LINKED and nulls == "high":
+    if paging == NEXT and nulls == "high":
         pytest.skip("only numbered pages can be put into another order")
     stays = list(SOUND.stays)
     stays += [StayRow(n, state="P", changed=TIME) for n in range(31, 61)]
-    first_rows = {"asc": False, "desc": first == "high"}
-    with serving(Plain(plain_rows(stays), first_rows)) as url:
+    api = OData(flat_rows(stays))
+    api.first = (False, first == "high")
+    with serving(api) as url:
         monkeypatch.setenv("PAS_URL", url)
-        text = plain_mapping_text(paging=paging, nulls=nulls)
+        text = mapping_of(OData, paging, nulls)
         findings = checked(written(tmp_path, text=text), capsys)
     errors = [one for one in findings if one["severity"] == "error"]
     expected = set() if first == nulls else {"Encounter.sort"}

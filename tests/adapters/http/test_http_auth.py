@@ -3,10 +3,8 @@
 import base64
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -150,19 +148,6 @@ def test_the_reason_of_a_token_server_is_part_of_the_error(
         assert (str(described) in str(failed.value)) is is_shown
 
 
-def test_life_of_a_token(tmp_path: Path, source: responses.RequestsMock) -> None:
-    source.get(ONE, json=STAY_1)
-    lives = (("3600", 1), (3600.0, 1), ("0", 2), ("soon", 1), (None, 1))
-    for life, logins in lives:
-        adapter = opened_at(URL, tmp_path, source=OAUTH2)
-        body = json.dumps({"access_token": "a", "expires_in": life})
-        tokens = source.upsert("POST", TOKEN_URL, body=body)
-        tokens.calls.reset()
-        for _ in range(2):
-            adapter.read(STAY, "1")
-        assert tokens.call_count == logins, life
-
-
 def test_a_token_is_renewed_before_it_expires(
     tmp_path: Path, source: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,12 +155,17 @@ def test_a_token_is_renewed_before_it_expires(
     clock = SimpleNamespace(monotonic=lambda: now[0], sleep=None)
     monkeypatch.setattr(client, "time", clock)
     source.get(ONE, json=STAY_1)
-    body = {"access_token": "a", "expires_in": 3600}
-    tokens = source.post(TOKEN_URL, json=body)
-    adapter = opened_at(URL, tmp_path, source=OAUTH2)
-    for now[0], logins in ((0, 1), (3560, 1), (3580, 2)):
-        adapter.read(STAY, "1")
-        assert tokens.call_count == logins
+    for life, seconds, logins in (
+        *((3600, 0, 1), (3600, 3560, 1), ("3600", 3560, 1), (3600.0, 3580, 2)),
+        *(("0", 0, 2), ("soon", 0, 1), (None, 0, 1)),
+    ):
+        body = {"access_token": "a", "expires_in": life}
+        tokens = source.upsert("POST", TOKEN_URL, json=body)
+        tokens.calls.reset()
+        adapter = opened_at(URL, tmp_path, source=OAUTH2)
+        for now[0] in (0, seconds):
+            adapter.read(STAY, "1")
+        assert tokens.call_count == logins, (life, seconds)
 
 
 TOKENS = (
@@ -213,23 +203,3 @@ def test_headers_that_another_request_has_fetched_meanwhile_stay() -> None:
     assert credentials.renew(refused)
     assert [refused, renewed] == [{"X": "1"}, {"X": "2"}]
     assert credentials.headers(deadline) is renewed
-
-
-def test_who_is_refused_does_not_wait_for_the_login_of_another() -> None:
-    sent, answered = Event(), Event()
-
-    def fetch(_: client.Deadline) -> tuple[dict[str, str], float]:
-        sent.set()
-        assert answered.wait(PATIENCE)
-        return {"X-Session": "new"}, PATIENCE
-
-    credentials = Credentials(fetch=fetch)
-    with ThreadPoolExecutor(2) as threads:
-        login = threads.submit(credentials.headers, client.Deadline(PATIENCE))
-        assert sent.wait(PATIENCE)
-        refused = threads.submit(credentials.renew, {"X-Session": "old"})
-        try:
-            assert refused.result(PATIENCE / 2)
-        finally:
-            answered.set()
-        assert login.result() == {"X-Session": "new"}

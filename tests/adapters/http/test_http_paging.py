@@ -1,24 +1,31 @@
 """Pages of an HTTP source: by offset, number, link and token; lists that contradict themselves."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import responses
 from responses import matchers
+from werkzeug import Request, Response
 
-from adapters.contract import Sort, SortKey, SourceDataError
+from adapters.contract import Page, Sort, SortKey, SourceDataError
+from adapters.http.adapter import HttpAdapter
 from tests.adapters.http_cases import ROWS, URL, api_and_adapter, opened_at, rows_of
-from tests.hospital_http import answer
+from tests.hospital_http import Api, answer, serving
 from toolkit.contract.harness import STAY, ask, ids_of, patient, token, walk
 from toolkit.contract.hospital import EDGES
 
 MODEL = EDGES.model()
 LIST = f"{URL}/sejours"
 COUNTED = "counting: {path: /sejours/nombre, total: nombre}"
-BOTH_WAYS = ("{offset: debut}", "{page: page}", "{page: page, first: 1}")
-FORWARDS = ("{next: suite.lien}", "{token: {query: curseur, path: suite.curseur}}")
+OFFSET, PAGE = "{offset: debut}", "{page: page}"
+NEXT = "{next: suite.lien}"
+TOKEN = "{token: {query: curseur, path: suite.curseur}}"
+PAGINGS = (OFFSET, PAGE, NEXT, TOKEN)
 TOTALS = ("total: nombre", COUNTED)
 
 
@@ -27,7 +34,7 @@ def _everything() -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("paging", "total"), [*zip(BOTH_WAYS, (*TOTALS, TOTALS[0]), strict=True)]
+    ("paging", "total"), [*zip((OFFSET, PAGE), TOTALS, strict=True)]
 )
 def test_numbered_pages_go_both_ways(tmp_path: Path, paging: str, total: str) -> None:
     with api_and_adapter(tmp_path, paging=paging, total=total) as (_, adapter):
@@ -47,7 +54,9 @@ def test_numbered_pages_go_both_ways(tmp_path: Path, paging: str, total: str) ->
         assert rows_of(before) == _everything()[-10:-5]
 
 
-@pytest.mark.parametrize(("paging", "total"), [*zip(FORWARDS, TOTALS, strict=True)])
+@pytest.mark.parametrize(
+    ("paging", "total"), [*zip((NEXT, TOKEN), TOTALS, strict=True)]
+)
 def test_onward_pages_go_forwards(tmp_path: Path, paging: str, total: str) -> None:
     with api_and_adapter(tmp_path, paging=paging, total=total) as (_, adapter):
         offered = adapter.capabilities[STAY]
@@ -75,7 +84,7 @@ def test_source_that_cannot_page_gives_the_first_rows(
 
 def test_a_last_page_leads_nowhere_however_it_says_so(tmp_path: Path) -> None:
     """A cursor of 0 would be the first page again, and the walk without an end."""
-    with api_and_adapter(tmp_path, paging=FORWARDS[1]) as (api, adapter):
+    with api_and_adapter(tmp_path, paging=TOKEN) as (api, adapter):
         first = {"resultats": ROWS[:2], "nombre": 4, "suite": {"curseur": 2}}
         last: dict[str, Any] = {"resultats": ROWS[2:4], "nombre": 4}
         api.strange = lambda request: answer(
@@ -116,14 +125,14 @@ def test_totals_links_and_tokens_come_from_headers(
 ) -> None:
     adapter = opened_at(URL, tmp_path, paging=paging, total=total)
     links = [{"rel": "prev", "href": "x"}, {"rel": "next", "href": f"{LIST}?s=2"}]
-    count = {"X-Total-Count": "4"}
+    four = {"X-Total-Count": "4"}
     onward = matchers.query_param_matcher({"s": "2"}, strict_match=False)
     rest = {"resultats": ROWS[2:4]}
     source.get(
-        LIST, json={"resultats": ROWS[:2], "liens": links}, headers=headers | count
+        LIST, json={"resultats": ROWS[:2], "liens": links}, headers=headers | four
     )
-    source.get(LIST, json=rest, headers=count, match=[onward])
-    source.get(f"{URL}/nombre", json={}, headers=count)
+    source.get(LIST, json=rest, headers=four, match=[onward])
+    source.get(f"{URL}/nombre", json={}, headers=four)
     source.assert_all_requests_are_fired = False
     page = adapter.search(ask(count=2))
     assert page.more
@@ -142,16 +151,6 @@ def test_a_total_that_is_no_number_of_rows_is_noticed(
         source.upsert("GET", LIST, json={"resultats": [{}], "nombre": total})
         with pytest.raises(SourceDataError, match="not a number of rows"):
             adapter.search(ask())
-
-
-@pytest.mark.parametrize("total", TOTALS)
-def test_an_api_that_heeds_no_offset_is_noticed(tmp_path: Path, total: str) -> None:
-    with api_and_adapter(tmp_path, total=total) as (api, adapter):
-        api.strange = lambda request: answer(
-            {"resultats": ROWS[: min(4, int(request.args["nb"]))], "nombre": len(ROWS)}
-        )
-        with pytest.raises(SourceDataError, match="row twice"):
-            adapter.search(ask(count=10))
 
 
 def test_rows_without_an_id_are_invalid_and_end_no_walk(tmp_path: Path) -> None:
@@ -178,3 +177,261 @@ def test_rows_without_an_id_are_invalid_and_end_no_walk(tmp_path: Path) -> None:
             assert ids[::2] == [str(row["id"]) for row in rows[::2]]
             assert {*ids[1::2]} == {"!id"}
             assert adapter.count(query) == len(rows)
+
+
+SIZE = 2
+ALL = 8
+
+
+class Habit:
+    """A list of eight stays, of which a test changes one habit.
+
+    `start` maps the number of the first row that is requested to the one that is returned,
+    `total` the number of all rows, `rows` and `links` those of a page.
+    """
+
+    def __init__(self, **habits: Callable[..., Any]) -> None:
+        self.habits = habits
+        self.requests = 0
+
+    def __call__(self, request: Request) -> Response:
+        self.requests += 1
+        size, args = int(request.args["nb"]), request.args
+        start = int(args.get("debut", args.get("curseur", 0)))
+        if "page" in args:
+            start = (int(args["page"]) - 1) * size
+        start = self._changed("start", start)
+        rows = self._changed("rows", ROWS[:ALL][start : start + size])
+        body = {"resultats": rows, "nombre": self._changed("total", ALL, rows)}
+        following = start + size
+        if self._changed("links", following < ALL, following):
+            link = f"{request.base_url}?nb={size}&curseur={following}"
+            body["suite"] = {"lien": link, "curseur": following}
+        return answer(body)
+
+    def _changed(self, name: str, value: Any, *more: Any) -> Any:
+        return self.habits[name](value, *more) if name in self.habits else value
+
+
+@contextmanager
+def habit(
+    folder: Path, paging: str, **habits: Callable[..., Any]
+) -> Iterator[tuple[Habit, HttpAdapter]]:
+    with api_and_adapter(folder, paging=paging) as (api, adapter):
+        api.strange = bad = Habit(**habits)
+        yield bad, adapter
+
+
+def pages_of(adapter: HttpAdapter) -> list[Page]:
+    return list(walk(adapter, ask(count=SIZE)))
+
+
+@pytest.mark.parametrize("paging", PAGINGS)
+@pytest.mark.parametrize("period", [0, 2, 4, -1])
+def test_a_list_that_turns_in_a_circle_is_502(
+    tmp_path: Path, paging: str, period: int
+) -> None:
+    """It returns the first pages again in place of later ones, or begins a row too early."""
+    turn = {"start": lambda start: start % period if period else 0}
+    if paging in (NEXT, TOKEN):
+        turn = {"links": lambda *_: True, "start": lambda n: n % (period or SIZE)}
+    if period < 0:
+        turn = {"start": lambda start: max(0, start - 1)}
+    with habit(tmp_path, paging, **turn) as (api, adapter):
+        with pytest.raises(SourceDataError, match="repeats"):
+            pages_of(adapter)
+        assert api.requests <= ALL / SIZE + 2
+
+
+@pytest.mark.parametrize("paging", [NEXT, TOKEN])
+def test_a_list_without_an_end_ends_by_its_total(tmp_path: Path, paging: str) -> None:
+    numbers = count(1000)
+
+    def new_rows(rows: list[Any]) -> list[Any]:
+        return [{**ROWS[0], "id": next(numbers)} for _ in range(SIZE)]
+
+    endless: dict[str, Any] = {"links": lambda *_: True, "rows": new_rows}
+    with habit(tmp_path, paging, **endless) as (api, adapter):
+        with pytest.raises(SourceDataError, match="longer than its total"):
+            pages_of(adapter)
+        assert api.requests <= ALL / SIZE + 2
+    # An empty page that leads on is the end where the total is reached.
+    with habit(tmp_path, paging, links=lambda *_: True) as (api, adapter):
+        page = adapter.search(ask(count=SIZE))
+        while page.more:
+            page = adapter.search(ask(count=SIZE, after=page.last))
+        assert (page.rows, page.incomplete) == ((), False)
+        assert api.requests == ALL / SIZE + 1
+
+
+@pytest.mark.parametrize("paging", PAGINGS)
+def test_an_empty_page_where_the_total_promises_rows_is_502(
+    tmp_path: Path, paging: str
+) -> None:
+    cut = {"start": lambda start: start if start < ALL / 2 else 1000}
+    with (
+        habit(tmp_path, paging, **cut, links=lambda _, n: n < ALL) as (_, adapter),
+        pytest.raises(SourceDataError, match="shorter than its total"),
+    ):
+        pages_of(adapter)
+    with (
+        habit(tmp_path, paging, rows=lambda _: []) as (_, adapter),
+        pytest.raises(SourceDataError, match="shorter than its total"),
+    ):
+        adapter.search(ask())
+
+
+@pytest.mark.parametrize("paging", ["", PAGE, NEXT, TOKEN])
+def test_a_list_that_ends_before_its_total_is_reported_on_its_last_page(
+    tmp_path: Path, paging: str
+) -> None:
+    total = {"total": lambda *_: ALL + 1}
+    with habit(tmp_path, paging, **total) as (_, adapter):
+        if not paging:
+            assert adapter.search(ask(count=ALL + 1)).incomplete
+            return
+        query = ask(count=ALL // 2 + 1)
+        pages = list(walk(adapter, query))
+        assert [page.incomplete for page in pages] == [False, True]
+
+
+@pytest.mark.parametrize("paging", [NEXT, TOKEN])
+def test_a_difference_that_the_current_total_explains_is_none(
+    tmp_path: Path, paging: str
+) -> None:
+    """Rows come and go while a client follows the pages."""
+    for change in (-SIZE, SIZE):
+        totals = iter([ALL, *[ALL + change] * ALL])
+        shown = {"total": lambda *_, totals=totals: next(totals)}
+        last = min(ALL, ALL + change)
+        links = {"links": lambda _, following, last=last: following < last}
+        with habit(tmp_path, paging, **shown, **links) as (_, adapter):
+            pages = pages_of(adapter)
+            assert not any(page.incomplete for page in pages)
+
+
+EMPTY: tuple[dict[str, Any], ...] = (
+    {"json": {"nombre": 0}},
+    {"json": {"nombre": 0, "resultats": None}},
+    {"json": {"nombre": "0", "resultats": []}},
+    {"json": {"nombre": 0, "resultats": {}}},
+    {"json": {"nombre": None, "resultats": None}},
+    {"json": {}},
+    {"body": "null"},
+    {"body": b'\xef\xbb\xbf{"nombre": 0}'},
+    {"body": "[]"},
+    {"status": 204, "body": b""},
+    {"json": {"erreur": {"code": "RIEN"}}},
+)
+
+
+@pytest.mark.parametrize("paging", ["", *PAGINGS])
+def test_an_empty_list_is_empty_however_it_is_written(
+    tmp_path: Path, source: responses.RequestsMock, paging: str
+) -> None:
+    rule = ", error: {path: erreur.code, not_found: [RIEN]}"
+    adapter = opened_at(URL, tmp_path, paging=paging, source=rule)
+    for given in EMPTY:
+        source.upsert("GET", f"{URL}/sejours", **given)
+        page = adapter.search(ask(token("status", "planned")))
+        assert (page.rows, page.more, page.incomplete) == ((), False, False)
+        assert adapter.count(ask()) == 0
+    # It is none where the total says otherwise, or where there is no total.
+    for body in ({"nombre": 3}, {"nombre": 3, "resultats": None}, {"erreur": "x"}):
+        source.upsert("GET", f"{URL}/sejours", json=body)
+        with pytest.raises(SourceDataError):
+            adapter.search(ask())
+
+
+@pytest.mark.parametrize("paging", [OFFSET, NEXT])
+def test_the_total_may_be_in_content_range(
+    tmp_path: Path, source: responses.RequestsMock, paging: str
+) -> None:
+    total = "total: {header: Content-Range}"
+    adapter = opened_at(URL, tmp_path, paging=paging, total=total)
+    for value, expected in (
+        ("0-0/1", 1),
+        ("items 0-0/1", 1),
+        ("*/0", 0),
+        ("0-0/*", None),
+        ("", None),
+        (None, None),
+    ):
+        headers = {"Content-Range": value} if value is not None else {}
+        rows = ROWS[:1] if expected != 0 else []
+        source.upsert(
+            "GET", f"{URL}/sejours", json={"resultats": rows}, headers=headers
+        )
+        if expected is None:
+            with pytest.raises(SourceDataError, match="total"):
+                adapter.search(ask())
+        else:
+            assert adapter.search(ask()).total == expected
+    # PostgREST answers so if the offset is beyond the end.
+    beyond = {"Content-Range": "*/0"}
+    source.upsert("GET", f"{URL}/sejours", json={}, status=416, headers=beyond)
+    assert adapter.search(ask()).rows == ()
+
+
+NAMES = "Zoë Lefèvre"
+
+
+@pytest.mark.parametrize(
+    ("written", "named", "encoding"),
+    [
+        ("utf-8", "application/json", ""),
+        ("utf-8", "application/json; charset=iso-8859-1", ""),
+        ("latin-1", "application/json; charset=iso-8859-1", ""),
+        ("latin-1", "application/json", "latin-1"),
+        ("cp1252", "application/json; charset=utf-8", "cp1252"),
+        ("latin-1", "application/json", None),
+        ("cp1252", "text/json", None),
+        ("latin-1", "application/json; charset=no-such", None),
+        ("latin-1", "application/json; charset=\0", None),
+    ],
+)
+def test_json_in_another_encoding(
+    tmp_path: Path,
+    source: responses.RequestsMock,
+    written: str,
+    named: str,
+    encoding: str | None,
+) -> None:
+    extra = f", encoding: {encoding}" if encoding else ""
+    adapter = opened_at(URL, tmp_path, source=extra)
+    text = f'{{"id": 1, "patient": {{"ipp": 1}}, "etat": "S", "uf": {{"code": "{NAMES}"}}}}'
+    source.get(f"{URL}/sejours/1", body=text.encode(written), content_type=named)
+    if encoding is None:
+        with pytest.raises(SourceDataError):
+            adapter.read(STAY, "1")
+    else:
+        assert adapter.read(STAY, "1").functional_unit == NAMES  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "is_followed"),
+    [("[]", False), ("[other.example, 'localhost:1']", False), ("[HOST]", True)],
+)
+def test_links_to_other_hosts_are_followed_if_the_file_names_them(
+    tmp_path: Path, hosts: str, is_followed: bool
+) -> None:
+    api = Api(EDGES)
+
+    def elsewhere(request: Request) -> Response:
+        text = api.page(request).get_data(as_text=True)
+        return Response(text.replace("127.0.0.1", "localhost"))
+
+    api.strange = elsewhere
+    with serving(api) as url:
+        host = url.replace("http://127.0.0.1", "LOCALHOST")
+        source = f", hosts: {hosts.replace('HOST', repr(host))}"
+        adapter = opened_at(url, tmp_path, paging=NEXT, source=source)
+        query = ask(count=SIZE)
+        if is_followed:
+            total = adapter.count(query)
+            assert sum(len(page.rows) for page in walk(adapter, query)) == total
+            assert api.requests[-1].host == host.lower()
+        else:
+            with pytest.raises(SourceDataError, match="another server"):
+                adapter.search(query)
+        adapter.close()

@@ -16,18 +16,28 @@ from adapters.contract import (
     NotFoundError,
     Page,
     ReferenceCriterion,
+    RowFault,
     Sort,
+    SortKey,
+    SourceDataError,
     Token,
     TokenCriterion,
 )
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
 from tests.adapters import http_cases
-from tests.adapters.http.test_plain_api import OLDEST_FIRST, SEARCHES
 from tests.adapters.http_cases import URL, opened_at
 from tests.hospital_http import serving
-from tests.other_makes import OData, OtherMake, PostgREST, flat_rows, mapping_of
-from tests.plain_api import PLAIN
+from tests.other_makes import (
+    NEXT,
+    PLAIN,
+    SKIP,
+    OData,
+    OtherMake,
+    PostgREST,
+    flat_rows,
+    mapping_of,
+)
 from toolkit.contract.harness import (
     NEWEST_FIRST,
     STAY,
@@ -41,23 +51,32 @@ from toolkit.contract.harness import (
 
 MODEL = PLAIN.model()
 COLUMNS = {"id": "stay_id", "ipp": "patient_id", "start": "began", "end": "ended"}
-SKIP, NEXT = "{offset: $skip}", "{next: '\"@odata.nextLink\"'}"
-MAKES = ((PostgREST, ""), (OData, SKIP), (OData, NEXT))
-MORE = (
-    token("identifier", "V1"),
-    token("identifier", "V1", "V2"),
-    token("class", "UNK"),
-    token("class", "UNK", "IMP"),
-)
+OLDEST_FIRST = Sort(SortKey.DATE)
+SORTS = (NEWEST_FIRST, OLDEST_FIRST)
+FIRST = {
+    "last": (False, False),
+    "first": (True, True),
+    "high": (False, True),
+    "low": (True, False),
+}
+"""Whether rows without a start come first, upwards and downwards, by the mapping's word."""
+
+LOWEST, HIGHEST = "1900-01-01T00:00:00", "9999-12-31T00:00:00"
 
 
 @contextmanager
 def opened(
-    folder: Path, make: type[OtherMake], paging: str
+    folder: Path,
+    make: type[OtherMake],
+    paging: str = SKIP,
+    nulls: str = "low",
+    absent: str = "-",
 ) -> Iterator[tuple[OtherMake, HttpAdapter]]:
     api = make(flat_rows(PLAIN.stays))
+    if isinstance(api, OData):
+        api.first = FIRST[nulls]
     file = folder / "hospital.yaml"
-    file.write_text(mapping_of(make, paging or SKIP), encoding="utf-8")
+    file.write_text(mapping_of(make, paging, nulls, absent), encoding="utf-8")
     with serving(api) as url:
         adapter = HttpAdapter(load_mapping(file, {"PAS_URL": url}))
         try:
@@ -70,35 +89,94 @@ def shown(page: Page) -> list[Any]:
     return http_cases.rows_of(page, COLUMNS)
 
 
-@pytest.mark.parametrize(("make", "paging"), MAKES)
+SEARCHES: tuple[tuple[Any, ...], ...] = (
+    (),
+    (token("_id", "1", "2"),),
+    (patient("1", "3"),),
+    (token("status", "finished"),),
+    (token("class", "IMP", "AMB"),),
+    (token("class", "UNK", "IMP"),),
+    (token("class", "UNK"),),
+    (token("identifier", "V1"),),
+    (token("identifier", "V1", "V2"),),
+    (dates("2024-03-14"),),
+    (dates("ge2024-03-14"),),
+    (dates("lt2024-03-14T10:00:00+01:00"),),
+    (dates("ne2024-03-14"),),
+    (
+        *(token("status", "finished"), patient("1")),
+        *(dates("ge2024-01-01"), dates("lt2025-01-01")),
+    ),
+)
+MAKES = (
+    (PostgREST, SKIP, "last", "-"),
+    # It finds and sorts by a start that stands for none.
+    *((OData, SKIP, "low", LOWEST), (OData, SKIP, "high", HIGHEST)),
+    *((OData, SKIP, "first", "-"), (OData, SKIP, "last", "-")),
+    (OData, NEXT, "last", "-"),
+)
+
+
+@pytest.mark.parametrize(("make", "paging", "nulls", "absent"), MAKES)
 def test_every_search_page_and_total_is_equal(
-    tmp_path: Path, make: type[OtherMake], paging: str
+    tmp_path: Path, make: type[OtherMake], paging: str, nulls: str, absent: str
 ) -> None:
-    sorts: tuple[Sort, ...] = (NEWEST_FIRST, OLDEST_FIRST)
-    if paging == NEXT:
-        # Rows without a start come first, and only numbers can put them last.
-        sorts = (NEWEST_FIRST,)
-    with opened(tmp_path, make, paging) as (_, adapter):
-        for criterion, sort in product(((), *SEARCHES, *MORE), sorts):
-            criteria = (criterion,) if criterion else ()
+    with opened(tmp_path, make, paging, nulls, absent) as (api, adapter):
+        for row in api.rows if absent != "-" else ():
+            row["start"] = row["start"] or absent
+        for criteria, sort in product(SEARCHES, SORTS):
             query = ask(*criteria, sort=sort)
             try:
-                page = adapter.search(query)
+                found = shown(adapter.search(query))
             except NotAskableError:
-                assert paging == NEXT, criterion
+                # Two lists that do not follow each other.
+                assert (paging, criteria) == (NEXT, (dates("ne2024-03-14"),))
                 continue
             expected = rows_of(MODEL.search(query))
-            assert shown(page) == expected, criterion
-            assert expected
+            assert found == expected != [], criteria
             assert adapter.count(query) == len(expected)
-            pages = list(walk(adapter, replace(query, count=7)))
-            assert [row for page in pages for row in shown(page)] == expected
-        both = ask(
-            *(token("status", "finished"), patient("1")),
-            *(dates("ge2024-01-01"), dates("lt2025-01-01")),
-        )
-        assert shown(adapter.search(both)) == rows_of(MODEL.search(both))
+            for size in (1, 7) if criteria == () else (2,):
+                few = replace(query, count=size)
+                pages = list(walk(adapter, few))
+                assert [row for page in pages for row in shown(page)] == expected
+                if paging == SKIP:
+                    ahead = replace(few, before=pages[-1].first)
+                    back = [shown(page) for page in walk(adapter, ahead, back=True)]
+                    assert back == [shown(page) for page in pages[-2::-1]]
+                    last = adapter.search(replace(few, from_end=True))
+                    assert shown(last) == expected[-size:]
         assert adapter.read(STAY, "1").id == "1"
+
+
+@pytest.mark.parametrize(("make", "paging"), [(PostgREST, SKIP), (OData, NEXT)])
+def test_a_page_costs_one_call_and_knows_the_total(
+    tmp_path: Path, make: type[OtherMake], paging: str
+) -> None:
+    rows = rows_of(MODEL.search(ask(sort=OLDEST_FIRST)))
+    with opened(tmp_path, make, paging, "last") as (api, adapter):
+        page = adapter.search(ask(sort=OLDEST_FIRST, count=5))
+        assert (page.total, page.more, len(api.requests)) == (len(rows), True, 1)
+        second = adapter.search(ask(sort=OLDEST_FIRST, count=5, after=page.last))
+        assert (shown(second), len(api.requests)) == (rows[5:10], 2)
+
+
+def test_a_row_that_is_found_by_an_absent_value_is_a_fault(tmp_path: Path) -> None:
+    """No bound leaves out what is no time; the others are served (decision 45)."""
+    absent = "2024-03-00T00:00:00"
+    with opened(tmp_path, PostgREST, absent=absent) as (api, adapter):
+        query = ask(dates("ge2024-02-20"))
+        others = shown(adapter.search(query))
+        (row,) = (row for row in api.rows if row["id"] == 1)
+        row["start"] = absent
+        page = adapter.search(query)
+        (fault,) = (found for found in page.rows if found.id == "1")
+        assert isinstance(fault, RowFault)
+        assert (fault.field, fault.column) == ("start", "start")
+        assert len(page.rows) == len(others) == adapter.count(query)
+        # What does not match otherwise is a row of another search.
+        api.strange = [row]
+        with pytest.raises(SourceDataError, match="does not match"):
+            adapter.search(ask(token("_id", "2"), dates("ge2024-02-20")))
 
 
 ATTACKS = (
@@ -144,11 +222,11 @@ def _criteria(value: str) -> Iterator[Any]:
     yield ReferenceCriterion("patient", ("1", value))
 
 
-@pytest.mark.parametrize(("make", "paging"), MAKES)
+@pytest.mark.parametrize("make", [PostgREST, OData])
 def test_an_attack_finds_nothing_and_changes_nothing(
-    tmp_path: Path, make: type[OtherMake], paging: str
+    tmp_path: Path, make: type[OtherMake]
 ) -> None:
-    with opened(tmp_path, make, paging) as (api, adapter):
+    with opened(tmp_path, make) as (api, adapter):
         known: dict[str, set[str]] = {}
         for value in ("1", *ATTACKS):
             for criterion in _criteria(value):

@@ -10,29 +10,24 @@ from adapters.contract import (
     SourceDataError,
 )
 from adapters.sql.query import LONGEST_LIST
-from tests.adapters.emptied import NUMBERED, Opened, listed
-from tests.databases import writing
+from tests.adapters.emptied import (
+    NUMBERS,
+    Opened,
+    altered,
+    listed,
+    people,
+    stays,
+    table,
+)
 from toolkit.contract.harness import PATIENT, STAY, ask, dates, ids_of, token
 
-STAYS = """\
-encounter:
-  rows: SELECT id, person, began FROM stays
-  fields:
-    id: {from: id}
-    patient_id: {from: person}
-    status: finished
-    start: {from: began}
-  search: [_id, patient, date]
-  sort: [date]
-"""
-
-
-def alter(url: str, *statements: str) -> None:
-    engine = writing(url)
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.exec_driver_sql(statement)
-    engine.dispose()
+STAYS = stays(
+    "id, person, began",
+    "_id, patient, date",
+    "date",
+    patient_id="person",
+    start="began",
+)
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
@@ -41,9 +36,10 @@ def test_a_column_of_another_type_is_read_anew_within_the_request(
 ) -> None:
     adapter = opened(
         STAYS,
-        (
-            "CREATE TABLE stays (id BIGINT, person BIGINT, began TIMESTAMP)",
-            "INSERT INTO stays VALUES (1, 7, '2024-03-14 10:00:00'), (2, 8, NULL)",
+        table(
+            "stays",
+            "id BIGINT, person BIGINT, began TIMESTAMP",
+            *("1, 7, '2024-03-14 10:00:00'", "2, 8, NULL"),
         ),
     )
     by_id, by_date = ask(token("_id", "1")), ask(dates("2024-03-14"))
@@ -52,13 +48,15 @@ def test_a_column_of_another_type_is_read_anew_within_the_request(
         assert ids_of(adapter.search(by_id)) == ["1"]
         assert ids_of(adapter.search(by_date)) == ["1"]
     for type_ in ("text", "bigint", "text"):
-        alter(url, f"ALTER TABLE stays ALTER id TYPE {type_} USING id::{type_}")
+        altered(url, f"ALTER TABLE stays ALTER id TYPE {type_} USING id::{type_}")
         assert ids_of(adapter.search(by_id)) == ["1"]
         assert adapter.read(STAY, "2").id == "2"
-    alter(url, "ALTER TABLE stays ALTER began TYPE text")
+    altered(url, "ALTER TABLE stays ALTER began TYPE text")
     assert ids_of(adapter.search(by_date)) == ["1"]
     assert adapter.count(by_date) == 1
-    alter(url, "ALTER TABLE stays ALTER person TYPE text", "UPDATE stays SET id = 'x'")
+    altered(
+        url, "ALTER TABLE stays ALTER person TYPE text", "UPDATE stays SET id = 'x'"
+    )
     with pytest.raises(NotFoundError):
         adapter.read(STAY, "1")
 
@@ -69,9 +67,10 @@ def test_no_connection_keeps_the_plan_of_a_column_that_was_altered(
 ) -> None:
     adapter = opened(
         STAYS,
-        (
-            "CREATE TABLE stays (id VARCHAR(9), person BIGINT, began TIMESTAMP)",
-            "INSERT INTO stays VALUES ('1', 7, '2024-03-14 10:00:00')",
+        table(
+            "stays",
+            "id VARCHAR(9), person BIGINT, began TIMESTAMP",
+            "'1', 7, '2024-03-14 10:00:00'",
         ),
     )
     by_id = ask(token("_id", "1"))
@@ -79,22 +78,21 @@ def test_no_connection_keeps_the_plan_of_a_column_that_was_altered(
         for type_ in ("text", "varchar(9)", "text"):
             found = pool.map(lambda _: ids_of(adapter.search(by_id)), range(50))
             assert set(map(tuple, found)) == {("1",)}
-            alter(url, f"ALTER TABLE stays ALTER id TYPE {type_}")
+            altered(url, f"ALTER TABLE stays ALTER id TYPE {type_}")
         assert ids_of(adapter.search(by_id)) == ["1"]
 
 
 def test_a_column_that_goes_is_an_error_until_it_is_back(
     opened: Opened, url: str
 ) -> None:
-    create = "CREATE TABLE stays (id INTEGER, person INTEGER, began DATE)"
-    insert = "INSERT INTO stays VALUES (1, 7, NULL)"
-    adapter = opened(STAYS.replace("began}", 'began, at: "00:00"}'), (create, insert))
+    made = table("stays", "id INTEGER, person INTEGER, began DATE", "1, 7, NULL")
+    adapter = opened(STAYS.replace("began}", 'began, at: "00:00"}'), made)
     assert ids_of(adapter.search(ask())) == ["1"]
-    alter(url, "ALTER TABLE stays DROP COLUMN began")
+    altered(url, "ALTER TABLE stays DROP COLUMN began")
     for _ in range(2):
         with pytest.raises(SourceDataError):
             adapter.search(ask())
-    alter(url, "DROP TABLE stays", create, insert)
+    altered(url, *made)
     assert ids_of(adapter.search(ask())) == ["1"]
 
 
@@ -104,13 +102,12 @@ def test_items_of_many_rows_are_read_in_lists_that_every_database_takes(
 ) -> None:
     """A key without a type may hold each id as a text and as a number."""
     number = 700
-    people = ", ".join(f"({id})" for id in range(number))
     adapter = opened(
-        NUMBERED,
+        stays("id") + people("id", "_id, identifier", identifiers=f"[{NUMBERS}]"),
         (
-            "CREATE TABLE people (id INTEGER)",
-            "CREATE TABLE numbers (person, number)",
-            f"INSERT INTO people VALUES {people}",
+            *table("stays", "id INTEGER"),
+            *table("people", "id INTEGER", *map(str, range(number))),
+            *table("numbers", "person, number"),
             "INSERT INTO numbers SELECT id, 'N' || id FROM people",
         ),
     )

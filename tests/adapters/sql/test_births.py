@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from adapters.contract import (
+    Adapter,
     PatientRecord,
     Prefix,
     Record,
@@ -20,21 +21,10 @@ from adapters.contract import (
 from adapters.mapping.births import read_birth
 from adapters.mapping.model import TimeRule
 from adapters.memory import MemoryAdapter
-from tests.adapters.emptied import Opened
-from toolkit.contract.harness import PATIENT, ask, dates, ids_of
+from tests.adapters.emptied import Opened, people, stays, table
+from toolkit.contract.harness import PATIENT, ask, dates
 from toolkit.contract.hospital import PARIS
 
-MAPPING = """\
-encounter:
-  rows: SELECT id FROM people
-  fields: {{id: {{from: id}}, patient_id: {{from: id}}, status: finished}}
-patient:
-  rows: SELECT id, born FROM people
-  fields:
-    id: {{from: id}}
-    birth_date: {{from: born{options}}}
-  search: [_id, birthdate]
-"""
 BIRTHS = (
     *("1950", "1950-06", "1950-01", "1950-12", "1950-06-01", "1950-06-30", "1950-01-01"),
     *("1949-12-31", "1951-01-01", "1951", "1949", "1950-05-31", "1950-06-15", "2004-02"),
@@ -86,6 +76,28 @@ def _query(criterion: str) -> SearchQuery:
     return ask(by_birth, of=PATIENT, sort=Sort(SortKey.ID))
 
 
+def _opened(
+    opened: Opened, url: str, type_: str, births: dict[str, str], options: str = ""
+) -> Adapter:
+    """Open an adapter on births, which are written as SQL."""
+    rows = (f"'{id}', {birth}" for id, birth in births.items())
+    return opened(
+        stays("id") + people("id, born", "_id, birthdate", birth_date=f"born{options}"),
+        (("SET SESSION sql_mode = ''",) if url.startswith("mysql") else ())
+        + table("stays", "id INTEGER")
+        + table("people", f"id VARCHAR(10), born {type_}", *rows),
+    )
+
+
+def _compared(adapter: Adapter, births: dict[str, str]) -> None:
+    """Compare searches by each value with those of the model."""
+    model = MemoryAdapter(_patients(births), time_zone=PARIS)
+    for prefix, value in product(Prefix, VALUES):
+        query = _query(f"{prefix}{value}")
+        assert adapter.search(query).rows == model.search(query).rows, query
+        assert adapter.count(query) == model.count(query)
+
+
 @pytest.mark.parametrize(
     ("url", "layout"),
     [pytest.param(each.url, each, id=name) for name, each in LAYOUTS.items()],
@@ -95,50 +107,26 @@ def test_a_search_compares_the_interval_of_what_is_known(
     opened: Opened, url: str, layout: Layout
 ) -> None:
     births = {f"p{number:02}": birth for number, birth in enumerate(BIRTHS)}
-    rows = ", ".join(f"('{id}', '{layout.write(b)}')" for id, b in births.items())
-    is_server = layout.url in ("mariadb", "mysql")
-    statements = (
-        *(("SET SESSION sql_mode = ''",) if is_server else ()),
-        f"CREATE TABLE people (id VARCHAR(10), born {layout.type})",
-        f"INSERT INTO people VALUES {rows}",
-    )
-    adapter = opened(MAPPING.format(options=layout.options), statements)
-    model = MemoryAdapter(_patients(births), time_zone=PARIS)
+    written = {id: f"'{layout.write(birth)}'" for id, birth in births.items()}
+    adapter = _opened(opened, url, layout.type, written, layout.options)
     for record in _patients(births):
         assert adapter.read(PATIENT, record.id) == record
-    for prefix, value in product(Prefix, VALUES):
-        query = _query(f"{prefix}{value}")
-        assert ids_of(adapter.search(query)) == ids_of(model.search(query)), query
-        assert adapter.count(query) == model.count(query)
+    _compared(adapter, births)
 
 
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
 def test_years_as_numbers(opened: Opened, url: str) -> None:
     births = {"a": "1949", "b": "1950", "c": "1951"}
-    rows = ", ".join(f"('{id}', {year})" for id, year in births.items())
-    statements = (
-        "CREATE TABLE people (id VARCHAR(10), born INTEGER)",
-        f"INSERT INTO people VALUES {rows}",
-    )
-    adapter = opened(MAPPING.format(options=""), statements)
-    model = MemoryAdapter(_patients(births), time_zone=PARIS)
-    for prefix, value in product(Prefix, VALUES):
-        query = _query(f"{prefix}{value}")
-        assert adapter.search(query).rows == model.search(query).rows, query
+    _compared(_opened(opened, url, "INTEGER", births), births)
 
 
 def test_a_birth_in_the_future_is_a_fault_of_its_row(opened: Opened, url: str) -> None:
     tomorrow = datetime.now(PARIS).date() + timedelta(days=1)
-    statements = (
-        "CREATE TABLE people (id VARCHAR(10), born DATE)",
-        f"INSERT INTO people VALUES ('a', '{tomorrow}'), ('b', '1950-06-15')",
-    )
-    adapter = opened(MAPPING.format(options=""), statements)
+    births = {"a": f"'{tomorrow}'", "b": "'1950-06-15'"}
     query = ask(of=PATIENT, sort=Sort(SortKey.ID))
-    fault, patient = adapter.search(query).rows
+    fault, patient = _opened(opened, url, "DATE", births).search(query).rows
     assert fault == RowFault("birth_date", "born", "a birth in the future", id="a")
-    assert isinstance(patient, PatientRecord)
-    assert patient.birth_date == date(1950, 6, 15)
+    assert patient == PatientRecord("b", birth_date=date(1950, 6, 15))
 
 
 UTC, TODAY = ZoneInfo("UTC"), date(2026, 11, 28)

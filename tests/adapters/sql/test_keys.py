@@ -23,9 +23,8 @@ from adapters.sql.columns import ColumnKind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Statement
 from adapters.sql.engine import Database
-from tests.adapters.emptied import HEAD, Opened
+from tests.adapters.emptied import HEAD, NUMBERS, Opened, people, stays, table
 from tests.adapters.sql.golden import Described
-from tests.sets import SERVERS
 from toolkit.contract.harness import (
     PATIENT,
     STAY,
@@ -36,6 +35,8 @@ from toolkit.contract.harness import (
     token,
     walk,
 )
+
+SMALL = stays("id, person", "_id, patient", patient_id="person")
 
 BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA", "mysql": "BINARY(16)"}
 SINGLE = {"postgresql": "REAL", "mysql": "FLOAT"}
@@ -52,45 +53,43 @@ def _literal(url: str, key: bytes) -> str:
     return form.format(key.hex())
 
 
-KEYS = """\
-encounter:
-  rows: SELECT id, person, began FROM stays
-  fields:
-    id: {from: id, form: uuid-swapped}
-    patient_id: {from: person, merges: follow}
-    visit_number: {from: id, form: uuid-swapped}
-    status: finished
-    start: {from: began}
-  search: [_id, patient, identifier, date]
-  sort: [date]
-patient:
-  rows: SELECT id, survivor FROM people
-  fields:
-    id: {from: id}
-    replaced_by: {from: survivor}
-    identifiers:
-      - {rows: "SELECT person, number FROM numbers", key: person, type: PI, value: {from: number}}
-      - {rows: "SELECT person, number FROM texts", key: person, type: PI, value: {from: number}}
-  search: [_id, identifier]
-"""
+KEYS = stays(
+    "id, person, began",
+    "_id, patient, identifier, date",
+    "date",
+    id="id, form: uuid-swapped",
+    patient_id="person, merges: follow",
+    visit_number="id, form: uuid-swapped",
+    start="began",
+) + people(
+    "id, survivor",
+    "_id, identifier",
+    replaced_by="survivor",
+    identifiers=f"[{NUMBERS}, {NUMBERS.replace('FROM numbers', 'FROM texts')}]",
+)
 
 
 def _stays(url: str, numbers: range) -> tuple[str, ...]:
     type_ = BYTES[make_url(url).get_backend_name()]
-    rows = [
-        f"({_literal(url, _key(n))}, {_literal(url, _key(n % 2))}, '2024-03-14 10:00:00')"
-        for n in numbers
-    ]
-    first, second, merged = (_literal(url, _key(n)) for n in (0, 1, 2))
+    keys = [_literal(url, _key(n)) for n in (0, 1, 2)]
+    began = "'2024-03-14 10:00:00'"
     return (
-        f"CREATE TABLE stays (id {type_} NOT NULL, person {type_}, began TIMESTAMP NULL)",
-        f"CREATE TABLE people (id {type_} NOT NULL, survivor {type_})",
-        f"CREATE TABLE numbers (person {type_}, number VARCHAR(9))",
-        "CREATE TABLE texts (person VARCHAR(64), number VARCHAR(9))",
-        f"INSERT INTO stays VALUES {', '.join(rows)}",
-        f"INSERT INTO people VALUES ({first}, NULL), ({second}, NULL), ({merged}, {first})",
-        f"INSERT INTO numbers VALUES ({first}, 'A')",
-        f"INSERT INTO texts VALUES ('{_key(1).hex()}', 'B')",
+        table(
+            "stays",
+            f"id {type_} NOT NULL, person {type_}, began TIMESTAMP NULL",
+            *(f"{_literal(url, _key(n))}, {keys[n % 2]}, {began}" for n in numbers),
+        )
+        + table(
+            "people",
+            f"id {type_} NOT NULL, survivor {type_}",
+            *(f"{keys[0]}, NULL", f"{keys[1]}, NULL", f"{keys[2]}, {keys[0]}"),
+        )
+        + table("numbers", f"person {type_}, number VARCHAR(9)", f"{keys[0]}, 'A'")
+        + table(
+            "texts",
+            "person VARCHAR(64), number VARCHAR(9)",
+            f"'{_key(1).hex()}', 'B'",
+        )
     )
 
 
@@ -162,18 +161,14 @@ def _assert_indexed(adapter: SqlAdapter) -> None:
         assert not any(step.startswith("SCAN") for step in steps), statement.sql
 
 
-NULLED = """\
-encounter:
-  rows: |
-    SELECT s.id, 1 AS person, v.began FROM visits v LEFT JOIN stays s ON s.id = v.stay
-  fields:
-    id: {from: id, absent: ["7"]}
-    patient_id: {from: person}
-    status: finished
-    start: {from: began}
-  search: [_id, patient, date]
-  sort: [date]
-"""
+NULLED = stays(
+    "SELECT s.id, 1 AS person, v.began FROM visits v LEFT JOIN stays s ON s.id = v.stay",
+    "_id, patient, date",
+    "date",
+    id="id, absent: ['7']",
+    patient_id="person",
+    start="began, at: '10:00'",
+)
 
 
 @pytest.mark.parametrize("absent", [True, False])
@@ -183,27 +178,16 @@ def test_rows_without_an_id_are_no_resources(
     absent: bool, sort: SortKey, descending: bool, url: str, opened: Opened
 ) -> None:
     """The column is NOT NULL: it is a JOIN that makes it NULL, at each end of an order."""
-    times = (
-        "'2024-03-13 10:00:00'",
-        "'2024-03-14 10:00:00'",
-        "'2024-03-15 10:00:00'",
-        "NULL",
-    )
+    days = ("'2024-03-13'", "'2024-03-14'", "'2024-03-15'", "NULL")
     visits = [
-        (8 * n + m, "NULL" if m % 2 else 4 * n + m // 2, times[n])
+        f"{'NULL' if m % 2 else 4 * n + m // 2}, {days[n]}"
         for n in range(4)
         for m in range(8)
     ]
-    stays = ", ".join(f"({n})" for n in range(16))
     adapter = opened(
-        NULLED if absent else NULLED.replace(', absent: ["7"]', ""),
-        (
-            "CREATE TABLE stays (id BIGINT NOT NULL PRIMARY KEY)",
-            "CREATE TABLE visits (id BIGINT, stay BIGINT, began TIMESTAMP NULL)",
-            f"INSERT INTO stays VALUES {stays}",
-            "INSERT INTO visits VALUES "
-            + ", ".join(f"({v}, {stay}, {time})" for v, stay, time in visits),
-        ),
+        NULLED if absent else NULLED.replace(", absent: ['7']", ""),
+        table("stays", "id BIGINT NOT NULL PRIMARY KEY", *map(str, range(16)))
+        + table("visits", "stay BIGINT, began DATE", *visits),
     )
     expected = {str(n) for n in range(16)} - {"7" if absent else ""}
     for criteria, size in (((), 1), ((patient("1"),), 3), ((dates("ge2024"),), 1)):
@@ -214,56 +198,35 @@ def test_rows_without_an_id_are_no_resources(
         assert adapter.count(query) == len(ids)
 
 
-TWO_TABLES = """\
-encounter:
-  search: [_id]
-  sort: [date]
-  sources:
-"""
-TABLE = """\
-    - prefix: {0}-
-      rows: SELECT id, began FROM {0}
-      fields: {{id: {{from: id}}, patient_id: p, status: finished, start: {{from: began}}}}
-"""
-
-
 def test_two_tables_as_one_list_leave_out_rows_without_an_id(opened: Opened) -> None:
-    filled = []
-    for table in ("a", "b"):
-        filled += [
-            f"CREATE TABLE {table} (id VARCHAR(9), began TIMESTAMP NULL)",
-            f"INSERT INTO {table} VALUES (NULL, '2024-03-14 10:00:00'), (NULL, NULL),"
-            " ('1', '2024-03-14 10:00:00'), ('2', '2024-03-14 11:00:00'), ('3', NULL)",
-        ]
-    mapping = TWO_TABLES + "".join(map(TABLE.format, ("a", "b")))
-    adapter = opened(mapping, tuple(filled))
-    expected = sorted(f"{table}-{n}" for table in "ab" for n in (1, 2, 3))
+    sources = "".join(
+        f"""
+    - prefix: {name}-
+      rows: SELECT id, began FROM {name}
+      fields: {{id: {{from: id}}, patient_id: p, status: finished, start: {{from: began}}}}"""
+        for name in "ab"
+    )
+    ten = "'2024-03-14 10:00:00'"
+    rows = (f"NULL, {ten}", "NULL, NULL", f"'1', {ten}", "'2', '2024-03-15 10:00:00'")
+    adapter = opened(
+        f"encounter:\n  search: [_id]\n  sort: [date]\n  sources:{sources}\n",
+        table("a", "id VARCHAR(9), began TIMESTAMP NULL", *rows, "'3', NULL")
+        + table("b", "id VARCHAR(9), began TIMESTAMP NULL", *rows, "'3', NULL"),
+    )
+    expected = [f"{name}-{number}" for name in "ab" for number in "123"]
     for descending in (True, False):
         query = ask(sort=Sort(SortKey.DATE, descending), count=1)
         assert sorted(_walked(adapter, query)) == expected
-        assert adapter.count(query) == len(expected)
+        assert adapter.count(query) == 6
 
 
 def test_an_empty_id_is_an_invalid_row_and_ends_no_walk(opened: Opened) -> None:
-    adapter = opened(
-        FLOATS,
-        (
-            "CREATE TABLE stays (id VARCHAR(9), person VARCHAR(9))",
-            "INSERT INTO stays VALUES ('', '1'), ('1', '1'), ('2', '1'), (NULL, '1')",
-        ),
-    )
+    rows = ("'', '1'", "'1', '1'", "'2', '1'", "NULL, '1'")
+    adapter = opened(SMALL, table("stays", "id VARCHAR(9), person VARCHAR(9)", *rows))
     for descending in (True, False):
         query = ask(sort=Sort(SortKey.ID, descending), count=1)
         assert sorted(_walked(adapter, query)) == ["!id", "1", "2"]
         assert adapter.count(query) == 3
-
-
-FLOATS = """\
-encounter:
-  rows: SELECT id, person FROM stays
-  fields: {id: {from: id}, patient_id: {from: person}, status: finished}
-  search: [_id, patient]
-"""
 
 
 @pytest.mark.parametrize("column", ["id", "person"])
@@ -274,9 +237,7 @@ def test_a_key_that_no_value_equals_is_refused(
         pytest.skip("has no such type")
     types = {"id": "INTEGER", "person": "INTEGER", column: SINGLE[database]}
     columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
-    adapter = opened(
-        FLOATS, (f"CREATE TABLE stays ({columns})", "INSERT INTO stays VALUES (1, 1)")
-    )
+    adapter = opened(SMALL, table("stays", columns, "1, 1"))
     (problem,) = adapter.check()
     assert f"{column}: " in str(problem)
     for question in (adapter.search, adapter.count):
@@ -284,53 +245,11 @@ def test_a_key_that_no_value_equals_is_refused(
             question(ask())
 
 
-BITS = """\
-codes: {flags: {table: {"0": finished, "1": planned}}}
-encounter:
-  rows: SELECT id, person, flag FROM stays
-  fields: {id: {from: id}, patient_id: {from: person}, status: {from: flag, codes: flags}}
-  search: [_id, patient, status]
-patient:
-  rows: SELECT person, flag FROM people
-  fields:
-    id: {from: person}
-    active: {from: flag}
-    identifiers:
-      - {rows: "SELECT owner, number FROM numbers", key: owner, type: PI, value: {from: number}}
-  search: [_id, identifier]
-"""
-
-
-@pytest.mark.parametrize("url", SERVERS, indirect=True)
-@pytest.mark.parametrize("owner", ["BIT(9)", "INTEGER", "VARCHAR(9)"])
-def test_bits_are_the_number_that_they_stand_for(owner: str, opened: Opened) -> None:
-    adapter = opened(
-        BITS,
-        (
-            "CREATE TABLE stays (id BIT(64), person BIT(9), flag BIT(1))",
-            f"INSERT INTO stays VALUES (1, 300, 0), ({2**64 - 1}, 300, 1), (2, 1, 0)",
-            "CREATE TABLE people (person BIT(9), flag BIT(1))",
-            "INSERT INTO people VALUES (300, 1), (1, 0)",
-            f"CREATE TABLE numbers (owner {owner}, number VARCHAR(9))",
-            "INSERT INTO numbers VALUES (300, 'N')",
-        ),
-    )
-    query = ask(sort=Sort(SortKey.ID), count=1)
-    assert _walked(adapter, query) == ["1", "2", str(2**64 - 1)]
-    assert ids_of(adapter.search(ask(token("_id", str(2**64 - 1))))) == [str(2**64 - 1)]
-    assert sorted(_walked(adapter, ask(patient("300")))) == ["1", str(2**64 - 1)]
-    assert ids_of(adapter.search(ask(token("status", "planned")))) == [str(2**64 - 1)]
-    assert adapter.read(PATIENT, "1").active is False
-    numbered = ask(token("identifier", "N"), of=PATIENT)
-    assert ids_of(adapter.search(numbered)) == ["300"]
-    assert adapter.read(PATIENT, "300").identifiers[0].value == "N"
-
-
 @pytest.mark.parametrize("database", ["oracle", "mssql"])
 @pytest.mark.parametrize("column", ["id", "person"])
 def test_a_large_object_is_no_key(database: str, column: str, tmp_path: Path) -> None:
     file = tmp_path / "hospital.yaml"
-    file.write_text(HEAD + FLOATS, "utf-8")
+    file.write_text(HEAD + SMALL, "utf-8")
     mapping = load_mapping(file, {"PAS_URL": f"{database}://"})
     kinds = {"id": ColumnKind.INTEGER, "person": ColumnKind.INTEGER}
     described = Described(dialect_named(database), {**kinds, column: ColumnKind.LARGE})
@@ -339,12 +258,9 @@ def test_a_large_object_is_no_key(database: str, column: str, tmp_path: Path) ->
 
 
 def test_a_fraction_is_no_id(opened: Opened) -> None:
+    rows = ("1, 1", "1.1, 1", "2.3, 1", "1e15, 1")
     adapter = opened(
-        FLOATS,
-        (
-            "CREATE TABLE stays (id DOUBLE PRECISION, person INTEGER)",
-            "INSERT INTO stays VALUES (1, 1), (1.1, 1), (2.3, 1), (1e15, 1)",
-        ),
+        SMALL, table("stays", "id DOUBLE PRECISION, person INTEGER", *rows)
     )
     query = ask(sort=Sort(SortKey.ID), count=1)
     assert _walked(adapter, query) == ["1", "!id", "!id", "1000000000000000"]
@@ -360,11 +276,8 @@ def test_two_columns_of_one_name_are_refused(
     quoted = f'"{name}"' if not url.startswith("mysql") else name
     rows = f"SELECT id, person, person + 1 AS {quoted} FROM stays"
     adapter = opened(
-        FLOATS.replace("SELECT id, person FROM stays", rows),
-        (
-            "CREATE TABLE stays (id INTEGER, person INTEGER)",
-            "INSERT INTO stays VALUES (1, 1)",
-        ),
+        SMALL.replace("SELECT id, person FROM stays", rows),
+        table("stays", "id INTEGER, person INTEGER", "1, 1"),
     )
     (problem,) = adapter.check()
     assert "'id'" in str(problem).lower()

@@ -5,7 +5,7 @@ and backwards. Hypothesis looks for a story in which that is not so.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,9 +18,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from adapters.contract import Criterion, Page, Position, ResourceType, Sort, SortKey
+from adapters.contract import Criterion, Page, ResourceType, Sort, SortKey
 from tests.adapters.changeable import Changeable
-from toolkit.contract.harness import Open, ask, dates, ids_of, patient, rows_of, token
+from toolkit.contract.harness import (
+    EVERY_ROW,
+    Open,
+    ask,
+    dates,
+    ids_of,
+    patient,
+    rows_of,
+    token,
+)
 from toolkit.contract.hospital import Hospital, Ids, PatientRow, StayRow
 
 pytestmark = pytest.mark.extended
@@ -67,8 +76,7 @@ def _criteria(opened: Changeable) -> tuple[tuple[Criterion, ...], ...]:
 class Walk:
     """A walk on an adapter and on its model at once, and what has to come of it.
 
-    `steady` are the stays that have not changed since it began, in the order of the
-    walk; those on the page where it stands are steady[low:high].
+    `steady` are the stays that have not changed since it began, in the order of the walk.
     """
 
     def __init__(
@@ -78,76 +86,57 @@ class Walk:
         sort: Sort,
         size: int,
         *,
-        from_end: bool,
+        back: bool,
     ) -> None:
-        self._question, self._sort, self.size = question, sort, size
         self._adapters = (opened.adapter, opened.model)
-        self.steady = _ids(opened.model.search(ask(*question, sort=sort)))
-        self.low = self.high = 0
-        if from_end:
-            self.low = self.high = len(self.steady)
-        self._stand_on(self._pages((None, None), back=from_end), back=from_end)
+        self._query = ask(*question, sort=sort, count=size)
+        self._back = back
+        ids = _ids(opened.model.search(replace(self._query, count=EVERY_ROW)))
+        self.steady = ids[::-1] if back else ids
+        self._passed: list[str] = []
+        self.pages: tuple[Page, ...] = ()
+        self.step()
 
-    @property
-    def rows(self) -> list[Any]:
-        """The rows of the page where the walk stands."""
-        return rows_of(self.pages[0])
+    def step(self) -> bool:
+        """Go to the next page of the walk; return whether there was one."""
+        pages = self._next_to(self.pages, back=self._back)
+        ids = _ids(pages[0])
+        self._passed += ids[::-1] if self._back else ids
+        steady = [id for id in self._passed if id in self.steady]
+        assert steady == self.steady[: len(steady)]
+        assert pages[0].more or steady == self.steady, "stays are missing at the end"
+        if pages[0].rows:
+            self.pages, self.is_still = pages, True
+        return bool(pages[0].rows)
 
-    def step(self, *, back: bool) -> bool:
-        """Go to the next page or the previous one; return whether there was one."""
-        marks = [page.first if back else page.last for page in self.pages]
-        pages = self._pages(marks, back=back)
-        if not pages[0].rows:
-            self._steady_rows(pages[0], back=back)
-            return False
-        self._stand_on(pages, back=back)
-        return True
-
-    def _stand_on(self, pages: tuple[Page, ...], *, back: bool) -> None:
-        found = self._steady_rows(pages[0], back=back)
-        self.pages, self.still = pages, True
-        self.low = self.low - found if back else self.high
-        self.high = self.low + found
+    def turn(self) -> None:
+        """Look at the next page, from which the way back leads to this one."""
+        onward = self._next_to(self.pages, back=self._back)
+        if onward[0].rows:
+            returned = self._next_to(onward, back=not self._back)
+            assert rows_of(returned[0]) == rows_of(self.pages[0])
 
     def touch(self, id: str) -> None:
         """Take note that a stay has come, changed or gone."""
-        self.still = False
+        self.is_still = False
         if id in self.steady:
-            place = self.steady.index(id)
-            del self.steady[place]
-            self.low -= place < self.low
-            self.high -= place < self.high
+            self.steady.remove(id)
 
-    def _pages(
-        self, marks: Sequence[Position | None], *, back: bool
-    ) -> tuple[Page, ...]:
+    def _next_to(self, pages: Sequence[Page], *, back: bool) -> tuple[Page, ...]:
+        """Return the page beside one, the first of its direction where there is none."""
+        queries = [replace(self._query, from_end=back)] * 2
+        if pages and back:
+            queries = [replace(self._query, before=page.first) for page in pages]
+        elif pages:
+            queries = [replace(self._query, after=page.last) for page in pages]
         real, model = (
-            adapter.search(
-                ask(
-                    *self._question,
-                    sort=self._sort,
-                    count=self.size,
-                    after=None if back else mark,
-                    before=mark if back else None,
-                    from_end=back and mark is None,
-                )
-            )
-            for adapter, mark in zip(self._adapters, marks, strict=True)
+            adapter.search(query)
+            for adapter, query in zip(self._adapters, queries, strict=True)
         )
         assert rows_of(real) == rows_of(model)
         assert real.more is model.more
-        assert len(real.rows) == self.size or not real.more
+        assert len(real.rows) == self._query.count or not real.more
         return real, model
-
-    def _steady_rows(self, page: Page, *, back: bool) -> int:
-        """Count the steady stays of a page; they are the ones that are due, in order."""
-        found = [id for id in _ids(page) if id in self.steady]
-        due = self.steady[: self.low] if back else self.steady[self.high :]
-        assert found == (due[len(due) - len(found) :] if back else due[: len(found)])
-        assert page.more or len(found) == len(due), (
-            "the walk ends and stays are missing"
-        )
-        return len(found)
 
 
 def _ids(page: Page) -> list[str]:
@@ -191,38 +180,32 @@ class Walks(RuleBasedStateMachine):
             walk.touch(self.opened.id(number))
 
     @rule(
-        sort=SORTS, size=st.integers(1, 4), which=st.integers(0, 3), end=st.booleans()
+        sort=SORTS, size=st.integers(1, 4), which=st.integers(0, 3), back=st.booleans()
     )
-    def begin(self, sort: Sort, size: int, which: int, end: bool) -> None:
+    def begin(self, sort: Sort, size: int, which: int, back: bool) -> None:
         question = _criteria(self.opened)[which]
-        walk = Walk(self.opened, question, sort, size, from_end=end)
-        if walk.rows:
+        walk = Walk(self.opened, question, sort, size, back=back)
+        if walk.pages:
             self.walks = [*self.walks[-2:], walk]
 
     @precondition(lambda self: self.walks)
-    @rule(which=st.integers(0, 2), steps=st.integers(1, 3), back=st.booleans())
-    def walk_on(self, which: int, steps: int, back: bool) -> None:
+    @rule(which=st.integers(0, 2), steps=st.integers(1, 3))
+    def walk_on(self, which: int, steps: int) -> None:
         for _ in range(steps):
-            self._walk(which).step(back=back)
+            self._walk(which).step()
 
     @precondition(lambda self: self.walks)
-    @rule(which=st.integers(0, 2), back=st.booleans())
-    def walk_to_the_end(self, which: int, back: bool) -> None:
-        walk = self._walk(which)
+    @rule(which=st.integers(0, 2))
+    def walk_to_the_end(self, which: int) -> None:
         steps = 0
-        while walk.step(back=back):
+        while self._walk(which).step():
             steps += 1
             assert steps <= len(self.there), "the walk goes in circles"
-        assert (walk.low == 0) if back else (walk.high == len(walk.steady))
 
-    @precondition(lambda self: any(walk.still for walk in self.walks))
+    @precondition(lambda self: any(walk.is_still for walk in self.walks))
     @rule()
     def go_and_return(self) -> None:
-        walk = next(walk for walk in self.walks if walk.still)
-        left = walk.rows
-        if walk.step(back=False):
-            walk.step(back=True)
-            assert walk.rows == left
+        next(walk for walk in self.walks if walk.is_still).turn()
 
     def _walk(self, which: int) -> Walk:
         return self.walks[which % len(self.walks)]

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from adapters.contract import Adapter, Position, SearchQuery, Sort, SortKey
-from tests.adapters.emptied import Opened
+from tests.adapters.emptied import Opened, stays, table
 from toolkit.contract.harness import ask, dates
 
 EVERYWHERE = (
@@ -35,30 +35,21 @@ ODD = {
 TYPES = {"sqlite": "TEXT", "postgresql": "TIMESTAMP", "mysql": "DATETIME"}
 """By the dialect: that of MySQL is MariaDB's, too."""
 
-MAPPING = """\
-encounter:
-  rows: SELECT id, began FROM stays
-  fields:
-    id: {from: id}
-    patient_id: {from: id}
-    status: finished
-    start: {from: began}
-  search: [_id, patient, date]
-  sort: [date]
-"""
+MAPPING = stays(
+    "id, began", "_id, patient, date", "date", patient_id="id", start="began"
+)
 
 
 def _filled(url: str, *, is_nullable: bool) -> tuple[str, ...]:
     database = make_url(url).get_backend_name()
-    values = 2 * (*EVERYWHERE, *ODD[database], *(["NULL"] if is_nullable else []))
-    rows = ", ".join(f"({id}, {value})" for id, value in enumerate(values))
     null = "NULL" if is_nullable else "NOT NULL"
+    rows = (f"{id}, {value}" for id, value in enumerate(_values(database, is_nullable)))
     lenient = ("SET SESSION sql_mode = ''",) if database == "mysql" else ()
-    return (
-        *lenient,
-        f"CREATE TABLE stays (id BIGINT, began {TYPES[database]} {null})",
-        f"INSERT INTO stays VALUES {rows}",
-    )
+    return lenient + table("stays", f"id BIGINT, began {TYPES[database]} {null}", *rows)
+
+
+def _values(database: str, is_nullable: bool) -> list[str]:
+    return 2 * [*EVERYWHERE, *ODD[database], *(["NULL"] if is_nullable else [])]
 
 
 def _walk(
@@ -82,7 +73,7 @@ def test_every_row_comes_once_in_any_order(
     opened: Opened, url: str, is_nullable: bool
 ) -> None:
     statements = _filled(url, is_nullable=is_nullable)
-    number = statements[-1].count("(")
+    number = len(_values(make_url(url).get_backend_name(), is_nullable))
     adapter = opened(MAPPING, statements)
     for descending, size in product((False, True), (1, 7, 100)):
         query = ask(sort=Sort(SortKey.DATE, descending), count=size)
@@ -120,7 +111,7 @@ def test_a_value_that_is_left_out_is_neither_found_nor_sorted_by(
 ) -> None:
     """Decision 45, by the column that is shown or by another one that holds a time there."""
     database = make_url(url).get_backend_name()
-    values = 2 * [*EVERYWHERE, *ODD[database], *(["NULL"] if is_nullable else [])]
+    values = _values(database, is_nullable)
     texts = {f"{text} 00:00:00" for text in ABSENT[database]} | {*ABSENT[database]}
     none = [at for at, value in enumerate(values) if value.strip("'") in texts]
     none += [at for at, value in enumerate(values) if value in ("NULL", "''")]
@@ -128,11 +119,10 @@ def test_a_value_that_is_left_out_is_neither_found_nor_sorted_by(
     statements = _filled(url, is_nullable=is_nullable)
     mapping = MAPPING.replace("{from: began}", field)
     if search:
-        copy = (
-            "CASE WHEN began IS NULL THEN NULL ELSE TIMESTAMP '2024-03-14 10:00:00' END"
-        )
-        if database == "sqlite":
-            copy = "CASE WHEN began > '' THEN '2024-03-14 10:00:00' END"
+        is_there = "began > ''" if database == "sqlite" else "began IS NOT NULL"
+        time = "'2024-03-14 10:00:00'"
+        time = time if database == "sqlite" else f"TIMESTAMP {time}"
+        copy = f"CASE WHEN {is_there} THEN {time} END"
         mapping = mapping.replace(
             "SELECT id, began", f"SELECT id, began, {copy} AS copy"
         )

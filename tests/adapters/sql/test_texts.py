@@ -22,23 +22,17 @@ from adapters.contract import (
 from adapters.mapping.load import load_mapping
 from adapters.memory import MemoryAdapter
 from adapters.sql.adapter import SqlAdapter
-from tests.adapters.emptied import Opened
+from tests.adapters.emptied import Opened, people, stays, table
 from toolkit.checks.sql import checks
 from toolkit.contract.harness import ask, dates, ids_of
 from toolkit.contract.hospital import PARIS, Hospital, StayRow
 from toolkit.findings import Finding, Severity
 
-MAPPING = """\
-encounter:
-  rows: SELECT id, began FROM stays
-  fields:
-    id: {{from: id}}
-    status: finished
-    patient_id: P
-    start: {{from: began{options}}}
-  search: [_id, date]
-  sort: [date]
-"""
+
+def _mapping(options: str = "") -> str:
+    return stays("id, began", "_id, date", "date", start=f"began{options}")
+
+
 STARTS = (
     *("2024-01-01 23:00", "2024-01-02 00:00", "2024-01-02 00:30", "2024-01-02 12:00"),
     *("2024-01-03 00:00", "2024-03-31 03:00", "2024-07-01 00:00", "2024-07-01 01:30"),
@@ -86,12 +80,9 @@ NO_FORMAT = {
 
 
 def _filled(write: Callable[[datetime], str]) -> tuple[str, ...]:
-    rows = ", ".join(
-        f"({number}, '{write(datetime.fromisoformat(text))}')"
-        for number, text in enumerate(STARTS, 1)
-    )
-    table = "CREATE TABLE stays (id INTEGER, began VARCHAR(40))"
-    return table, f"INSERT INTO stays VALUES {rows}"
+    times = map(datetime.fromisoformat, STARTS)
+    rows = (f"{number}, '{write(time)}'" for number, time in enumerate(times, 1))
+    return table("stays", "id INTEGER, began VARCHAR(40)", *rows)
 
 
 def _model(name: str) -> MemoryAdapter:
@@ -124,7 +115,7 @@ def test_the_check_names_the_format_with_which_searches_are_right(
     opened: Opened, errors: Errors, name: str
 ) -> None:
     write, remedy = FORMS[name]
-    adapter = opened(MAPPING.format(options=""), _filled(write))
+    adapter = opened(_mapping(), _filled(write))
     for query in (ask(), ask(dates("2024-01-02"), sort=Sort(SortKey.ID))):
         for question in (adapter.search, adapter.count):
             with pytest.raises(SourceDataError, match="began"):
@@ -134,7 +125,7 @@ def test_the_check_names_the_format_with_which_searches_are_right(
     found = errors()
     assert [each.remedy for each in found] == [remedy], found
 
-    adapter = opened(MAPPING.format(options=f", {remedy}"), ())
+    adapter = opened(_mapping(f", {remedy}"), ())
     model = _model(name)
     assert errors() == []
     for prefix, value in product(Prefix, VALUES):
@@ -147,7 +138,7 @@ def test_the_check_names_the_format_with_which_searches_are_right(
 def test_where_no_format_fits_searches_stay_refused(
     opened: Opened, errors: Errors, name: str
 ) -> None:
-    adapter = opened(MAPPING.format(options=""), _filled(NO_FORMAT[name]))
+    adapter = opened(_mapping(), _filled(NO_FORMAT[name]))
     with pytest.raises(SourceDataError, match="began"):
         adapter.search(ask())
     found = errors()
@@ -159,7 +150,7 @@ def test_offsets_of_the_zone_compare_as_they_are(
     opened: Opened, errors: Errors
 ) -> None:
     statements = _filled(lambda t: t.replace(tzinfo=PARIS).isoformat(" "))
-    adapter = opened(MAPPING.format(options=""), statements)
+    adapter = opened(_mapping(), statements)
     assert errors() == []
     for prefix, value in product(Prefix, VALUES):
         query = ask(dates(f"{prefix}{value}"))
@@ -170,31 +161,21 @@ def test_offsets_of_the_zone_compare_as_they_are(
 def test_a_few_of_many_texts_are_seen_where_a_table_ends(opened: Opened) -> None:
     """The newest rows are written by another release of the hospital's system."""
     first = datetime.fromisoformat("2024-01-01 10:00")
-    rows = ", ".join(
-        f"({number}, '{first + timedelta(hours=number)}')" for number in range(2000)
-    )
-    statements = (
-        "CREATE TABLE stays (id INTEGER PRIMARY KEY, began TEXT)",
-        f"INSERT INTO stays VALUES {rows}, (2001, '2024-04-01T10:00:00')",
-    )
-    adapter = opened(MAPPING.format(options=""), statements)
+    rows = [f"{number}, '{first + timedelta(hours=number)}'" for number in range(2000)]
+    columns = "id INTEGER PRIMARY KEY, began TEXT"
+    statements = table("stays", columns, *rows, "2001, '2024-04-01T10:00:00'")
+    adapter = opened(_mapping(), statements)
     with pytest.raises(SourceDataError, match="began"):
         adapter.search(ask())
 
 
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
 def test_births_as_texts(opened: Opened, errors: Errors) -> None:
-    mapping = MAPPING.format(options="") + (
-        "patient:\n  rows: SELECT id, born FROM people\n"
-        "  fields: {id: {from: id}, birth_date: {from: born}}\n  search: [birthdate]\n"
-    )
+    mapping = _mapping() + people("id, born", "birthdate", birth_date="born")
+    rows = ("'a', '19500615'", "'b', '19491231'")
     adapter = opened(
         mapping,
-        (
-            *_filled(lambda t: f"{t}"),
-            "CREATE TABLE people (id VARCHAR(9), born VARCHAR(40))",
-            "INSERT INTO people VALUES ('a', '19500615'), ('b', '19491231')",
-        ),
+        _filled(str) + table("people", "id VARCHAR(9), born VARCHAR(40)", *rows),
     )
     query = ask(dates("1950", parameter="birthdate"), of=ResourceType.PATIENT)
     with pytest.raises(SourceDataError, match="born"):

@@ -21,23 +21,11 @@ from adapters.contract import (
 from adapters.mapping.model import DateReading, TimeRule
 from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, ColumnKind, instant_of
-from tests.adapters.emptied import Opened
+from tests.adapters.emptied import Opened, stays, table
 from tests.databases import writing
 from toolkit.contract.harness import STAY, ask, dates, ids_of, walk
 from toolkit.contract.hospital import PARIS, Hospital, StayRow
 
-TIMES = """\
-{zone}encounter:
-  rows: SELECT id, began, ended FROM stays
-  fields:
-    id: {{from: id}}
-    status: finished
-    patient_id: P
-    start: {{from: began{options}}}
-    end: {{from: ended{options}}}
-  search: [date]
-  sort: [date]
-"""
 SECOND, MINUTE, DAY = (
     timedelta(**{unit: 1}) for unit in ("seconds", "minutes", "days")
 )
@@ -148,12 +136,9 @@ def on_layout(opened: Opened, url: str, layout: Layout) -> Callable[..., Adapter
         insert = sa.text("INSERT INTO stays VALUES (:id, :time, :time)")
         connection.execute(insert, rows)
     engine.dispose()
-
-    def open_(reading: DateReading) -> Adapter:
-        zone = f"date: {reading}\n"
-        return opened(TIMES.format(zone=zone, options=layout.options), ())
-
-    return open_
+    began, ended = f"began{layout.options}", f"ended{layout.options}"
+    section = stays("id, began, ended", "date", "date", start=began, end=ended)
+    return lambda reading: opened(f"date: {reading}\n{section}", ())
 
 
 @pytest.mark.extended
@@ -181,31 +166,27 @@ def test_walk(on_layout: Callable[..., Adapter], layout: Layout) -> None:
         assert [i for page in reversed(pages) for i in ids_of(page)] == expected
 
 
-MAPPING = """\
-encounter:
-  rows: SELECT id, visit, began, ended FROM stays
-  fields:
-    id: {from: id}
-    status: finished
-    patient_id: P
-    visit_number: {from: visit}
-    start: {from: began}
-    end: {from: ended, absent: [infinity], at: "12:00"}
-  search: [_id, date]
-  sort: [date]
-"""
+MAPPING = stays(
+    "id, visit, began, ended",
+    "_id, date",
+    "date",
+    visit_number="visit",
+    start="began",
+    end="ended, absent: [infinity], at: '12:00'",
+)
 UNHELD = ("infinity", "-infinity", "10000-01-01", "0044-03-15 12:00:00 BC")
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("type_", ["timestamp", "timestamptz"])
 def test_only_the_row_of_such_a_time_is_a_fault(opened: Opened, type_: str) -> None:
-    rows = ", ".join(f"('{n}', 'V', '{text}', NULL)" for n, text in enumerate(UNHELD))
+    rows = (f"'{n}', 'V', '{text}', NULL" for n, text in enumerate(UNHELD))
     adapter = opened(
         MAPPING,
-        (
-            f"CREATE TABLE stays (id text, visit text, began {type_}, ended date)",
-            f"INSERT INTO stays VALUES {rows}, ('a', 'V', '2024-03-14', 'infinity')",
+        table(
+            "stays",
+            f"id text, visit text, began {type_}, ended date",
+            *(*rows, "'a', 'V', '2024-03-14', 'infinity'"),
         ),
     )
     faults = [r for r in adapter.search(ask()).rows if isinstance(r, RowFault)]
@@ -232,10 +213,11 @@ def test_a_page_that_would_go_on_from_a_text_that_is_not_utf8_is_refused(
     changed = column.replace(column.split()[-1], "visit}")
     adapter = opened(
         MAPPING.replace(column, changed),
-        (
-            "CREATE TABLE stays (id text, visit text, began text, ended date)",
-            "INSERT INTO stays VALUES ('a', '1', '2024-03-14 10:00:00', NULL),"
-            " ('b', CAST(x'4af67267' AS TEXT), '2024-03-14 10:00:00', NULL)",
+        table(
+            "stays",
+            "id text, visit text, began text, ended date",
+            "'a', '1', '2024-03-14 10:00:00', NULL",
+            "'b', CAST(x'4af67267' AS TEXT), '2024-03-14 10:00:00', NULL",
         ),
     )
     with pytest.raises(SourceDataError, match="UTF-8"):
