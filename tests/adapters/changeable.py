@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from adapters.contract import Adapter
-from adapters.memory import MemoryAdapter
+from adapters.contract import Adapter, ResourceType
+from adapters.memory import MemoryAdapter, MemoryRow
 from toolkit.contract.harness import Opened
 from toolkit.contract.hospital import Hospital, StayRow
 
@@ -22,5 +22,19 @@ class Changeable(Opened):
         columns: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(hospital, adapter, model, columns=columns)
-        self.put_stay = put_stay
-        self.delete_stay = delete_stay
+        self._put_stay = put_stay
+        self._delete_stay = delete_stay
+
+    def put(self, row: StayRow) -> None:
+        """Put a stay into the source and the model."""
+        self._put_stay(row)
+        self.model.put(self.served(row))
+
+    def delete(self, number: int) -> None:
+        """Take a stay away from both."""
+        self._delete_stay(number)
+        self.model.delete(ResourceType.ENCOUNTER, self.id(number))
+
+    def served(self, row: StayRow) -> MemoryRow:
+        """Return a stay as the adapter should see it."""
+        return self.hospital.stay(row)

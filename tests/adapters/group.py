@@ -1,10 +1,10 @@
-"""Two tiny hospitals of one group, served as one: their mapping file and their model.
+"""Several sources as one: two hospitals of a group, and a database beside an API.
 
-Both number stays and patients from 1. The first keeps local times as texts in SQLite, the
-second instants in PostgreSQL; what `place` says goes for a stay in either.
+Both hospitals number stays and patients alike. The first keeps local times as texts in SQLite,
+the second instants in PostgreSQL.
 """
 
-from dataclasses import dataclass, replace
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +12,18 @@ import sqlalchemy as sa
 import yaml
 
 from adapters import open_adapter
-from adapters.contract import (
-    EncounterRecord,
-    Key,
-    PatientRecord,
-    Position,
-    ResourceType,
-    Sort,
-)
-from adapters.federated import FederatedAdapter
 from adapters.mapping.load import load_mapping
 from adapters.memory import FaultyRow, MemoryAdapter, MemoryRow
+from tests.adapters.changeable import Changeable
+from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
-from toolkit.contract.hospital import PARIS, Hospital, StayRow
+from toolkit.contract.hospital import EDGES, PARIS, Hospital, Ids, StayRow
 
 NAMES = ("north", "south")
 PREFIXES = ("n-", "s-")
 SHARED = ("mapping", "name", "profile", "time_zone", "date", "local_times")
+HOSPITAL = EDGES.with_ids(Ids.TEXTS)
+NO_HOUR = "2024-03-31 02:30:00"
 
 
 def served(prefix: str, row: MemoryRow) -> MemoryRow:
@@ -42,59 +37,46 @@ def served(prefix: str, row: MemoryRow) -> MemoryRow:
     return row._replace(**fields)
 
 
-class GroupModel(MemoryAdapter):
-    """The rows of all hospitals in one list, ordered by hospital before id."""
+class Group(Changeable):
+    """Two hospitals as the walks of one know it; even numbers live in the north."""
 
-    def __init__(self, hospitals: tuple[Hospital, ...]) -> None:
-        self._numbers = [hospital.ids.value == "numbers" for hospital in hospitals]
-        rows = (
-            served(prefix, row)
-            for prefix, hospital in zip(PREFIXES, hospitals, strict=False)
-            for row in hospital.records()
+    def __init__(
+        self, hospital: Hospital, directory: Path, urls: tuple[str, str]
+    ) -> None:
+        """`hospital` has ids whose order is that of texts, as with their prefixes."""
+        self._tables = (Tables(urls[0], hospital), InstantTables(urls[1], hospital))
+        file = directory / "group.yaml"
+        file.write_text(group_mapping(hospital), encoding="utf-8")
+        environ = {f"{n.upper()}_URL": u for n, u in zip(NAMES, urls, strict=True)}
+        rows = [served(p, row) for p in PREFIXES for row in hospital.records()]
+        super().__init__(
+            hospital,
+            open_adapter(load_mapping(file, environ)),
+            MemoryAdapter(rows, time_zone=PARIS),
+            lambda row: self._tables[row.id % 2].put_stay(_own(row)),
+            lambda number: self._tables[number % 2].delete_stay((number + 1) // 2),
         )
-        super().__init__(rows, time_zone=PARIS, date_reading=hospitals[0].date_reading)
 
-    def _position(self, row: MemoryRow, sort: Sort) -> Position:
-        position = super()._position(row, sort)
-        place: Any = self._place(str(position.id), row)
-        key = place if position.key == position.id else position.key
-        return replace(position, key=key, id=place)
+    def id(self, number: int) -> str:
+        """Return the id of a row as clients see it."""
+        return PREFIXES[number % 2] + super().id((number + 1) // 2)
 
-    def _place(self, id: str, row: MemoryRow) -> tuple[int, Key]:
-        record = row.record if isinstance(row, FaultyRow) else row
-        index = next(i for i, p in enumerate(PREFIXES) if id.startswith(p))
-        own = id.removeprefix(PREFIXES[index])
-        numbered = isinstance(record, EncounterRecord | PatientRecord)
-        is_number = self._numbers[index] and numbered
-        return (index, int(own) if is_number else own)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Two hospitals behind one adapter, the model of both, and their tables."""
-
-    adapter: FederatedAdapter
-    model: GroupModel
-    tables: tuple[Tables, ...]
-    hospitals: tuple[Hospital, ...]
-
-    def put_stay(self, place: int, row: StayRow) -> None:
-        """Put a stay into one hospital, and into the model."""
-        self.tables[place].put_stay(row)
-        stay = self.hospitals[place].stay(row)
-        self.model.put(served(PREFIXES[place], stay))
-
-    def delete_stay(self, place: int, number: int) -> None:
-        """Take a stay away."""
-        self.tables[place].delete_stay(number)
-        id_ = self.hospitals[place].ids.text(number)
-        self.model.delete(ResourceType.ENCOUNTER, PREFIXES[place] + id_)
+    def served(self, row: StayRow) -> MemoryRow:
+        """Return a stay as the group should serve it."""
+        return served(PREFIXES[row.id % 2], super().served(_own(row)))
 
     def close(self) -> None:
         """Close all."""
         self.adapter.close()
-        for tables in self.tables:
+        for tables in self._tables:
             tables.close()
+
+
+def _own(row: StayRow) -> StayRow:
+    """Return a stay as its hospital numbers it; instants know of no hour that never is."""
+    is_odd = row.id % 2 and row.began == NO_HOUR
+    began = "2024-03-14 10:00:01" if is_odd else row.began
+    return row._replace(id=(row.id + 1) // 2, began=began)
 
 
 class InstantTables(Tables):
@@ -118,12 +100,10 @@ class InstantTables(Tables):
         return found
 
 
-def group_mapping(hospitals: tuple[Hospital, ...]) -> str:
-    """Return one mapping file for all: the sections of each as one of several sources."""
-    files = [
-        yaml.load(mapping_text(hospital), yaml.BaseLoader) for hospital in hospitals
-    ]
-    whole = {key: files[0][key] for key in (*SHARED, "constants", "codes")}
+def group_mapping(hospital: Hospital) -> str:
+    """Return one mapping file for both: each section as that of two sources."""
+    file = yaml.load(mapping_text(hospital), yaml.BaseLoader)
+    whole = {key: file[key] for key in (*SHARED, "constants", "codes")}
     whole["sources"] = {
         name: {
             "kind": "sql",
@@ -131,36 +111,36 @@ def group_mapping(hospitals: tuple[Hospital, ...]) -> str:
             "connections": "2",
             "may_write": "true",
         }
-        for name, _ in zip(NAMES, files, strict=False)
+        for name in NAMES
     }
     for kind in ("encounter", "patient", "organization"):
-        whole[kind] = {
-            "sources": [
-                _entry(name, prefix, file[kind])
-                for name, prefix, file in zip(NAMES, PREFIXES, files, strict=False)
-            ],
-            "search": files[0][kind]["search"],
-            "sort": files[0][kind]["sort"],
-        }
+        sections = []
+        for name, prefix in zip(NAMES, PREFIXES, strict=True):
+            fields = deepcopy(file[kind]["fields"])
+            for slot in {"patient_id", "organization_id", "replaced_by"} & {*fields}:
+                fields[slot]["source"] = name
+            rows = file[kind]["rows"]
+            sections.append(
+                {"source": name, "prefix": prefix, "rows": rows, "fields": fields}
+            )
+        offered = {key: file[kind][key] for key in ("search", "sort")}
+        whole[kind] = {"sources": sections, **offered}
     return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)
 
 
-def _entry(name: str, prefix: str, section: dict[str, Any]) -> dict[str, Any]:
-    fields = section["fields"]
-    for slot in ("patient_id", "organization_id", "replaced_by"):
-        if slot in fields:
-            fields[slot]["source"] = name
-    return {"source": name, "prefix": prefix, "rows": section["rows"], "fields": fields}
-
-
-def open_group(
-    hospitals: tuple[Hospital, ...], directory: Path, urls: tuple[str, ...]
-) -> Group:
-    """Make the tables of the hospitals, the last one's of instants, and open the group."""
-    tables = (Tables(urls[0], hospitals[0]), InstantTables(urls[1], hospitals[1]))
-    file = directory / "group.yaml"
-    file.write_text(group_mapping(hospitals), encoding="utf-8")
-    environ = {f"{n.upper()}_URL": u for n, u in zip(NAMES, urls, strict=True)}
-    adapter = open_adapter(load_mapping(file, environ))
-    assert isinstance(adapter, FederatedAdapter)
-    return Group(adapter, GroupModel(hospitals), tables, hospitals)
+def both_text() -> str:
+    """Return a mapping file of HOSPITAL whose sections come from a database and an API."""
+    database, api = (
+        yaml.load(text, yaml.BaseLoader)
+        for text in (mapping_text(HOSPITAL), http_mapping_text(HOSPITAL))
+    )
+    whole = {key: database[key] for key in SHARED if key in database}
+    whole |= {key: {**api[key], **database[key]} for key in ("constants", "codes")}
+    whole["sources"] = {
+        "pas": {"kind": "sql", "url": {"env": "PAS_URL"}, "may_write": "true"},
+        "api": {"kind": "http", "url": {"env": "API_URL"}, "timeout_seconds": "30"},
+    }
+    for kind in ("encounter", "patient"):
+        whole[kind] = {"source": "pas", **database[kind]}
+    whole["organization"] = {"source": "api", **api["organization"]}
+    return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from itertools import product
 from threading import Barrier, Lock
@@ -25,8 +24,6 @@ from adapters.contract import (
     ResourceType,
     RowFault,
     SearchQuery,
-    Sort,
-    SortKey,
     SourceBusyError,
     SourceDataError,
     SourceUnavailableError,
@@ -41,9 +38,7 @@ from toolkit.contract.harness import (
     ask,
     ids_of,
     patient,
-    rows_of,
     token,
-    walk,
 )
 from toolkit.contract.hospital import (
     EDGES,
@@ -100,16 +95,6 @@ def test_what_the_least_of_them_can_do_is_offered() -> None:
     for able in ((True, True), (True, False), (False, True)):
         parts = [_part(ResourceCapabilities(dated=each)) for each in able]
         assert common(parts).dated is all(able)
-
-
-def test_without_a_key_that_all_sort_by_the_order_is_told_in_words() -> None:
-    by_date, by_id = (
-        ResourceCapabilities(sorts=(key,)) for key in (SortKey.DATE, SortKey.ID)
-    )
-    assert common([_part(by_date), _part(by_date)]).order == ""
-    mixed = common([_part(by_date), _part(by_id)])
-    assert (mixed.sorts, bool(mixed.order)) == ((), True)
-    assert common([_part(by_date, "_id"), _part(by_id, "date")]).order == ""
 
 
 class Counted(MemoryAdapter):
@@ -186,6 +171,11 @@ def test_who_is_not_concerned_is_not_called(two: Two) -> None:
         assert two.calls() == calls, criteria
         two.adapter.count(ask(*criteria))
         assert two.calls() == calls, criteria
+    assert two.adapter.read(STAY, "s-1").id == "s-1"
+    assert two.calls() == (0, 1)
+    with pytest.raises(NotFoundError):
+        two.adapter.read(STAY, "1")
+    assert two.calls() == (0, 0)
 
 
 def test_a_source_without_the_system_of_an_identifier_is_not_called(two: Two) -> None:
@@ -198,49 +188,6 @@ def test_a_source_without_the_system_of_an_identifier_is_not_called(two: Two) ->
         adapter.search(ask(token("identifier", value)))
         assert two.calls() == (1, value != "urn:oid:2|V1"), value
     adapter.close()
-
-
-WALKS = (
-    *product((STAY,), (SortKey.DATE, SortKey.LAST_UPDATED), (False, True)),
-    *product((PATIENT,), (SortKey.ID, SortKey.LAST_UPDATED), (False, True)),
-)
-
-
-@pytest.mark.parametrize(("kind", "key", "descending"), WALKS)
-def test_every_row_is_walked_both_ways(
-    two: Two, kind: ResourceType, key: SortKey, descending: bool
-) -> None:
-    query = ask(of=kind, sort=Sort(key, descending))
-    everyone = [row for one in two.each for row in rows_of(one.search(query))]
-    for size in (1, 7, len(everyone) - 1, len(everyone)):
-        pages = list(walk(two.adapter, replace(query, count=size)))
-        rows = [row for page in pages for row in rows_of(page)]
-        assert sorted(rows, key=repr) == sorted(everyone, key=repr)
-        assert all(len(page.rows) == size for page in pages[:-1])
-        ahead = replace(query, count=size, before=pages[-1].first)
-        backwards = list(walk(two.adapter, ahead, back=True))
-        assert [rows_of(page) for page in backwards] == [
-            rows_of(page) for page in pages[-2::-1]
-        ]
-        last = two.adapter.search(replace(query, count=size, from_end=True))
-        assert rows_of(last) == rows[-size:]
-    keys = [row["start"] for row in rows if isinstance(row, dict) and row.get("start")]
-    if key is SortKey.DATE:
-        instants = [datetime.fromisoformat(each) for each in keys]
-        assert instants == sorted(instants, reverse=descending)
-
-
-def test_one_source_is_read_or_walked_on(two: Two) -> None:
-    assert two.adapter.read(STAY, "s-1").id == "s-1"
-    assert two.calls() == (0, 1)
-    with pytest.raises(NotFoundError):
-        two.adapter.read(STAY, "1")
-    assert two.calls() == (0, 0)
-    by_id = Sort(SortKey.ID)
-    last = two.adapter.search(ask(token("_id", "n-1", "s-1"), of=PATIENT, sort=by_id))
-    two.calls()
-    two.adapter.search(ask(of=PATIENT, sort=by_id, after=last.last))
-    assert two.calls() == (0, 1)
 
 
 FAILURES = (

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract import EncounterRecord, ResourceType, RowFault
 from adapters.mapping.converters import Converter, converter_of
 from adapters.mapping.model import (
     CodeTable,
@@ -26,7 +25,7 @@ from adapters.mapping.model import (
     TimeRule,
     Twice,
 )
-from adapters.mapping.row_mapper import NO_EXTRAS, RowMapper, item_columns, own_columns
+from adapters.mapping.row_mapper import RowMapper, item_columns, own_columns
 from adapters.mapping.slots import SlotKind
 from tests.adapters.mapping.good import WHOLE, load
 
@@ -128,14 +127,6 @@ def test_a_column_of_one_type_is_its_cells() -> None:
                 assert outcome(converter.column, pair) == singly, pair
 
 
-@given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
-def test_a_column_of_pairs_is_its_pairs(pairs: list[tuple[Any, Any]]) -> None:
-    for rule in RULES:
-        converter = converter_of(field("a", "b", time=rule), SlotKind.TIME)
-        singly = outcome(partial(map, converter.one), pairs)
-        assert outcome(converter.column, pairs) == singly
-
-
 GOOD: Mapping[str, Sequence[object]] = {
     **{"id": (1, "a1"), "patient": (2,), "visit": ("V1 ", None), "unit": ("0123",)},
     **{"state": ("S", "P", "A", "X"), "kind": ("URG", 1, None)},
@@ -186,22 +177,3 @@ def test_a_page_is_its_rows(
     singly = tuple(map(RowMapper(section, columns), rows, extras))
     assert page == singly
     assert [record.id for record in page] == [record.id for record in singly]
-
-
-def test_each_invalid_row_of_a_page_is_the_fault_of_its_place(
-    sections: list[ResourceMapping],
-) -> None:
-    section = next(s for s in sections if s.resource_type is ResourceType.ENCOUNTER)
-    usual = {column: GOOD[column][0] for column in own_columns(section)}
-    rows = [{**usual, "id": number} for number in range(100)]
-    for number in (0, 1, 37, 99):
-        rows[number]["patient"] = "a_b"
-    rows[50] = {**usual, "id": 50, "state": "A", "ended": "x"}
-    mapper = RowMapper(section, tuple(usual))
-    page = mapper.many([tuple(row.values()) for row in rows], [NO_EXTRAS] * 100)
-    faults = {n: row for n, row in enumerate(page) if isinstance(row, RowFault)}
-    assert {n: (row.field, row.id) for n, row in faults.items()} == {
-        number: ("patient_id", str(number)) for number in (0, 1, 37, 99)
-    }
-    assert page[50] == EncounterRecord("", "hidden", "")
-    assert mapper.many([], []) == ()

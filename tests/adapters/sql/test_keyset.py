@@ -5,7 +5,9 @@ and backwards. Hypothesis looks for a story in which that is not so.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +22,8 @@ from hypothesis.stateful import (
 
 from adapters.contract import Criterion, Page, ResourceType, Sort, SortKey
 from tests.adapters.changeable import Changeable
+from tests.adapters.group import Group
+from tests.databases import NewDatabase
 from toolkit.contract.harness import (
     EVERY_ROW,
     Open,
@@ -31,8 +35,6 @@ from toolkit.contract.harness import (
     token,
 )
 from toolkit.contract.hospital import Hospital, Ids, PatientRow, StayRow
-
-pytestmark = pytest.mark.extended
 
 TIMES = (
     None,
@@ -159,19 +161,15 @@ class Walks(RuleBasedStateMachine):
 
     @rule(row=ROWS)
     def put(self, row: StayRow) -> None:
-        self.opened.put_stay(row)
-        self.opened.model.put(self.opened.hospital.stay(row))
+        self.opened.put(row)
         self.there.add(row.id)
         self._touched(row.id)
 
     @precondition(lambda self: self.there)
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
-        self._delete(data.draw(st.sampled_from(sorted(self.there))))
-
-    def _delete(self, number: int) -> None:
-        self.opened.delete_stay(number)
-        self.opened.model.delete(ResourceType.ENCOUNTER, self.opened.id(number))
+        number = data.draw(st.sampled_from(sorted(self.there)))
+        self.opened.delete(number)
         self.there.remove(number)
         self._touched(number)
 
@@ -211,8 +209,8 @@ class Walks(RuleBasedStateMachine):
         return self.walks[which % len(self.walks)]
 
     def teardown(self) -> None:
-        for number in sorted(self.there):
-            self._delete(number)
+        for number in self.there:
+            self.opened.delete(number)
 
 
 def walk(opened: Changeable) -> None:
@@ -230,9 +228,28 @@ def walk(opened: Changeable) -> None:
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("ids", Ids)
 def test_steady_stays_are_returned_exactly_once(open_hospital: Open, ids: Ids) -> None:
     opened = open_hospital(Hospital(patients=PLACE, ids=ids))
     if not opened.adapter.capabilities[ResourceType.ENCOUNTER].keyset:
         pytest.skip("the source makes no promise while stays come and go")
     walk(opened)
+
+
+def test_steady_stays_of_two_sources_are_returned_exactly_once(
+    tmp_path: Path, new_postgresql: NewDatabase
+) -> None:
+    """SQLite with texts, PostgreSQL with instants."""
+    urls = (f"sqlite:///{tmp_path / 'north.db'}", new_postgresql("plain"))
+    hospital = Hospital(patients=PLACE, ids=Ids.TEXTS)
+    with closing(Group(hospital, tmp_path, urls)) as group:
+        walk(group)
+        explained = group.adapter.explain(ask(token("identifier", "SECRET-1")))
+        # Of a source with two statements each has its label.
+        assert explained.startswith(
+            "-- north\n-- 1 of 2: rows with a time to sort by\nSELECT"
+        )
+        assert "\n-- south\nSELECT" in explained
+        assert "SECRET-1" not in explained
+        assert list(group.adapter.check()) == []
