@@ -1,9 +1,10 @@
 """Bulkheads and circuit breakers: a source that hangs or fails holds up nobody else."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from threading import Barrier, Event
 
 import pytest
@@ -11,13 +12,9 @@ from prometheus_client import REGISTRY
 
 from adapters.contract import (
     AdapterError,
-    GoneError,
-    NotAskableError,
     NotFoundError,
     SourceBusyError,
-    SourceDataError,
     SourceUnavailableError,
-    TooCostlyError,
 )
 from adapters.instrumentation import (
     SOURCE_CALLS,
@@ -46,26 +43,37 @@ def counted(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(f"encounters_source_{name}", named)
 
 
-def failing(error: AdapterError) -> Callable[[], str]:
-    def call() -> str:
-        raise error
+CALLS: Mapping[str, AdapterError | str] = {
+    "x": SourceUnavailableError("away"),
+    "b": SourceBusyError("x"),
+    "n": NotFoundError("x"),
+    ".": "42",
+}
+"""What a call of the source comes to."""
 
-    return call
 
+def call(breaker: Breaker, outcome: str) -> None:
+    """Call the source, which comes to one of CALLS; `o` where the breaker is open."""
+    expected = CALLS.get(outcome)
 
-def fail(breaker: Breaker, times: int) -> None:
-    for _ in range(times):
-        with pytest.raises(SourceUnavailableError, match=r"^away$"):
-            breaker.run("read", failing(SourceUnavailableError("away")))
+    def run() -> str:
+        if isinstance(expected, AdapterError):
+            raise expected
+        return str(expected)
+
+    if outcome == "o":
+        with pytest.raises(SourceUnavailableError, match="breaker open"):
+            breaker.run("read", never)
+    elif isinstance(expected, AdapterError):
+        # A full queue hides no failures: where the source is away, that is the error.
+        with pytest.raises((type(expected), SourceUnavailableError)):
+            breaker.run("read", run)
+    else:
+        assert breaker.run("read", run) == expected
 
 
 def never() -> str:
     pytest.fail("the source was called")
-
-
-def assert_open(breaker: Breaker) -> None:
-    with pytest.raises(SourceUnavailableError, match="breaker open"):
-        breaker.run("read", never)
 
 
 @contextmanager
@@ -92,9 +100,8 @@ def test_after_failures_in_a_row_the_breaker_opens(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     breaker = Breaker("pas", pause=3600)
-    fail(breaker, FAILURES)
-    for _ in range(3):
-        assert_open(breaker)
+    for outcome in "x" * FAILURES + "ooo":
+        call(breaker, outcome)
     assert counted("calls") == 0
     assert counted("seconds_count", call="read", answered="no") == FAILURES
     assert counted("seconds_count", call="read", answered="yes") is None
@@ -104,74 +111,46 @@ def test_after_failures_in_a_row_the_breaker_opens(
     assert line.data == {"source": "pas"}  # type: ignore[attr-defined]
 
 
-def test_a_success_in_between_starts_the_row_again() -> None:
-    breaker = Breaker("pas", pause=3600)
-    for _ in range(3):
-        fail(breaker, FAILURES - 1)
-        assert breaker.run("read", lambda: "42") == "42"
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        *(NotFoundError, GoneError, SourceDataError, TooCostlyError, NotAskableError),
-        SourceBusyError,
-    ],
+ALL_BUT_ONE = "x" * (FAILURES - 1)
+SERIES = (
+    # A success in between starts the row again.
+    (3600, 3 * f"{ALL_BUT_ONE}.", None),
+    # Whatever the source answers is no failure, nor is our own queue.
+    (3600, 3 * FAILURES * "nb", None),
+    # A full queue hides no failures, and closes no open breaker.
+    (3600, FAILURES * "xb" + "o", 1),
+    (0, f"{ALL_BUT_ONE}xb", 1),
+    # A trial that fails keeps the breaker open; one that succeeds closes it.
+    (0, f"{ALL_BUT_ONE}xxxx", 1),
+    (0, f"{ALL_BUT_ONE}xxxx.{ALL_BUT_ONE}.", 0),
 )
-def test_whatever_a_source_answers_and_our_own_queue_are_no_failures(
-    kind: type[AdapterError],
-) -> None:
-    breaker = Breaker("pas", pause=3600)
-    for _ in range(3 * FAILURES):
-        with pytest.raises(kind):
-            breaker.run("read", failing(kind("x")))
-    assert counted("held_back") is None
+"""A pause, what calls come to, and the count of breakers that are open after them."""
 
 
-def test_a_full_queue_hides_no_failures() -> None:
-    breaker = Breaker("pas", pause=3600)
-    for _ in range(FAILURES):
-        fail(breaker, 1)
-        with pytest.raises(SourceUnavailableError):
-            breaker.run("read", failing(SourceBusyError("x")))
-    assert_open(breaker)
-
-
-def test_a_full_queue_closes_no_open_breaker() -> None:
-    breaker = Breaker("pas", pause=0)
-    fail(breaker, FAILURES)
-    with pytest.raises(SourceBusyError):
-        breaker.run("read", failing(SourceBusyError("x")))
-    assert counted("held_back") == 1
+@pytest.mark.parametrize(("pause", "outcomes", "held_back"), SERIES)
+def test_series_of_calls(pause: float, outcomes: str, held_back: int | None) -> None:
+    breaker = Breaker("pas", pause=pause)
+    for outcome in outcomes:
+        call(breaker, outcome)
+    assert counted("held_back") == held_back
 
 
 def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker() -> None:
     breaker = Breaker("pas", pause=0)
-    fail(breaker, FAILURES)
-    with under_way(lambda call: breaker.run("read", call)):
-        assert_open(breaker)
-    assert breaker.run("read", lambda: "43") == "43"
-    assert counted("held_back") == 0
-
-
-def test_a_trial_that_fails_keeps_the_breaker_open() -> None:
-    breaker = Breaker("pas", pause=0)
-    fail(breaker, FAILURES + 3)
-    assert counted("held_back") == 1
-    assert breaker.run("read", lambda: "42") == "42"
-    fail(breaker, FAILURES - 1)
-    assert breaker.run("read", lambda: "42") == "42"
+    for outcome in "x" * FAILURES:
+        call(breaker, outcome)
+    with under_way(lambda slow: breaker.run("read", slow)):
+        call(breaker, "o")
+    call(breaker, ".")
     assert counted("held_back") == 0
 
 
 def test_calls_of_a_closed_breaker_run_at_the_same_time() -> None:
     breaker, together = Breaker("pas"), Barrier(4)
 
-    def call() -> int:
-        return together.wait(PATIENCE)
-
     with ThreadPoolExecutor(4) as threads:
-        calls = [threads.submit(breaker.run, "read", call) for _ in range(4)]
+        wait = partial(together.wait, PATIENCE)
+        calls = [threads.submit(breaker.run, "read", wait) for _ in range(4)]
         assert sorted(each.result(PATIENCE) for each in calls) == [0, 1, 2, 3]
 
 
@@ -179,6 +158,4 @@ def test_a_full_bulkhead_is_busy_and_frees_its_slots() -> None:
     bulkhead = Bulkhead(1, wait=0)
     with under_way(bulkhead.run), pytest.raises(SourceBusyError):
         bulkhead.run(never)
-    with pytest.raises(NotFoundError):
-        bulkhead.run(failing(NotFoundError("x")))
     assert bulkhead.run(lambda: "43") == "43"

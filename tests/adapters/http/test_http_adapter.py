@@ -17,7 +17,6 @@ from adapters.contract import (
     GoneError,
     NotAskableError,
     NotFoundError,
-    ReferenceCriterion,
     RowFault,
     SourceBusyError,
     SourceChangedError,
@@ -38,7 +37,6 @@ from tests.adapters.http_cases import (
     api_and_adapter,
     fails,
     opened_at,
-    rows_of,
 )
 from tests.hospital_http import Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
@@ -223,20 +221,6 @@ def test_a_filter_that_the_source_passes_over_is_noticed(tmp_path: Path) -> None
     unmerged = ((", merged: true", ""),)
     with api_and_adapter(tmp_path, changes=unmerged) as opened:
         check(*opened, patient("2"), alone(0))
-
-
-def test_stays_of_a_hospital_are_those_of_many_patients(tmp_path: Path) -> None:
-    changes = (
-        ('\n      system: "venues={value}&etabs={system}", codes: systems,', ""),
-        (
-            "    status: {query",
-            '    service-provider: {query: "etabs={values}"}\n    status: {query',
-        ),
-    )
-    criterion = ReferenceCriterion("service-provider", ("H1",))
-    with api_and_adapter(tmp_path, changes=changes) as (_, adapter):
-        query = ask(criterion, count=100)
-        assert rows_of(adapter.search(query)) == rows_of(EDGES.model().search(query))
 
 
 def test_a_hidden_row_is_never_shown(tmp_path: Path) -> None:

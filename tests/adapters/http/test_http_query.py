@@ -171,24 +171,6 @@ def test_of_several_codes_of_a_system_the_first_is_sent(tmp_path: Path) -> None:
         assert api.requests[0].args["etabs"] == "H0"
 
 
-def test_fixed_values_and_orders_of_several_parameters(tmp_path: Path) -> None:
-    changes = (
-        ("sansEtats=A,X", "sansEtats=A&sansEtats=X&v=2"),
-        ("-date: tri=-entree", "-date: colonne=entree&sens=desc"),
-        ('{query: "etats={values}", separator: ","}', '{query: "etats={values}"}'),
-    )
-    with api_and_adapter(tmp_path, changes=changes) as (api, adapter):
-        api.strange = no_rows
-        adapter.search(ask(token("status", "finished", "planned")))
-        adapter.count(ask())
-        for request in api.requests:
-            assert request.args.getlist("sansEtats") == ["A", "X"]
-        first = api.requests[0].args
-        assert (first["colonne"], first["sens"], first["v"]) == ("entree", "desc", "2")
-        assert "tri" not in first
-        assert first.getlist("etats") == ["S", "C", "P"]
-
-
 def test_otherwise_is_sent_as_all_other_codes(tmp_path: Path) -> None:
     query = 'class: {query: "types={values}"'
     changes = ((query, f'{query}, excluding: "sansTypes={{values}}"'),)

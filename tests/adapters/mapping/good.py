@@ -168,6 +168,46 @@ encounter:
 """
 
 
+TWO = """\
+mapping: 1
+name: Two
+profile: full
+time_zone: Europe/Paris
+sources:
+  north: {kind: sql, url: {env: PAS_URL}}
+  south: {kind: sql, url: {env: PAS_URL}, time_zone: UTC}
+codes:
+  status: {table: {S: finished}}
+encounter:
+  search: [_id, date, class]
+  sort: [date]
+  sources:
+    - source: north
+      prefix: n-
+      rows: SELECT a, b, c, d FROM t
+      fields:
+        id: {from: a}
+        patient_id: {from: b, source: north}
+        status: {from: c, codes: status}
+        start: {from: d}
+        organization_id: h-1
+    - source: south
+      prefix: s-
+      rows: SELECT a, b, d FROM v
+      fields:
+        id: {from: a}
+        patient_id: {from: b, source: south}
+        status: finished
+        class: AMB
+        start: {from: d}
+patient:
+  search: [_id]
+  sources:
+    - {source: north, prefix: n-, rows: SELECT a FROM p, fields: {id: {from: a}}}
+    - {source: south, prefix: s-, rows: SELECT a FROM q, fields: {id: {from: a}}}
+"""
+
+
 def load(text: str, directory: Path) -> SourceMapping:
     """Return the mapping of a text."""
     file = directory / "m.yaml"

@@ -1,35 +1,19 @@
-"""A column of cells becomes what each of its cells becomes; a page what each of its rows does."""
+"""A page of rows becomes what each of its rows does."""
 # ruff: noqa: DTZ001 (times without a zone, as columns have them)
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from adapters.mapping.converters import Converter, converter_of
-from adapters.mapping.model import (
-    CodeTable,
-    FieldMapping,
-    Mark,
-    Never,
-    ResourceMapping,
-    TimeRule,
-    Twice,
-)
-from adapters.mapping.row_mapper import RowMapper, item_columns, own_columns
-from adapters.mapping.slots import SlotKind
-from tests.adapters.mapping.good import WHOLE, load
-
-PARIS, APIA = ZoneInfo("Europe/Paris"), ZoneInfo("Pacific/Apia")
+from adapters.contract import ResourceType
+from adapters.mapping.row_mapper import NO_EXTRAS, RowMapper, own_columns
+from tests.adapters.mapping.good import WHOLE, changed, load
+from toolkit.contract.hospital import PARIS
 
 
 class Text(str):
@@ -61,71 +45,28 @@ TIMES = (
 OTHERS: tuple[object, ...] = (
     *(b"\x00", b"\x01", b"ab", UUID(int=5), {"a": 1}, ["a", None, "b "], ["a", ["b"]]),
 )
-CELLS = st.sampled_from((*TEXTS, *NUMBERS, *TIMES, *OTHERS)) | st.text(max_size=5)
+CELLS = (*TEXTS, *NUMBERS, *TIMES, *OTHERS)
 
-CODES = {"S": "finished", "1": "planned", "true": "in-progress", "042": "planned"}
-RULES = (
-    TimeRule(PARIS, PARIS),
-    TimeRule(PARIS, PARIS, at=time(8), twice=Twice.SECOND, never=Never.SHIFT),
-    TimeRule(APIA, PARIS, twice=Twice.REFUSE),
-    TimeRule(PARIS, PARIS, format="%Y%m%d%H%M"),
-    TimeRule(APIA, PARIS, format="epoch-ms"),
+VARIANTS = (
+    (),
+    (
+        *("{from: visit, search", '{from: visit, absent: ["a", "042"], search'),
+        *("codes: status}", 'codes: status, absent: ["S", "9999-12-31"]}'),
+        *("search: began}", 'search: began, absent: ["2024-07-15", "9999-12-31"]}'),
+        *("{from: patient}", "{from: patient, absent: ['42']}"),
+        *("{from: label}", '{from: label, absent: ["a", "042"]}'),
+        *("{from: active, codes: yes}", "{from: active}"),
+        *("  yes: {table: {O: true, N: false}}\n", ""),
+        *('format: "%Y%m%d%H%M"', "format: epoch-ms"),
+        *('absent: ["999912312359"]', 'absent: ["42"]'),
+        *("covers: all, twice: first, never: refuse", "twice: refuse, absent: ['2.5']"),
+        *(
+            "class: {table: {URG: EMER, 01: IMP}, otherwise: UNK}",
+            "class: {table: {URG: EMER}}",
+        ),
+    ),
 )
-
-
-def field(*columns: str, **options: Any) -> FieldMapping:
-    return FieldMapping("slot", Mark("m.yaml", 1, 1), columns or ("a",), **options)
-
-
-def converters() -> list[Converter]:
-    """Return a converter of every kind, with and without its options."""
-    absent = frozenset({"a", "S", "042", "9999-12-31", "2999-12-31"})
-    plain = [
-        converter_of(field(absent=texts), kind)
-        for kind in (
-            SlotKind.EXACT,
-            SlotKind.TEXT,
-            SlotKind.ID,
-            SlotKind.PARTS,
-            SlotKind.FLAG,
-        )
-        for texts in (frozenset[str](), absent)
-    ]
-    ids = [
-        converter_of(field(prefix="n-"), SlotKind.ID),
-        converter_of(field(strip="Patient/"), SlotKind.ID),
-        converter_of(field(split=" "), SlotKind.PARTS),
-    ]
-    coded = [
-        converter_of(field(codes=CodeTable("t", CODES, other), absent=texts), kind)
-        for kind in (SlotKind.CODE, SlotKind.PARTS)
-        for other in (None, "finished")
-        for texts in (frozenset[str](), absent)
-    ]
-    timed = [
-        converter_of(field(time=rule, absent=texts), kind)
-        for kind in (SlotKind.TIME, SlotKind.DATE)
-        for rule in RULES
-        for texts in (frozenset[str](), absent)
-    ]
-    return [*plain, *ids, *coded, *timed]
-
-
-def outcome(convert: Any, cells: Any) -> Any:
-    """Return the values and their types, None if a cell is invalid."""
-    try:
-        return [(type(value), repr(value)) for value in convert(cells)]
-    except ValueError:
-        return None
-
-
-def test_a_column_of_one_type_is_its_cells() -> None:
-    for converter in converters():
-        for cells in (TEXTS, NUMBERS, TIMES, OTHERS):
-            for pair in product((None, *cells), repeat=2):
-                singly = outcome(partial(map, converter.one), pair)
-                assert outcome(converter.column, pair) == singly, pair
-
+"""Changes of WHOLE, so that each kind of field has each of its options."""
 
 GOOD: Mapping[str, Sequence[object]] = {
     **{"id": (1, "a1"), "patient": (2,), "visit": ("V1 ", None), "unit": ("0123",)},
@@ -142,38 +83,28 @@ GOOD: Mapping[str, Sequence[object]] = {
 """Cells of the columns of WHOLE that its fields can take."""
 
 
-@st.composite
-def row_of(draw: st.DrawFn, columns: Sequence[str]) -> tuple[object, ...]:
-    """A row; one in two has a cell that may be anything."""
-    cells = [draw(st.sampled_from(GOOD.get(column, (None,)))) for column in columns]
-    if draw(st.booleans()):
-        cells[draw(st.integers(0, len(cells) - 1))] = draw(CELLS)
-    return tuple(cells)
-
-
-@pytest.fixture(scope="module")
-def sections(tmp_path_factory: pytest.TempPathFactory) -> list[ResourceMapping]:
-    directory: Path = tmp_path_factory.mktemp("columns")
-    return list(load(WHOLE, directory).resources.values())
-
-
-@given(st.data())
+@pytest.mark.parametrize("changes", VARIANTS)
+@pytest.mark.parametrize("kind", ResourceType)
 def test_a_page_is_its_rows(
-    sections: list[ResourceMapping], data: st.DataObject
+    tmp_path: Path, kind: ResourceType, changes: tuple[str, ...]
 ) -> None:
-    section = data.draw(st.sampled_from(sections))
+    """Also where cells of one column have several types, or cannot be read."""
+    section = load(changed(WHOLE, *changes), tmp_path).resources[kind]
     columns = own_columns(section)
-    items = [item for listed in section.items.values() for item in listed if item.rows]
-    rows = data.draw(st.lists(row_of(columns), max_size=5))
-    extras = [
-        {
-            item: data.draw(st.lists(row_of(item_columns(item)), max_size=2))
-            for item in items
-        }
-        for _ in rows
+    mapper, single = RowMapper(section, columns), RowMapper(section, columns)
+    usual = [
+        {c: GOOD.get(c, (None,))[n % len(GOOD.get(c, "-"))] for c in columns}
+        for n in (0, 1)
     ]
-    mapper = RowMapper(section, columns)
-    page = mapper.many(rows, extras)
-    singly = tuple(map(RowMapper(section, columns), rows, extras))
-    assert page == singly
-    assert [record.id for record in page] == [record.id for record in singly]
+    items = [item for listed in section.items.values() for item in listed if item.rows]
+    for column, (one, other) in product(columns, pairwise((*CELLS, None, *CELLS[::3]))):
+        rows = [
+            (*{**usual[0], column: one}.values(),),
+            (*{**usual[1], column: other}.values(),),
+        ]
+        extras = [{item: [(1, one)] for item in items}, NO_EXTRAS]
+        page = mapper.many(rows, extras)
+        expected = tuple(map(single, rows, extras))
+        assert repr(page) == repr(expected), (column, one, other)
+        assert [record.id for record in page] == [record.id for record in expected]
+    assert mapper.many([], []) == ()

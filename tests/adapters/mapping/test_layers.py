@@ -9,26 +9,7 @@ from adapters.contract import ResourceType, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import ResourceMapping, SourceMapping
 from adapters.mapping.problems import MappingError
-from tests.adapters.mapping.good import ENVIRON, MINIMAL, WHOLE
-
-SEVERAL = """\
-mapping: 1
-name: Tables
-profile: full
-time_zone: Europe/Paris
-source: {kind: sql, url: {env: PAS_URL}}
-codes:
-  status: {table: {S: finished}}
-encounter:
-  search: [_id]
-  sources:
-    - prefix: a-
-      rows: SELECT id, p, s FROM a
-      fields: {id: {from: id}, patient_id: {from: p}, status: {from: s, codes: status}}
-    - prefix: b-
-      rows: SELECT id, p, s FROM b
-      fields: {id: {from: id}, patient_id: {from: p}, status: {from: s, codes: status}}
-"""
+from tests.adapters.mapping.good import ENVIRON, MINIMAL, TWO, WHOLE
 
 
 def layered(directory: Path, base: str, *own: str) -> SourceMapping:
@@ -80,25 +61,21 @@ def test_what_it_says_replaces_what_the_base_says(tmp_path: Path) -> None:
 def test_entries_are_told_apart_by_their_prefix(tmp_path: Path) -> None:
     own = layered(
         tmp_path,
-        SEVERAL,
-        "encounter:",
+        TWO,
+        "patient:",
         "  sources:",
-        "    - {prefix: b-, rows: 'SELECT id, p, s FROM other'}",
-        "    - prefix: c-",
-        "      rows: SELECT id, p, s FROM c",
-        "      fields: {id: {from: id}, patient_id: {from: p}, status: finished}",
+        "    - {prefix: s-, rows: SELECT a FROM other}",
+        "    - {source: south, prefix: c-, rows: SELECT a FROM c, fields: {id: {from: a}}}",
+        "encounter:",
+        "  sources: [{prefix: s-, fields: {patient_id: {from: b, source: c-}}}]",
     )
     rows = [part.section.rows.rpartition(" ")[2] for part in own.parts]
-    assert rows == ["a", "other", "c"]
+    assert rows == ["t", "v", "p", "other", "c"]
 
 
-def test_one_source_may_become_several_and_back(tmp_path: Path) -> None:
-    several = layered(
-        tmp_path, MINIMAL, "sources: {north: {kind: sql, url: {env: PAS_URL}}}"
-    )
-    assert several.source.url == ENVIRON["PAS_URL"]
-    other_kind = refused(tmp_path, MINIMAL, "source: {kind: http, url: 'https://pas'}")
-    assert any(text.startswith("base.yaml:9:3: encounter.rows") for text in other_kind)
+def test_one_source_may_become_several(tmp_path: Path) -> None:
+    north = "sources: {north: {kind: sql, url: {env: PAS_URL}}}"
+    assert layered(tmp_path, MINIMAL, north).source.url == ENVIRON["PAS_URL"]
 
 
 def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:

@@ -2,22 +2,25 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping, from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
+from adapters.mapping.row_mapper import RowMapper
 from tests.adapters.mapping.good import (
     MINIMAL,
+    TWO,
     WHOLE,
+    assert_problems,
     changed,
     load,
     problems,
 )
-from tests.hospital_sql import mapping_text
-from toolkit.contract.hospital import EDGES
 
 
 @pytest.fixture
@@ -56,35 +59,22 @@ def test_faults_of_shape_come_before_those_of_meaning(tmp_path: Path) -> None:
     assert told == ["Encounter.status"]
 
 
-FROM_ENVIRON = {"PAS_URL": "sqlite:///hunter2.db"}
-PROFILE = "profile: ours\npaging: true\nencounter: {patient: {}}\n"
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return a mapping over a base that is named by its whole path, with a profile."""
-    folder = tmp_path / "vendor"
-    folder.mkdir()
-    base = mapping_text(EDGES).replace("profile: full", "profile: ours.yaml")
-    (folder / "base.yaml").write_text(base, "utf-8")
-    (folder / "ours.yaml").write_text(PROFILE, "utf-8")
-    file = tmp_path / "hospital.yaml"
-    file.write_text(
-        f"mapping: 1\nextend: {folder / 'base.yaml'}\nname: Ours\n", "utf-8"
-    )
-    return file
-
-
-def test_the_profile_of_a_mapping_is_read_as_the_mapping_was(
-    file: Path, tmp_path: Path
-) -> None:
-    mapping = load_mapping(file, FROM_ENVIRON, cache(from_disk))
-    profile = profile_of(mapping)
-    for gone in (file, *(tmp_path / "vendor").iterdir()):
+def test_the_profile_of_a_mapping_is_read_as_the_mapping_was(tmp_path: Path) -> None:
+    """Also that of a base."""
+    environ = {"PAS_URL": "sqlite:///hunter2.db"}
+    base, profile = tmp_path / "base.yaml", tmp_path / "ours.yaml"
+    base.write_text(changed(MINIMAL, "profile: full", "profile: ours.yaml"), "utf-8")
+    profile.write_text("profile: ours\npaging: true\nencounter: {_id: {}}\n", "utf-8")
+    (tmp_path / "below").mkdir()
+    file = tmp_path / "below" / "m.yaml"
+    file.write_text(f"mapping: 1\nextend: {base}\nname: Ours\n", "utf-8")
+    mapping = load_mapping(file, environ, cache(from_disk))
+    read = profile_of(mapping)
+    for gone in (file, base, profile):
         gone.unlink()
-    assert profile_of(mapping) == profile
+    assert profile_of(mapping) == read
     with pytest.raises(MappingError):
-        load_mapping(file, FROM_ENVIRON)
+        load_mapping(file, environ)
 
 
 def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
@@ -105,3 +95,43 @@ def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
         assert variable in problem.text
         assert "hunter2" not in problem.text
         assert str(tmp_path) not in problem.text
+
+
+def test_one_named_source_is_one_source(tmp_path: Path) -> None:
+    text = TWO[: TWO.index("encounter:")] + (
+        "encounter:\n  rows: SELECT a FROM t\n  fields:\n    id: {from: a}\n"
+        "    patient_id: {from: a}\n    status: {from: a, codes: status}\n"
+    )
+    south = "  south: {kind: sql, url: {env: PAS_URL}, time_zone: UTC}\n"
+    mapping = load(changed(text, south, ""), tmp_path)
+    assert not mapping.parts
+    assert mapping.resources[ResourceType.ENCOUNTER].rows == "SELECT a FROM t"
+
+
+def test_reference_names_one_of_two_tables_by_its_prefix(tmp_path: Path) -> None:
+    south = "- {source: south, prefix: s-"
+    text = changed(TWO, south, "- {source: north, prefix: s-")
+    named = "patient_id: {from: b, source: "
+    text = changed(text, f"{named}south}}", f"{named}s-}}")
+    assert_problems(text, tmp_path, ("19 Encounter.subject prefix",))
+    text = changed(text, f"{named}north}}", f"{named}n-}}")
+    north, south_part, *_ = load(text, tmp_path).parts
+    assert north.section.fields["patient_id"].prefix == "n-"
+    assert south_part.section.fields["patient_id"].prefix == "s-"
+    # Whom they merged with is known where they are.
+    assert ResourceType.PATIENT not in south_part.mapping.resources
+
+
+def test_ids_from_a_code_table_carry_the_prefix_of_their_source(tmp_path: Path) -> None:
+    coded = "organization_id: {from: e, codes: units, source: north}"
+    text = changed(TWO, "organization_id: h-1", coded)
+    table = "  units: {table: {U: u-1}, otherwise: u-0}\n"
+    text = changed(text, "encounter:\n", f"{table}encounter:\n") + (
+        "organization:\n  sources:\n"
+        "    - {source: north, prefix: n-, rows: SELECT a FROM o, fields: {id: {from: a}}}\n"
+        "    - {source: south, prefix: s-, rows: SELECT a FROM r, fields: {id: {from: a}}}\n"
+    )
+    north = load(text, tmp_path).parts[0].section
+    stay = RowMapper(north, ("a", "b", "c", "d", "e"))
+    made: Any = [stay((1, 2, "S", None, unit)) for unit in "UV"]
+    assert [each.organization_id for each in made] == ["n-u-1", "n-u-0"]

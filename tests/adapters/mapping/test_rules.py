@@ -12,12 +12,12 @@ from tests.adapters.mapping.good import (
     HTTP,
     HTTP_ENVIRON,
     MINIMAL,
+    TWO,
     WHOLE,
     assert_problems,
     changed,
     load,
 )
-from tests.adapters.mapping.test_several import TWO
 
 NUMBERS = """\
 patient:
