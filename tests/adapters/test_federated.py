@@ -1,16 +1,18 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from pathlib import Path
 from threading import Barrier, Lock
 
 import pytest
 
+from adapters import open_adapter
 from adapters.contract import (
     Capabilities,
     Criterion,
@@ -24,21 +26,30 @@ from adapters.contract import (
     ResourceType,
     RowFault,
     SearchQuery,
+    Sort,
+    SortKey,
     SourceBusyError,
     SourceDataError,
     SourceUnavailableError,
     StringMatch,
 )
 from adapters.federated import FederatedAdapter, Part, common
+from adapters.mapping.load import load_mapping
 from adapters.memory import MemoryAdapter
-from tests.adapters.group import PREFIXES, served
+from tests.adapters.group import HOSPITAL, PREFIXES, both_text, served
+from tests.adapters.http_cases import rows_of
+from tests.hospital_http import Api, answer, serving
+from tests.hospital_sql import Tables
 from toolkit.contract.harness import (
+    NEWEST_FIRST,
+    ORGANIZATION,
     PATIENT,
     STAY,
     ask,
     ids_of,
     patient,
     token,
+    walk,
 )
 from toolkit.contract.hospital import (
     EDGES,
@@ -245,3 +256,33 @@ def test_tables_of_one_source_answer_one_after_the_other() -> None:
     adapter = FederatedAdapter(tables, "tables")
     assert adapter.count(ask()) == 3 * source.count(ask())
     adapter.close()
+
+
+def test_a_database_beside_an_api(tmp_path: Path) -> None:
+    """Each type pages as its source does, and an API that is away is needed for its own alone."""
+    database, api, model = (
+        f"sqlite:///{tmp_path}/pas.db",
+        Api(HOSPITAL),
+        HOSPITAL.model(),
+    )
+    file, by_id = tmp_path / "both.yaml", Sort(SortKey.ID)
+    file.write_text(both_text(), encoding="utf-8")
+    with closing(Tables(database, HOSPITAL)), serving(api) as url:
+        mapping = load_mapping(file, {"PAS_URL": database, "API_URL": url})
+        with closing(open_adapter(mapping)) as adapter:
+            for kind, sort in ((STAY, NEWEST_FIRST), (ORGANIZATION, by_id)):
+                query = ask(of=kind, sort=sort)
+                expected = rows_of(model.search(query))
+                assert adapter.count(query) == len(expected) > 1
+                pages = list(walk(adapter, replace(query, count=2)))
+                assert [row for page in pages for row in rows_of(page)] == expected
+                assert adapter.capabilities[kind].keyset is (kind is STAY)
+            api.requests.clear()
+            api.strange = lambda _: answer({}, 500)
+            assert adapter.search(ask()).rows
+            assert api.requests == []
+            with pytest.raises(SourceUnavailableError, match="source api: ") as caught:
+                adapter.search(ask(of=ORGANIZATION, sort=by_id))
+            assert caught.value.source == "api"
+            problems = {(p.source, p.outage) for p in adapter.check()}
+            assert problems == {("api", True)}
