@@ -18,8 +18,11 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from app.call import CALL
 from app.config import BASE_PATH, Settings
+from app.crypto import derived_key
 from app.in_process import PERSON, REASON
 from app.middleware import REQUEST_ID_HEADER
+from app.rate_limit import Throttle
+from app.redis_client import connect
 from explorer.failures import PageError
 from explorer.offer import Offer, SearchOffer
 from explorer.records import BundleEntries
@@ -27,6 +30,9 @@ from explorer.sessions import Pairs, SearchResult, Sessions
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
 """What comes with stays, so that they have names."""
+
+LOGINS_PER_MINUTE = 30
+"""How many logins an address may begin in a minute."""
 
 MOST_WARDS = 200
 
@@ -47,7 +53,14 @@ class Explorer:
         self.settings = settings
         self.url = settings.explorer_url or f"http://{settings.explorer_bind}"
         self.is_secure = self.url.startswith("https:")
-        self.sessions = Sessions(settings, secure=self.is_secure)
+        client = connect(settings.redis_url)
+        self.sessions = Sessions(client, settings, secure=self.is_secure)
+        self.logins = Throttle(
+            client,
+            clients=None,
+            addresses=LOGINS_PER_MINUTE,
+            key=derived_key(settings.seal_keys[0], b"login"),
+        )
         self._offer: Offer | None = None
 
     @property
@@ -117,17 +130,17 @@ class Explorer:
         attempts = [usual, *([include] for include in usual), []]
         if g.session.includes is not None:
             attempts = [[name for name in usual if name in g.session.includes], []]
-        for shown in attempts:
-            sent = [*plain, *(("_include", include) for include in shown)]
+        for attempt in attempts:
+            sent = [*plain, *(("_include", include) for include in attempt)]
             try:
                 bundle = self.call(f"{kind}/_search", form=sent)
             except PageError as error:
-                if error.status == HTTPStatus.FORBIDDEN and shown:
+                if error.status == HTTPStatus.FORBIDDEN and attempt:
                     continue
                 raise
             break
         if usual and g.session.includes is None:
-            g.session.includes = shown
+            g.session.includes = attempt
             self.sessions.save(g.session)
         self.remember_wards(kind, bundle)
         return SearchResult(kind, sent, bundle)

@@ -101,9 +101,9 @@ def expired() -> BaseResponse:
 
 
 def _count_login() -> None:
-    """Count a login of the requesting address. Raises TooManyRequests, PageError."""
-    address = requester(request.environ, explorer.settings.trusted_proxies)
-    explorer.sessions.count_login(address)
+    """Count a login of the requesting address. Raises TooManyRequests."""
+    proxies = explorer.settings.trusted_proxies
+    explorer.logins.count_address(requester(request.environ, proxies))
 
 
 def _provider() -> Provider:

@@ -34,7 +34,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An identifier: its title, its whole text, and what is shown of it until asked."""
+    """An identifier: its title, its whole text, and what is shown of it at first."""
 
     title: str
     text: str

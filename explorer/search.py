@@ -106,7 +106,7 @@ def find() -> Shown:
 
 @blueprint.get("/found/<first>/<second>")
 def choose(first: str, second: str) -> str:
-    """Show what a number names, each under its heading."""
+    """Show the stays and the patients of a number, each under a heading."""
     results = {id: explorer.stored(id) for id in (first, second)}
     parts = [(id, r.kind, BundleEntries(r.bundle)) for id, r in results.items()]
     now = clock(results[first].at)

@@ -21,21 +21,18 @@ from hashlib import blake2b
 from typing import Any
 
 import orjson
+import redis
 from flask import request
-from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
 from app.config import Settings
-from app.crypto import DecryptionError, Encryption, derived_key
-from app.redis_client import REDIS_ERRORS, connect
+from app.crypto import DecryptionError, Encryption
+from app.redis_client import REDIS_ERRORS
 from explorer.failures import PageError
 from explorer.language import mark as _
 
 LOGIN_SECONDS = 600
 """How long a login may take, and how long a form waits for it."""
-
-LOGINS_PER_MINUTE = 30
-"""How many logins an address may begin in a minute."""
 
 RESULT_SECONDS = 900
 """How long the result of a search is stored at most."""
@@ -98,10 +95,11 @@ class SearchResult:
 class Sessions:
     """Stores sessions and their results, encrypted for their ids."""
 
-    def __init__(self, settings: Settings, *, secure: bool) -> None:
-        self._redis = connect(settings.redis_url)
+    def __init__(
+        self, client: redis.Redis, settings: Settings, *, secure: bool
+    ) -> None:
+        self._redis = client
         self._encryption = Encryption(settings.seal_keys)
-        self._address_key = derived_key(settings.seal_keys[0], b"login")
         self._idle = 60 * settings.explorer_idle_minutes
         self._secure = secure
         # The prefix makes a browser refuse a cookie that another host has set.
@@ -154,18 +152,6 @@ class Sessions:
             keys = self._redis.smembers(_results_key(session.id))
             self._redis.delete(_key(session.id), _results_key(session.id), *keys)
         response.delete_cookie(self._cookie, secure=self._secure, httponly=True)
-
-    def count_login(self, address: str) -> None:
-        """Count a login that an address begins. Raises TooManyRequests, PageError."""
-        minute, seconds = divmod(int(time.time()), 60)
-        digest = blake2b(address.encode(), key=self._address_key, digest_size=12)
-        key = f"explorer:logins:{minute}:{digest.hexdigest()}"
-        with _calling_redis(), self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.incr(key)
-            pipeline.expire(key, 60)
-            count, _ = pipeline.execute()
-        if count > LOGINS_PER_MINUTE:
-            raise TooManyRequests(retry_after=60 - seconds)
 
     def _seconds(self, session: Session) -> int:
         return max(1, min(self._idle, int(session.expires - time.time())))

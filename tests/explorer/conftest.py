@@ -97,7 +97,7 @@ class Browser:
         return cookie.value if cookie else ""
 
     def begin_login(self) -> dict[str, str]:
-        """Begin a login; return what the provider is told."""
+        """Begin a login; return what the provider receives."""
         response = self.get("/login/start")
         assert response.status_code == 303, response.text
         assert response.headers["Location"].startswith(AUTHORIZE)
@@ -110,9 +110,9 @@ class Browser:
         scope: str = "openid PATIENT_GAM_SEARCH",
         **claims: Any,
     ) -> TestResponse:
-        asked = self.begin_login()
-        answer(self.provider, name, scope, **{"nonce": asked["nonce"], **claims})
-        return self.get(f"/login/done?code=right&state={asked['state']}")
+        begun = self.begin_login()
+        answer(self.provider, name, scope, **{"nonce": begun["nonce"], **claims})
+        return self.get(f"/login/done?code=right&state={begun['state']}")
 
     def place(self, kind: str = "Encounter", tab: str = "table", **form: Any) -> str:
         """Search and return the address of a tab of the result."""
