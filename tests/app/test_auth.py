@@ -1,23 +1,32 @@
-"""Tokens: who is let in, who is not, and in which words (spec 5, decisions 21 and 22)."""
+"""Tokens: who is let in and who is not, and which keys of the provider count when.
+
+Spec 5, decisions 21 and 22.
+"""
 
 import base64
+import contextlib
 import hmac
 import json
 import logging
 import re
+import socket
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from types import SimpleNamespace
 from urllib.parse import parse_qs
 
 import pytest
 import requests
 import responses
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from joserfc import jwe
 
 from app.auth import CACHE_SECONDS, Authenticator, Client
 from app.errors import IssueCode, UnauthenticatedError, UnavailableError
+from app.jwks import MAX_RESPONSE_BYTES, USABLE_SECONDS
 from tests.app import provider
 from tests.app.provider import INTROSPECTION_URL, Clock, bearer, ec, okp, rsa, sign
 from tests.live import ROOT
@@ -480,6 +489,198 @@ def test_the_log_says_why_and_never_what(auth, caplog):
     assert record.data == {"reason": "InvalidClaimError aud"}
     assert token not in caplog.text
     assert "Canari" not in caplog.text
+
+
+# Keys of the provider
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture
+def serve(key_set):
+    """Return a function that serves `pieces` to all, or nothing, and returns its URL."""
+    key_set.add_passthru("http://127.0.0.1")
+    servers = []
+
+    def answer_all(server, pieces, received):
+        with contextlib.suppress(OSError):  # the server is closed
+            while True:
+                connection, _ = server.accept()
+                with connection, contextlib.suppress(OSError):  # the client has gone
+                    received.append(connection.recv(65536))
+                    for piece in pieces:
+                        connection.sendall(piece)
+                    if not pieces:
+                        connection.recv(1)  # until the client goes
+
+    def start(*pieces, received=None):
+        server = socket.create_server(("127.0.0.1", 0))
+        servers.append(server)
+        arguments = (server, pieces, [] if received is None else received)
+        threading.Thread(target=answer_all, args=arguments, daemon=True).start()
+        return f"http://127.0.0.1:{server.getsockname()[1]}/keys"
+
+    yield start
+    for server in servers:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+
+
+def test_a_slow_body_and_silence_end_with_the_timeout(make, serve, monkeypatch):
+    # Each read is in time, the whole is not: every look at the clock is 100 s later.
+    slow = SimpleNamespace(monotonic=count(step=100).__next__)
+    body = json.dumps(provider.key_set(rsa())).encode()
+    url = serve(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert answered(make(KEY_SET_URL=url), sign()) == 200
+    monkeypatch.setattr("app.jwks.time", slow)
+    assert answered(make(KEY_SET_URL=url), sign()) == 503
+    monkeypatch.undo()
+    silent = make(KEY_SET_URL=serve(), IDENTITY_TIMEOUT_SECONDS="0.1")
+    assert answered(silent, sign()) == 503
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param((HEAD + b'Content-Length: 99\r\n\r\n{"a": 1}',), id="cut"),
+        pytest.param((b"garbage\r\n\r\n",), id="no HTTP"),
+        pytest.param((HEAD + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b",), id="packed"),
+        pytest.param((HEAD + b"\r\n{}", b" " * MAX_RESPONSE_BYTES), id="endless"),
+    ],
+)
+def test_a_broken_answer_is_an_error(make, serve, caplog, pieces):
+    assert answered(make(KEY_SET_URL=serve(*pieces)), sign()) == 503
+    (line,) = (record for record in caplog.records if record.name == "app.jwks")
+    assert "127.0.0.1" not in str(vars(line))
+
+
+def test_nothing_of_the_environment_is_used(make, serve, monkeypatch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login us password hush\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "")
+    received = []
+    url = serve(HEAD + b"Content-Length: 2\r\n\r\n{}", received=received)
+    assert answered(make(KEY_SET_URL=url), sign()) == 503
+    assert b"authorization" not in received[0].lower()
+
+
+def test_one_request_fetches_and_others_use_the_keys_at_hand(auth, key_set, monotonic):
+    through, started = threading.Event(), threading.Event()
+
+    def respond(request):
+        started.set()
+        assert through.wait(60)
+        return 200, {}, json.dumps(provider.key_set(rsa(), rsa("rsa-2")))
+
+    assert answered(auth, sign()) == 200
+    key_set.remove(responses.GET, provider.KEY_SET_URL)
+    key_set.add_callback(responses.GET, provider.KEY_SET_URL, respond)
+    monotonic.now += 300
+    with ThreadPoolExecutor(1) as threads:
+        fetching = threads.submit(answered, auth, sign(rsa("rsa-2")))
+        assert started.wait(60)
+        assert answered(auth, sign(jti="other")) == 200
+        through.set()
+    assert fetching.result() == 200
+    assert calls(key_set) == 2
+
+
+def test_keys_serve_for_a_while_after_the_provider_has_gone(auth, key_set, monotonic):
+    assert answered(auth, sign()) == 200
+    key_set.upsert(responses.GET, provider.KEY_SET_URL, status=503)
+    monotonic.now += 300 + USABLE_SECONDS - 1
+    assert answered(auth, sign(jti="in time")) == 200
+    monotonic.now += 1
+    assert answered(auth, sign(jti="late")) == 503
+
+
+def test_a_new_key_is_found_at_once_or_after_the_pause(auth, key_set, monotonic):
+    assert answered(auth, sign()) == 200
+    provider.publish(key_set, rsa(), rsa("rsa-2"))
+    assert answered(auth, sign(rsa("rsa-2"))) == 200
+    provider.publish(key_set, rsa(), rsa("rsa-3"))
+    monotonic.now += 9
+    assert answered(auth, sign(rsa("rsa-3"))) == 401
+    monotonic.now += 1
+    assert answered(auth, sign(rsa("rsa-3"))) == 200
+    assert calls(key_set) == 3
+
+
+def test_a_flood_of_forged_names_costs_one_fetch_a_pause(auth, key_set, monotonic):
+    assert answered(auth, sign()) == 200
+    for number in range(80):
+        monotonic.now += 1.25
+        assert answered(auth, sign(header={"kid": f"forged-{number}"})) == 401
+    assert calls(key_set) == 1 + 10
+
+
+BAD_ANSWERS = {
+    "no connection": {"body": requests.ConnectionError("auth.example.org")},
+    "time-out": {"body": requests.Timeout()},
+    "error": {"status": 500},
+    "redirect": {"status": 302, "headers": {"Location": "https://evil.example.org/"}},
+    "page": {"body": "<html>"},
+    "list": {"json": []},
+    "no keys": {"json": {}},
+    "keys is a text": {"json": {"keys": "abc"}},
+    "nothing usable": {"json": {"keys": [7, {"kty": "RSA"}, {"kty": "new"}]}},
+    "too long": {"json": provider.key_set(rsa()) | {"x": "x" * MAX_RESPONSE_BYTES}},
+}
+
+
+@pytest.mark.parametrize("name", BAD_ANSWERS)
+def test_a_bad_answer_leaves_what_we_have(auth, key_set, monotonic, caplog, name):
+    assert answered(auth, sign()) == 200
+    key_set.upsert(responses.GET, provider.KEY_SET_URL, **BAD_ANSWERS[name])
+    monotonic.now += 301
+    assert answered(auth, sign(jti="other")) == 200
+    monotonic.now += 10
+    with pytest.raises(UnavailableError) as caught:
+        auth.authenticate(bearer(sign(rsa("rsa-2"))))
+    assert caught.value.headers == (("Retry-After", "10"),)
+    assert {call.request.url for call in key_set.calls} == {provider.KEY_SET_URL}
+    assert caplog.records
+    assert not any("example.org" in str(vars(line)["data"]) for line in caplog.records)
+
+
+def _number(bits):
+    key = generate_private_key(public_exponent=65537, key_size=bits).public_key()
+    octets = key.public_numbers().n.to_bytes(bits // 8, "big")
+    return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()
+
+
+PUBLIC = rsa().as_dict(private=False)
+UNUSABLE = {
+    "for encryption": {**PUBLIC, "use": "enc"},
+    "use is a list": {**PUBLIC, "use": ["sig"]},
+    "for other operations": {**PUBLIC, "key_ops": ["encrypt"]},
+    "symmetric": {"kty": "oct", "k": "c2VjcmV0", "kid": "rsa-1"},
+    "of a kind not known": {"kty": "AKP", "alg": "ML-DSA-44", "pub": "x"},
+    "kind is a list": {"kty": ["RSA"]},
+    "without a kind": {"n": PUBLIC["n"], "e": PUBLIC["e"]},
+    "without its number": {"kty": "RSA", "e": "AQAB"},
+    "with a broken number": {"kty": "RSA", "n": "=", "e": "AQAB"},
+    "number is not text": {"kty": "RSA", "n": 7, "e": "AQAB"},
+    "too short": {"kty": "RSA", "n": _number(1024), "e": "AQAB"},
+    "on a curve not known": {"kty": "EC", "crv": "P-0", "x": "AA", "y": "AA"},
+    "off its curve": {**ec().as_dict(private=False), "y": "AA"},
+    "for key agreement": okp("x", "X25519").as_dict(private=False),
+    "of the other Edwards curve": okp("e", "Ed448").as_dict(private=False),
+    "a text": "key",
+    "nothing": None,
+}
+
+
+def test_a_key_that_cannot_serve_is_passed_over(make, key_set):
+    good = ec().as_dict(private=False)
+    token = sign(ec(), "ES256")
+    for name, unusable in UNUSABLE.items():
+        for published, status in (([unusable, good], 200), ([unusable], 503)):
+            keys = {"keys": published}
+            key_set.upsert(responses.GET, provider.KEY_SET_URL, json=keys)
+            assert answered(make(), token) == status, name
 
 
 # Introspection
