@@ -24,7 +24,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", required=True, typ
 @click.option(
     "--live",
     is_flag=True,
-    help="Check the source as well: columns, codes, rows, times; measure searches.",
+    help="Also check columns, codes, rows and times of the source, and measure searches.",
 )
 @click.option(
     "--seconds",
@@ -37,7 +37,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", required=True, typ
     "--html",
     type=PATH,
     metavar="FILE",
-    help="Write the findings and the costs of searches as an HTML page as well.",
+    help="Also write findings and costs of searches as an HTML page.",
 )
 @as_json
 def mapping_check(**options: Any) -> int:
@@ -51,7 +51,7 @@ def mapping_check(**options: Any) -> int:
 @click.option(
     "--live",
     is_flag=True,
-    help="Read the resource, and print why clients do or do not get it.",
+    help="Read a resource from the source.",
 )
 @click.option(
     "--redact/--no-redact",
@@ -59,10 +59,10 @@ def mapping_check(**options: Any) -> int:
     help="With --live: hide what identifies a person (default), or print it.",
 )
 def mapping_explain(**options: Any) -> int:
-    """Print what is offered and why, or what a search sends to the source.
+    """Print why search parameters are offered or not, or what a search sends.
 
-    SEARCH is a search, such as 'Encounter?patient=42&date=ge2024', or with --live a
-    resource, such as Encounter/42.
+    SEARCH is a search, such as 'Encounter?patient=42&date=ge2024'. With --live it is a
+    resource, such as Encounter/42: the command prints why clients do or do not get it.
     """
     return run_tool("toolkit.explain", **options)
 
@@ -105,7 +105,7 @@ def mapping_confirm(**options: Any) -> int:
 @click.option("--source", default="", help="The source, if there are several.")
 @click.option("--redact", is_flag=True, help="Hide what identifies a person.")
 def mapping_preview(**options: Any) -> int:
-    """Print what a written row becomes, and the origin of each value.
+    """Print what the row of a file becomes, and where each value comes from.
 
     For a row of the source: mapping explain FILE Encounter/42 --live.
     """
@@ -117,7 +117,7 @@ _live = click.option(
     flag_value="live",
     required=True,
     expose_value=False,
-    help="Required: every stay is read from the source.",
+    help="Required, because the command reads every stay from the source.",
 )
 
 
@@ -132,9 +132,8 @@ _live = click.option(
 def mapping_diff(**options: Any) -> int:
     """Print what a mapping change does to the stays of the hospital.
 
-    Reads all stays with OLD and with NEW, and counts those that appear, disappear, become
-    valid or invalid, move to another patient or change an element, by source code and
-    month of start.
+    It reads all stays with OLD and with NEW. It counts those that appear, disappear, become
+    valid or invalid, move to another patient or change an element.
     """
     return run_tool("toolkit.diff", **options)
 
@@ -164,8 +163,8 @@ def _tables(command: Command) -> Command:
     "source",
     required=True,
     metavar="URL",
-    help="The address of the database, or env:NAME for the variable that contains it, "
-    "which hides its password; of a FHIR R4 server its base address.",
+    help="The address of the database or FHIR R4 server, or env:NAME for the variable that "
+    "contains it.",
 )
 @_tables
 @click.option("--out", type=PATH, help="The file to write. Default: standard output.")
@@ -190,7 +189,7 @@ def mapping_new(**options: Any) -> int:
 )
 @_tables
 def workbench_command(**options: Any) -> int:
-    """Write a mapping file in the browser, beside rows of its source.
+    """Edit a mapping file in the browser, beside rows of its source.
 
     The page is for this machine only. It edits FILE, and adds tests beside it.
     """

@@ -37,7 +37,7 @@ _SYSTEMS = path_of("entry[].resource.identifier[].system || `[]`")
 _HEAD = """\
 # A first mapping of a FHIR R4 server: what its CapabilityStatement and some of its stays say.
 # "# ?" marks what is open: answer it, and remove the mark. The rest is mappings/fhir-r4.
-# docs/bring/extend.md says what may be different; `mapping check --live` finds it.
+# docs/bring/extend.md describes what may differ; `mapping check --live` finds it.
 mapping: 1
 name: {name}  # ? the name that clients see
 profile: full

@@ -82,7 +82,7 @@ KEYS: Mapping[str, KeyTable] = {
         without=("fields", "requires", "source"),
         page="http-keys",
     ),
-    "profile-keys": KeyTable("key | holds", {"ProfileFile": ""}, page="guide-profile"),
+    "profile-keys": KeyTable("key | holds", {"ProfileFile": ""}),
     "test-keys": KeyTable("key of a test | holds", {"Test": ""}, page="test"),
 }
 """The tables of keys in docs/bring, by the names of their marks."""

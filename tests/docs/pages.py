@@ -23,7 +23,6 @@ GUIDE = tuple(
         "confirm",
         "guide-http",
         "several",
-        "guide-profile",
     )
 )
 """The pages of the guide, in the order in which a reader follows them."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from textwrap import indent
 
 from adapters.contract import ResourceType
+from adapters.mapping.profile import load_profile
 from adapters.mapping.slots import SLOTS
 from tests.adapters.mapping.good import MINIMAL, changed, load
 from tests.docs.pages import BRING, blocks, table
@@ -33,3 +34,10 @@ def test_the_example_of_an_item_that_hangs_on_another_table_loads(
     text = changed(MINIMAL, "codes:\n", CODES) + PATIENT + indent(block.text, "    ")
     (item,) = load(text, tmp_path).resources[ResourceType.PATIENT].items["identifiers"]
     assert item.only_if is not None
+
+
+def test_the_example_of_a_profile_loads(tmp_path: Path) -> None:
+    (block,) = blocks((BRING / "keys.md").read_text("utf-8"), "yaml")
+    (tmp_path / "partner.yaml").write_text(block.text, encoding="utf-8")
+    profile = load_profile("partner.yaml", tmp_path)
+    assert set(profile.resources) == set(ResourceType)
