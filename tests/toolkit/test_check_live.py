@@ -35,8 +35,6 @@ DEFECTS = defects("sql")
 RIGHT = defects("right")
 PARTS = 6
 """How many tests try all defects in a database: none takes minutes."""
-LONG = ("visit", "unit", "kind", "state") * 12
-"""The columns of an expression that is longer than two lines."""
 SOON = f"{datetime.now(UTC) + timedelta(minutes=50):%Y-%m-%d %H:%M:%S}"
 """Ahead of the clock by less than the zone is from UTC."""
 
@@ -271,25 +269,6 @@ def read(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Re
     return lines
 
 
-@postgresql
-def test_one_cause_is_one_finding(kind: str, url: str, check: Check) -> None:
-    more = (
-        "CREATE TABLE more AS SELECT s.stay_id + 1000 * p.patient_id AS stay_id, s.patient_id,"
-        " s.state, s.kind, s.began, s.ended, s.visit, s.unit, s.changed"
-        " FROM stays s CROSS JOIN patients p WHERE p.patient_id <= 100"
-    )
-    day = "ALTER TABLE stays ADD COLUMN day DATE", "UPDATE stays SET day = began"
-    fill(url, kind, (more, *day))
-    table = "stay_id, patient_id, state, kind, began, ended, visit, unit, changed"
-    union = f"SELECT {table} FROM stays UNION ALL SELECT * FROM more"
-    (slow,) = [
-        o for o in check(("SELECT * FROM stays", union)) if o["source"] == "began"
-    ]
-    assert slow["text"].startswith("'date', '_sort=date' are slow")
-    found = check(("start: {from: began}", "start: {from: day}"))
-    assert [o["remedy"] for o in found if o["severity"] == "error"] == ['at: "00:00"']
-
-
 @sqlite
 def test_people_read_two_lines_a_finding_and_how_many_there_are(
     kind: str, url: str, read: Read
@@ -336,28 +315,6 @@ def test_errors_come_first_and_an_index_is_proposed_once(
     assert "'date', '_sort=date'" in began
     printed = "\n".join(read())
     assert all(printed.count(index) == 1 for index in indexes)
-
-
-@postgresql
-def test_an_index_of_an_expression_is_printed_in_full(
-    kind: str, url: str, read: Read
-) -> None:
-    fill(url, kind)
-    columns = ", ".join(f"s.{column}" for column in LONG)
-    rows = f"SELECT s.*, COALESCE({columns}) AS number FROM stays s"
-    changes = (("SELECT * FROM stays", rows), ("{from: visit}", "{from: number}"))
-    (index,) = suggested(read(changes=changes))
-    assert index.endswith(f" ON stays ((COALESCE({', '.join(LONG)})));")
-    assert len(index) > 2 * WIDTH
-    # As it is printed, it is what the database takes, and the finding is gone.
-    run(url, index)
-    assert suggested(read(changes=changes)) == []
-
-
-def suggested(lines: list[str]) -> list[str]:
-    """Return the indexes of stays that are suggested below the table."""
-    printed = " ".join(" ".join(lines).split())
-    return re.findall(r"\[\d+\] (CREATE INDEX stays_.*?;)", printed)
 
 
 def measured(file: Path, capsys: Capture) -> dict[str, dict[str, Any]]:
@@ -466,17 +423,6 @@ def test_a_page_has_findings_and_costs_and_nobody(
     assert "CREATE INDEX stays_visit" in page
     assert "jungqvist" not in page.lower()
     assert not re.search(r"<script|https?://|src=", page)
-    capsys.readouterr()
-
-
-@sqlite
-def test_a_page_says_that_a_source_cannot_be_checked(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    monkeypatch.setenv("PAS_URL", f"{kind}:////none/such.{kind}")
-    out, file = tmp_path / "check.html", written(tmp_path)
-    assert main(["mapping", "check", "--live", "--html", str(out), str(file)]) == 2
-    assert "cannot be checked" in out.read_text("utf-8")
     capsys.readouterr()
 
 

@@ -15,7 +15,6 @@ from werkzeug import Request, Response
 from app.cli import main
 from tests.hospital_http import SECRETS, Api, answer, serving
 from tests.hospital_http_mapping import http_mapping_text
-from tests.hospital_http_rows import stay
 from tests.other_makes import NEXT, SKIP, OData, flat_rows, mapping_of
 from tests.toolkit.live_hospital import (
     Findings,
@@ -121,20 +120,6 @@ def test_a_defect_is_found(name: str, tmp_path: Path, check: Check) -> None:
     assert findings_of(DEFECTS[name], tmp_path / "hospital.yaml", findings)
 
 
-@pytest.mark.usefixtures("api")
-@pytest.mark.parametrize("system", ["urn:oid:1.9", "urn:oid:1.2"])
-def test_codes_count_only_in_items_that_count(system: str, check: Check) -> None:
-    item = (
-        "value: {from: valeur}\n",
-        "value: {from: valeur}\n"
-        "        use: {from: domaine, codes: uses}\n"
-        f"        only_if: {{from: domaine, in: [{system}]}}\n",
-    )
-    findings = check(item, ("codes:\n", "codes:\n  uses: {table: {X: usual}}\n"))
-    is_counted = any("'urn:oid:1.2' (30 rows)" in one["text"] for one in findings)
-    assert is_counted is (system == "urn:oid:1.2")
-
-
 def test_a_filter_is_tried_with_a_value_that_can_be_searched(
     check: Check, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,31 +132,6 @@ def test_a_filter_is_tried_with_a_value_that_can_be_searched(
         monkeypatch.setenv("PAS_URL", url)
         findings = check(('class: {query: "types=', 'class: {query: "typ='))
     assert [o["severity"] for o in findings if "'class'" in o["text"]] == ["error"]
-
-
-@pytest.mark.usefixtures("api")
-def test_the_rows_of_a_measured_order_are_those_of_its_page(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(Api(replace(SOUND, stays=SOUND.stays[:5]))) as url:
-        monkeypatch.setenv("PAS_URL", url)
-        file = written(tmp_path, text=http_mapping_text(SOUND))
-        main(["mapping", "check", "--live", "--json", str(file)])
-    costs = json.loads(capsys.readouterr().out)["measurements"]
-    rows = [each["rows"] for each in costs if "Encounter?_sort=" in each["search"]]
-    assert rows == [5] * 4
-
-
-@pytest.mark.usefixtures("api")
-def test_ends_that_stand_for_none(
-    check: Check, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stays = tuple(s._replace(ended="2999-12-31 00:00:00") for s in SOUND.stays)
-    with serving(Api(replace(SOUND, stays=stays))) as url:
-        monkeypatch.setenv("PAS_URL", url)
-        (one,) = [one for one in check() if "absent:" in one["remedy"]]
-    assert "30 rows end on 31/12/2999" in one["text"]
-    assert '"31/12/2999 00:00' in one["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -200,22 +160,6 @@ def test_rows_without_the_key_where_the_file_does_not_say(
     expected = set() if first == nulls else {"Encounter.sort"}
     assert {one["element"] for one in errors} == expected
     assert all("'-date'" in one["text"] for one in errors)
-
-
-def test_a_filter_that_fails_on_a_later_page_is_found(api: Api, check: Check) -> None:
-    """As of an API that compares a bound with the end of a stay."""
-
-    def overlapping(request: Request) -> Response | None:
-        bound = request.args.get("entreeDu")
-        if request.path != "/sejours" or not bound or int(request.args["nb"]) < 100:
-            return None
-        rows = [stay(SOUND, row) for row in SOUND.stays]
-        return answer({"resultats": rows, "nombre": len(rows)})
-
-    api.strange = overlapping
-    errors = [one for one in check() if one["severity"] == "error"]
-    assert {one["element"] for one in errors} == {"Encounter.period.start"}
-    assert all("page 1" in one["text"] for one in errors)
 
 
 def test_a_refused_page_size_is_one_error_at_its_line(
@@ -265,16 +209,6 @@ def test_a_list_that_cannot_be_counted_in_time_is_a_warning(
         over.set()
     severities = [o["severity"] for o in findings if o["element"] == "Encounter.list"]
     assert severities == ["warning"]
-
-
-@pytest.mark.parametrize("paging", ["page: page", "offset: debut", "next: suite.lien"])
-def test_pages_that_are_smaller_than_asked_matter_where_they_are_counted(
-    api: Api, check: Check, paging: str
-) -> None:
-    api.most = 20
-    findings = check(("{offset: debut}", f"{{{paging}}}"))
-    severities = [o["severity"] for o in findings if o["element"] == "Encounter.list"]
-    assert severities == (["warning"] if paging == "page: page" else [])
 
 
 def list_of(change: Callable[[dict[str, object], Request], None]) -> Check:

@@ -166,12 +166,6 @@ def test_an_answer_is_compared(
             assert key in shown.splitlines()[int(one["line"]) - 1]
 
 
-def test_one_of_several_names_is_enough(compared: Compare) -> None:
-    name = "      - family: {from: family, search: folded}"
-    other = "      - {use: old, family: {from: sex}}\n"
-    assert compared(SHOWN, (name, other + name)) == []
-
-
 def test_the_questions_together_ask_for_everything(
     compared: Compare, tmp_path: Path
 ) -> None:
@@ -245,15 +239,6 @@ def test_no_finding_quotes_an_answer(
     assert beside(file).name in printed.out
     assert printed.err == ""
     assert CANARY not in printed.out
-
-
-def test_the_number_is_asked_for_by_a_search_that_clients_have(
-    sqlite: str, tmp_path: Path
-) -> None:
-    file = written(tmp_path, ("patient, date, identifier", "patient, identifier"))
-    assert main(["mapping", "confirm", str(file)]) == 0
-    questions = yaml.safe_load(beside(file).read_text("utf-8"))
-    assert questions["counts"] == [{"stays": "?"}]
 
 
 TWO = """\
@@ -339,18 +324,6 @@ def test_a_source_that_is_away_is_a_warning(
     assert main(["mapping", "confirm", str(file)]) == 2
     # What has to be corrected first is known already.
     assert [*confirm(file, is_wrong=True)] == []
-
-
-def test_questions_are_written_only_where_they_can_be(
-    sqlite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = written(tmp_path)
-    below = file / "questions.yaml"
-    assert main(["mapping", "confirm", str(file), "--out", str(below)]) == 2
-    assert "cannot be written" in capsys.readouterr().err
-    run(sqlite, "DELETE FROM stays")
-    assert main(["mapping", "confirm", str(file)]) == 2
-    assert not beside(file).exists()
 
 
 INSTANT = {"postgresql": "ended AT TIME ZONE 'Europe/Paris'"}

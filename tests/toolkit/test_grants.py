@@ -109,16 +109,3 @@ def test_without_one_of_them_the_message_names_the_table_and_the_grant(
                 adapter.search(ask(of=kind))
             assert error.value.reason == f"{state} {table}"
             account.run(f"GRANT SELECT ON {table} TO")
-
-
-def test_a_table_that_a_select_within_reads_is_named(account: Account) -> None:
-    within = (
-        "FROM stays s LEFT JOIN (SELECT patient_id, COUNT(*) AS numbers"
-        " FROM patient_numbers GROUP BY patient_id) n ON n.patient_id = s.patient_id "
-    )
-    text = account.file.read_text("utf-8").replace("FROM stays s ", within)
-    account.file.write_text(text, "utf-8")
-    account.run("REVOKE SELECT ON patient_numbers FROM")
-    with closing(account.open()) as adapter:
-        texts = [problem.text for problem in adapter.check()]
-    assert any("GRANT SELECT ON patient_numbers " in text for text in texts)

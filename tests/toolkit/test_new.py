@@ -240,35 +240,6 @@ def test_a_required_slot_that_nothing_fills_serves_nothing(
     assert unmarked_errors(tmp_path / "new.yaml") == []
 
 
-def test_a_key_that_leads_elsewhere_fills_nothing(
-    new_url: NewUrl, tmp_path: Path
-) -> None:
-    url = new_url("sqlite")
-    create(
-        url,
-        "sqlite",
-        "CREATE TABLE party (id INTEGER PRIMARY KEY);\n"
-        "CREATE TABLE p (id INTEGER PRIMARY KEY, replaced_by INTEGER REFERENCES party (id));\n"
-        "CREATE TABLE q (id INTEGER PRIMARY KEY, replaced_by INTEGER REFERENCES q (id))",
-    )
-    text = new(url, tmp_path, "--stay", "party", "--patient", "p")
-    assert "# …: {from: replaced_by}" in text
-    text = new(url, tmp_path, "--stay", "party", "--patient", "q")
-    assert "replaced_by: {from: replaced_by}  # INTEGER" in text
-
-
-def test_two_keys_to_patients_are_a_question(new_url: NewUrl, tmp_path: Path) -> None:
-    url = new_url("sqlite")
-    create(
-        url,
-        "sqlite",
-        "CREATE TABLE p (id INTEGER PRIMARY KEY);\nCREATE TABLE s (id INTEGER PRIMARY KEY,"
-        " child INTEGER REFERENCES p (id), guardian INTEGER REFERENCES p (id))",
-    )
-    text = new(url, tmp_path, "--stay", "s", "--patient", "p")
-    assert re.search(r"patient_id: {from: child}  # \? .*guardian", text)
-
-
 def test_several_tables_of_stays_are_sources(
     plain: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -300,37 +271,6 @@ def test_what_stands_in_a_comment_stays_there(new_url: NewUrl, tmp_path: Path) -
     assert mapping["source"] == {"kind": "sql", "url": {"env": "PAS_URL"}}
 
 
-def test_codes_that_differ_in_case_are_two(
-    kind: str, new_url: NewUrl, tmp_path: Path
-) -> None:
-    url = new_url(kind)
-    create(url, kind, "CREATE TABLE s (id INTEGER PRIMARY KEY, k VARCHAR(3))")
-    insert(url, "s", [{"id": n, "k": "M" if n % 3 else "m"} for n in range(15)])
-    assert "M (10), m (5)" in new(url, tmp_path, "--stay", "s")
-
-
-def test_rows_are_counted_up_to_a_limit(
-    new_url: NewUrl, tmp_path: Path, capsys: Capture
-) -> None:
-    url = new_url("sqlite")
-    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE {})"
-    create(
-        url,
-        "sqlite",
-        "CREATE TABLE large (id INTEGER PRIMARY KEY, k VARCHAR(3));\n"
-        f"INSERT INTO large {numbers.format('i < 100010')}"
-        " SELECT i, CASE WHEN i < 11 THEN 'A' ELSE 'B' END FROM n;\n"
-        f"CREATE VIEW endless AS {numbers.format('i % 3 < 9')}"
-        " SELECT i % 3 AS k FROM n WHERE i < 0",
-    )
-    assert main(["mapping", "new", "--from", url]) == 0
-    lines = [re.split(r"\s{2,}", line) for line in capsys.readouterr().out.splitlines()]
-    assert ["large", "> 100,000", "id", "-"] in lines
-    assert ["endless", "not counted", "-", "-"] in lines
-    # Codes are of the newest rows.
-    assert "# VARCHAR(3); B (100,000)" in new(url, tmp_path, "--stay", "large")
-
-
 # ------------------------------------------------------------------ without options
 
 
@@ -349,16 +289,6 @@ def test_without_options_the_tables_are_listed(
 
 
 # ---------------------------------------------------------------------- the command
-
-
-def test_without_a_name_the_file_is_printed(
-    plain: Callable[[str], str], tmp_path: Path, capsys: Capture
-) -> None:
-    url = plain("sqlite")
-    text = new(url, tmp_path, *TABLES)
-    capsys.readouterr()
-    assert main(["mapping", "new", "--from", url, *TABLES]) == 0
-    assert capsys.readouterr().out == text
 
 
 def test_the_address_is_written_nowhere(

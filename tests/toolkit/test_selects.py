@@ -3,7 +3,6 @@
 import pytest
 
 from toolkit.checks.selects import (
-    arguments_behind,
     comparisons,
     table_behind,
     with_outer_joins,
@@ -29,60 +28,11 @@ def test_a_column_of_a_subquery_is_compared_with_one_outside(subquery: str) -> N
     assert found(OUTER.format(subquery)) == [("moves.stay", "stays.id")]
 
 
-def test_an_alias_means_the_table_of_its_own_subquery() -> None:
-    one, other = (
-        f"(SELECT 1 FROM {table} x WHERE x.stay = s.id)" for table in ("moves", "notes")
-    )
-    assert found(OUTER.format(f"COALESCE({one}, {other})")) == [
-        ("moves.stay", "stays.id"),
-        ("notes.stay", "stays.id"),
-    ]
-
-
 def test_the_later_table_of_one_select_is_looked_up() -> None:
     rows = (
         "SELECT s.id FROM stays s LEFT JOIN units u ON s.unit = u.code WHERE s.id = 5"
     )
     assert found(rows) == [("units.code", "stays.unit")]
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "m.stay = 5",
-        "m.stay = lower(s.id)",
-        "stay = bed",
-        "q.stay = s.id",
-        "m.stay = m.bed",
-    ],
-)
-def test_what_is_no_comparison_of_two_tables_is_none(condition: str) -> None:
-    assert found(OUTER.format(f"(SELECT 1 FROM moves m WHERE {condition})")) == []
-
-
-@pytest.mark.parametrize(
-    ("rows", "arguments"),
-    [
-        ("SELECT a, DATE(s.b) AS day FROM stays s", [("s.b", "stays s")]),
-        ("SELECT CAST(b AS DATE) AS day FROM stays", [("b", "stays")]),
-        ("SELECT s.b::date AS day FROM stays s WHERE 1 = 1", [("s.b", "stays s")]),
-        (
-            "SELECT (SELECT MIN(TRUNC(m.b)) FROM moves m WHERE m.s = s.id) AS day FROM s",
-            [("m.b", "moves m")],
-        ),
-        (
-            "WITH q AS (SELECT f(x, y), SUBSTR(s.b, 1, 10) AS day FROM s) SELECT * FROM q",
-            [("s.b", "s")],
-        ),
-        ("SELECT s.b AS day FROM stays s", []),
-        ("SELECT DATE(s.b) AS other, day FROM stays s", []),
-    ],
-)
-def test_the_columns_of_which_a_column_is_made(
-    rows: str, arguments: list[tuple[str, str]]
-) -> None:
-    found = arguments_behind(rows, "day")
-    assert [(column, tables.strip()) for column, tables in found] == arguments
 
 
 @pytest.mark.parametrize(

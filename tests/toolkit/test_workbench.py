@@ -3,7 +3,6 @@
 import html
 import os
 import re
-import shutil
 from pathlib import Path
 from threading import Event
 
@@ -174,11 +173,6 @@ def test_a_broken_draft_keeps_the_last_good_result(page: Page, file: Path) -> No
     assert "finished" in stale
 
 
-def test_a_draft_changes_what_a_row_becomes(page: Page, file: Path) -> None:
-    page.draft(file.read_text().replace("'S': 'finished'", "'S': 'in-progress'"))
-    assert "in-progress" in page.panel("resource", kind="encounter", id="1", unmask="1")
-
-
 # --------------------------------------------------------------------------- the file
 
 
@@ -232,13 +226,6 @@ def test_an_invalid_row_has_its_reason_in_the_list(page: Page, file: Path) -> No
     assert "Encounter.status" in shown
     (line,) = re.findall(r'class="reason">.*data-go="(\d+)"', shown)
     assert "status" in text.splitlines()[int(line) - 1]
-
-
-def test_an_element_names_its_column_and_its_line(page: Page, file: Path) -> None:
-    shown = page.panel("resource", kind="encounter", id="1")
-    line, columns = re.findall(r'data-line="(\d+)" data-columns="([^"]*)"', shown)[0]
-    assert columns == "stay_id"
-    assert "stay_id" in file.read_text().splitlines()[int(line) - 1]
 
 
 def test_an_id_that_is_typed_leads_to_its_resource(page: Page) -> None:
@@ -368,15 +355,6 @@ def test_a_test_from_a_row_passes(page: Page, file: Path) -> None:
     assert file.with_suffix(".test.yaml").exists()
 
 
-def test_a_test_of_a_guess_is_warned_about(page: Page, file: Path) -> None:
-    text = file.read_text()
-    for mark in ("", "  # ? or the visit"):
-        changed = text.replace("id: {from: stay_id}", f"id: {{from: stay_id}}{mark}")
-        page.post("/save", changed, If_Match=digest(file.read_text()))
-        row = page.panel("resource", kind="encounter", id="1", unmask="1")
-        assert ("# ?" in row) is bool(mark)
-
-
 def test_a_search_shows_what_is_sent_and_found(page: Page) -> None:
     shown = page.panel("try", search="Encounter?patient=1")
     statements = re.findall(r"[\d.]+ ms</p>\s<pre[^>]*><code>[^<]*SELECT", shown)
@@ -396,11 +374,6 @@ def test_a_search_shows_what_is_sent_and_found(page: Page) -> None:
         assert "notice" in page.panel("try", search=refused)
 
 
-def test_a_source_that_is_away_is_told(page: Page, tmp_path: Path) -> None:
-    shutil.move(tmp_path / "pas.db", tmp_path / "gone.db")
-    assert "notice" in page.panel("rows", kind="encounter")
-
-
 def test_a_slow_source_blocks_no_draft(
     page: Page, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,14 +385,6 @@ def test_a_slow_source_blocks_no_draft(
     assert "Give up" in shown
     assert page.draft(file.read_text())["problems"] == []
     going_on.set()
-
-
-def test_nothing_is_written_but_the_file_and_its_tests(page: Page, file: Path) -> None:
-    before = {path.name for path in file.parent.iterdir()}
-    page.draft(file.read_text())
-    page.panel("rows", kind="encounter")
-    page.panel("findings")
-    assert {path.name for path in file.parent.iterdir()} == before
 
 
 def test_a_column_cannot_write_into_the_page(tmp_path: Path) -> None:
