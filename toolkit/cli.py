@@ -191,6 +191,6 @@ def mapping_new(**options: Any) -> int:
 def workbench_command(**options: Any) -> int:
     """Edit a mapping file in the browser, beside rows of its source.
 
-    The page is for this machine only. It edits FILE, and adds tests beside it.
+    The page is for this machine only. It edits FILE.
     """
     return run_tool("toolkit.workbench", **options)

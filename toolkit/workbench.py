@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from textwrap import indent
 from time import monotonic
 from typing import Any
 
@@ -44,15 +43,13 @@ from werkzeug.local import LocalProxy
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response as BaseResponse
 
-from adapters.contract import AdapterError, ResourceType, RowFault, TooCostlyError
-from adapters.mapping.binary import Form
+from adapters.contract import AdapterError, RowFault, TooCostlyError
 from adapters.mapping.document import Document, named
 from adapters.mapping.load import load_draft
 from adapters.mapping.model import Mark, ResourceMapping
 from adapters.mapping.problems import MappingError
 from adapters.mapping.schema import editor_schema
 from adapters.mapping.slots import SECTIONS, Place, places_of
-from adapters.mapping.values import text_or_none
 from app.console import FINE, CannotRunError
 from app.fhir.resources import CLASS_LABELS
 from app.pages import POLICY, create_pages
@@ -62,7 +59,7 @@ from toolkit.checks.runner import count_codes
 from toolkit.console import NO_COLUMN, QUESTION, MappingFile, marked_lines
 from toolkit.edits import add_field, answer, name_column, remarks, write_codes
 from toolkit.explain import whereabouts
-from toolkit.findings import Finding, Measurement, Severity, timed
+from toolkit.findings import Finding, Measurement, timed
 from toolkit.labels import read_labels
 from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
@@ -71,7 +68,6 @@ from toolkit.searches import parsed_search, searching
 from toolkit.source_rows import FoundRow, SourceReader
 from toolkit.tried_row import (
     PERSONAL_TEXTS,
-    TriedRow,
     as_resource,
     cell_text,
     element_of,
@@ -352,16 +348,6 @@ def edit() -> tuple[Response, int]:
     return jsonify({"text": text}), 200
 
 
-@blueprint.post("/tests")
-def write_tests() -> str:
-    """Add a test to those beside the mapping."""
-    file = tests_beside(bench.path)
-    before = file.read_text("utf-8-sig") if file.exists() else "tests:\n"
-    text = request.form["text"].replace("\r\n", "\n").strip("\n")
-    _write(file, f"{before.rstrip()}\n\n{text}\n")
-    return f"Written into {file.name}."
-
-
 @blueprint.get("/panel/<name>")
 def panel(name: str) -> str:
     """Show a panel, or that it waits for the source."""
@@ -454,54 +440,15 @@ def _resource() -> str:
         raise CannotRunError(f"No client gets this {kind}: {where.text}.")
     lines = [(line, line.number_in(bench.path)) for line in tried.elements()]
     empty = [(line, line.number_in(bench.path)) for line in tried.empty()]
-    open_lines = {number for number, _ in marked_lines(bench.draft.text)}
     return render_template(
         "mapped.html",
         stale=bench.draft.is_stale,
-        unmasked=unmasked,
         where=where,
         tried=tried,
         lines=lines,
         empty=empty,
-        guesses=sorted(open_lines & {number for _, number in lines}),
         raw=_as_json(tried.resource),
-        test=_test_of(tried) if unmasked else "",
     )
-
-
-def _test_of(tried: TriedRow) -> str:
-    """Return a test that a row becomes what it becomes now, "" where there is none."""
-    file, section, resource = tried.file, tried.row.section, tried.resource
-    if resource is None or section.http is not None:
-        return ""
-    test: dict[str, object] = {"name": f"a row like {tried.kind}/{resource['id']}"}
-    if tried.kind is not ResourceType.ENCOUNTER:
-        test["of"] = tried.kind.lower()
-    if file.of_source(section):
-        test["source"] = file.names(section)[0]
-    cells = zip(tried.row.columns, tried.row.cells, strict=True)
-    forms = {
-        name: field.form
-        for field in section.fields.values()
-        if field.form
-        for name in field.columns
-    }
-    given = {
-        name: text_or_none(cell, forms.get(name, Form.HEX))
-        for name, cell in cells
-        if cell is not None
-    }
-    if None in given.values():
-        return ""
-    test["given"] = given
-    test["expect"] = {k: v for k, v in resource.items() if k != "resourceType"}
-    return _as_yaml(test)
-
-
-def _as_yaml(entry: Mapping[str, object]) -> str:
-    """Return an entry of a list below a key of a file."""
-    text: str = yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
-    return indent(text, "  ")
 
 
 def _as_json(value: object) -> str:
@@ -603,18 +550,9 @@ def _findings() -> str:
     return render_template(
         "findings.html",
         error=bench.draft.no_source or str(error or ""),
-        findings=[(each, _known(each)) for each in findings],
+        findings=findings,
         costs=[each for each in results if isinstance(each, Measurement)],
     )
-
-
-def _known(finding: Finding) -> str:
-    """Return the lines under `known` that accept a finding, "" where none can."""
-    # As plain text: the element of a whole section is a type of resource.
-    at = str(finding.source or finding.element)
-    if not at or finding.severity is Severity.NOTE:
-        return ""
-    return _as_yaml({"at": at, "says": finding.text, "because": "# ? why it may stay"})
 
 
 def _tests() -> str:

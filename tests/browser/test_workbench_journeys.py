@@ -208,24 +208,18 @@ def test_codes_stand_beside_labels_of_the_hospital(
     expect(page.get_by_role("cell", name="Sorti")).to_be_visible()
 
 
-def test_the_source_is_checked_and_a_finding_accepted(
-    work: Callable[..., Page], look: Callable[[Page], None], bench: Bench
+def test_the_source_is_checked(
+    work: Callable[..., Page], look: Callable[[Page], None]
 ) -> None:
     page = work(permissions=["clipboard-read", "clipboard-write"], **NARROW)
     page.get_by_role("button", name="Findings").click()
     page.get_by_role("button", name="Save and check the source").click()
-    accept = page.get_by_role("button", name="Accept").first
-    expect(accept).to_be_visible(timeout=SLOW)
+    copy = page.get_by_role("button", name="Copy", exact=True).first
+    expect(copy).to_be_visible(timeout=SLOW)
     look(page)
-    page.get_by_role("button", name="Copy", exact=True).first.click()
+    copy.click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()").strip()
-    accept.click()
-    expect(page.locator(".cm-activeLine")).to_contain_text("because")
-    expect(page.locator("#panel-questions li")).to_have_count(1)
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator("#state")).to_have_text("Saved")
-    assert "because" in bench.file.read_text("utf-8")
 
 
 # ------------------------------------------------------------------------- the editor
@@ -460,11 +454,11 @@ def test_a_mapping_is_written_from_nothing_to_a_served_stay(
     good = page.locator("#panel-rows tbody tr").filter(has_text="a resource").first
     good.get_by_role("button").click()
     expect(element(page, "status")).to_be_visible()
-    page.get_by_text("A test from this row", exact=True).click()
     look(page)
-    form = page.locator("#panel-resource form")
-    form.get_by_role("button", name="Add to the tests").click()
-    expect(form.get_by_role("status")).not_to_be_empty()
+    test = (
+        "tests:\n  - {name: a stay, given: {sejour_id: x y}, expect_error: sejour_id}\n"
+    )
+    from_nothing.file.with_suffix(".test.yaml").write_text(test, "utf-8")
     page.get_by_role("button", name="Tests", exact=True).click()
     page.get_by_role("button", name="Save and run the tests").click()
     expect(page.locator("#panel-tests strong").first).to_have_text(

@@ -46,11 +46,6 @@ class Page:
             text = self.get(f"/panel/{name}?wait=1").text
         return text
 
-    def write_tests(self, **form: str) -> TestResponse:
-        """Send a form of tests."""
-        headers = {"X-Workbench": "1"}
-        return self.http.post("/tests", base_url=BASE, data=form, headers=headers)
-
     def edit(self, text: str, form: dict[str, object]) -> TestResponse:
         """Send a choice; a form has other ends of lines than the editor."""
         data = {**form, "text": text.replace("\n", "\r\n")}
@@ -110,7 +105,7 @@ def test_nobody_else_learns_the_session(page: Page) -> None:
 
 def test_a_form_of_another_site_changes_nothing(page: Page, file: Path) -> None:
     before = file.read_text()
-    for path in ("/save", "/draft", "/tests", "/edit"):
+    for path in ("/save", "/draft", "/edit"):
         response = page.http.post(path, base_url=BASE, data="mapping: 2")
         assert response.status_code == 403
     assert file.read_text() == before
@@ -198,7 +193,6 @@ def test_values_are_masked_until_they_are_unmasked(page: Page) -> None:
         shown = page.panel(panel, kind="encounter", unmask="1", **query)
         assert "V1" not in masked
         assert "V1" in shown
-        assert "<textarea" not in masked, "no test is made of masked values"
 
 
 def test_dates_and_codes_are_shown_and_names_and_numbers_are_not(
@@ -331,28 +325,6 @@ def test_questions_are_answered_by_choosing(page: Page, file: Path) -> None:
     assert "id: {from: visit}" in answered.splitlines()[line - 1]
     kept = page.edit(text, {"edit": "answer", "line": line}).get_json()["text"]
     assert kept.splitlines() == file.read_text().splitlines()
-
-
-def test_findings_can_be_accepted(page: Page, file: Path) -> None:
-    file.write_text(file.read_text().replace("'S': 'finished', ", ""), "utf-8")
-    shown = page.panel("findings")
-    accepted = re.findall(r'data-accept="([^"]*)"', shown, re.DOTALL)
-    assert accepted
-    entries = "".join(html.unescape(each) for each in accepted)
-    page.post(
-        "/save",
-        f"{file.read_text()}\nknown:\n{entries}",
-        If_Match=digest(file.read_text()),
-    )
-    assert "data-accept" not in page.panel("findings")
-
-
-def test_a_test_from_a_row_passes(page: Page, file: Path) -> None:
-    shown = page.panel("resource", kind="encounter", id="1", unmask="1")
-    (text,) = re.findall(r"<textarea[^>]*>(.*?)</textarea>", shown, re.DOTALL)
-    assert page.write_tests(text=html.unescape(text)).status_code == 200
-    assert "1 test passed" in page.panel("tests")
-    assert file.with_suffix(".test.yaml").exists()
 
 
 def test_a_search_shows_what_is_sent_and_found(page: Page) -> None:

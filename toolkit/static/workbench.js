@@ -283,21 +283,10 @@ document.addEventListener("click", async (event) => {
   if (data.run && (await save())) fill(data.run);
   if (data.giveUp) $(`#panel-${data.giveUp}`).textContent = "Given up.";
   if ("copy" in data) { await navigator.clipboard.writeText(button.previousElementSibling.textContent); button.textContent = "Copied"; }
-  if (data.accept) accept(data.accept);
   if (button.id === "save") save();
   if (button.id === "overwrite") save(true);
   if (button.id === "reload") location.reload();
 });
-
-/** Add an entry under `known`; the person writes why, and saves. */
-function accept(lines) {
-  const text = view.state.doc.toString();
-  const known = /^known:[ \t]*\n/m.exec(text);
-  const at = known ? known.index + known[0].length : text.length;
-  const insert = known ? lines : `${text.endsWith("\n") ? "" : "\n"}\nknown:\n${lines}`;
-  view.dispatch({ changes: { from: at, insert } });
-  go(view.state.doc.lineAt(at + insert.indexOf("because")).number);
-}
 
 document.addEventListener("change", async ({ target }) => {
   if (target.id === "coded" && $("#labels")) $("#labels").value = "";
@@ -312,10 +301,6 @@ document.addEventListener("submit", async (event) => {
   if (form.id === "try") fill("try", { search: form.search.value });
   if (form.id === "one") { chosen = { kind, id: form.row.value }; fill("resource", chosen); }
   if (form.dataset.edit) edit(form);
-  if (form.id === "add-test") {
-    const answer = await fetch("/tests", { method: "POST", body: new URLSearchParams(new FormData(form)), headers: { "X-Workbench": "1" } });
-    form.querySelector("[role=status]").textContent = await answer.text();
-  }
 });
 
 document.addEventListener("mouseover", ({ target }) => {
