@@ -28,7 +28,7 @@ _DIGESTS = Struct(f"{len(_SLOTS)}q")
 _NO_CODE = "none"
 _OTHER_CODES = "codes without an entry"
 _MOST_LISTED = 12
-"""How many codes or years a line has."""
+"""How many codes a line has."""
 
 
 class Event(StrEnum):
@@ -62,11 +62,10 @@ class Change(NamedTuple):
 
 
 class ChangeGroup(NamedTuple):
-    """What changes are counted by besides: a source code and its column, the year of start."""
+    """What changes are counted by besides: a source code and its column, "" for none."""
 
-    column: str
-    code: str
-    year: str
+    column: str = ""
+    code: str = ""
 
 
 class Summary(NamedTuple):
@@ -120,11 +119,10 @@ class Stays:
                 for row in page:
                     self.valid += row.stay is not None
                     self.invalid += row.stay is None
-                    year = f"{row.stay.start:%Y}" if row.stay and row.stay.start else ""
-                    groups = {"": ChangeGroup("", "", year or _NO_CODE)}
+                    groups = {"": ChangeGroup()}
                     for place in coded:
                         column, code = place.field.columns[0], self._code(place, row)
-                        group = ChangeGroup(name + column, code, year or _NO_CODE)
+                        group = ChangeGroup(name + column, code)
                         groups[place.element.partition(".")[2]] = group
                     yield row, groups
 
@@ -254,15 +252,12 @@ def _as_text(comparison: FileComparison) -> Iterator[str]:
     for change, total in sorted(totals.items(), key=lambda item: (-item[1], item[0])):
         yield f"  {change}: {total:,}"
         codes: dict[str, Counter[str]] = {}
-        years: Counter[str] = Counter()
         for (counted, group), stays in comparison.counts.items():
             if counted == change:
                 codes.setdefault(group.column, Counter())[group.code] += stays
-                years[group.year] += stays
         for column, counts in codes.items():
             if column:
                 yield f"    by {column}: {_listed(counts.most_common())}"
-        yield f"    by year of start: {_listed(sorted(years.items(), reverse=True))}"
 
 
 def _listed(counts: Sequence[tuple[str, int]]) -> str:

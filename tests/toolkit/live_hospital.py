@@ -48,9 +48,6 @@ TIMES = {
     "mysql": "DATETIME(6)",
 }
 
-YEAR = "SUBSTR(CAST(began AS CHAR(10)), 1, 4)"
-"""The year of start, in SQL: no stay begins near midnight at the end of one."""
-
 MAPPING = (HERE / "live_hospital.yaml").read_text("utf-8")
 FIRST = "mapping: 1\n"
 
