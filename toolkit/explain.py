@@ -31,15 +31,6 @@ from toolkit.source_rows import SourceReader
 from toolkit.tried_row import MASK, PERSONAL, TriedRow
 
 
-class ParameterRow(NamedTuple):
-    """One search parameter: whether it is offered, and why not or how far."""
-
-    resource_type: ResourceType
-    parameter: str
-    offered: bool
-    reason: str
-
-
 def run(*, file: Path, search: str | None, live: bool, redact: bool) -> int:
     """Print the table of parameters, what one search would send, or where a resource is."""
     if live:
@@ -47,15 +38,12 @@ def run(*, file: Path, search: str | None, live: bool, redact: bool) -> int:
     with searching(load_mapping(file, os.environ)) as searches:
         if search is not None:
             return _show_search(searches, search)
-        rows = [*_rows(searches)]
-    words = {True: "offered", False: "refused"}
-    table = [(of, name, words[offered], why) for of, name, offered, why in rows]
-    print(*aligned(table), sep="\n")
+        print(*aligned([*_parameters(searches)]), sep="\n")
     return FINE
 
 
-def _rows(searches: Searches) -> Iterator[ParameterRow]:
-    """Yield each parameter of each section of the file."""
+def _parameters(searches: Searches) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each parameter of each section: whether it is offered, and how far or why not."""
     mapping = searches.mapping
     profile = profile_of(mapping)
     for kind in dict.fromkeys(section.resource_type for section in mapping.sections):
@@ -64,6 +52,7 @@ def _rows(searches: Searches) -> Iterator[ParameterRow]:
         able = searches.adapter.capabilities[kind].parameters
         wanted = profile.resources.get(kind)
         for name in SEARCH_PARAMETERS[kind]:
+            answer = "refused"
             if wanted is None or name not in wanted.parameters:
                 reason = f"profile {profile.name} leaves it out"
             elif name not in listed:
@@ -71,14 +60,12 @@ def _rows(searches: Searches) -> Iterator[ParameterRow]:
             elif name not in able:
                 reason = "not every source can filter by it"
             else:
-                values = wanted.parameters[name]
+                answer, values = "offered", wanted.parameters[name]
                 extent = "One value." if values == 1 else f"Up to {values} values."
                 row = SEARCH_PARAMETERS[kind][name]
                 words = TYPES[row.type].sentences(row, able[name])
                 reason = " ".join((extent, *words))
-                yield ParameterRow(kind, name, offered=True, reason=reason)
-                continue
-            yield ParameterRow(kind, name, offered=False, reason=reason)
+            yield kind, name, answer, reason
 
 
 def _show_search(searches: Searches, search: str) -> int:
