@@ -6,7 +6,7 @@ axe-core calls serious or critical for people who cannot see, point or tell colo
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import (
     Browser,
-    BrowserContext,
     ConsoleMessage,
     Locator,
     Page,
@@ -63,35 +62,6 @@ class Finding:
     text: str
 
 
-@dataclass
-class Watch:
-    """Collects the findings of all pages of a context."""
-
-    origins: frozenset[str]
-    findings: list[Finding] = field(default_factory=list)
-
-    def begin(self, context: BrowserContext) -> None:
-        """Watch the pages that are opened from now on."""
-        context.add_init_script(_REPORT_VIOLATIONS)
-        context.on("request", self._request)
-        context.on("console", self._console)
-        context.on("weberror", self._error)
-
-    def _request(self, request: Request) -> None:
-        parts = urlsplit(request.url)
-        if parts.scheme in {"http", "https", "ws", "wss"}:
-            origin = f"{parts.scheme}://{parts.netloc}"
-            if origin not in self.origins:
-                self.findings.append(Finding(Kind.OTHER_ORIGIN, request.url))
-
-    def _console(self, message: ConsoleMessage) -> None:
-        if _POLICY in message.text:
-            self.findings.append(Finding(Kind.POLICY, message.text))
-
-    def _error(self, error: WebError) -> None:
-        self.findings.append(Finding(Kind.SCRIPT, str(error.error)))
-
-
 @contextmanager
 def visiting(
     browser: Browser, *origins: str, **options: Any
@@ -101,11 +71,28 @@ def visiting(
     `origins` are all that it may send requests to: the first is the base of relative addresses.
     The findings are complete once the block has ended.
     """
-    watch = Watch(frozenset(origins))
+    findings: list[Finding] = []
     context = browser.new_context(base_url=origins[0], **{**WIDE, **options})
-    watch.begin(context)
+
+    def on_request(request: Request) -> None:
+        parts = urlsplit(request.url)
+        is_remote = parts.scheme in {"http", "https", "ws", "wss"}
+        if is_remote and f"{parts.scheme}://{parts.netloc}" not in origins:
+            findings.append(Finding(Kind.OTHER_ORIGIN, request.url))
+
+    def on_console(message: ConsoleMessage) -> None:
+        if _POLICY in message.text:
+            findings.append(Finding(Kind.POLICY, message.text))
+
+    def on_error(error: WebError) -> None:
+        findings.append(Finding(Kind.SCRIPT, str(error.error)))
+
+    context.add_init_script(_REPORT_VIOLATIONS)
+    context.on("request", on_request)
+    context.on("console", on_console)
+    context.on("weberror", on_error)
     try:
-        yield context.new_page(), watch.findings
+        yield context.new_page(), findings
     finally:
         # An answer of each page: events on their way arrive before it.
         for page in context.pages:
