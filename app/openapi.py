@@ -88,9 +88,9 @@ _FORMATS = (
 _HEADERS: Mapping[str, Node] = {
     name: {"description": text, "schema": {"type": kind}}
     for name, kind, text in (
-        ("X-Request-Id", "string", "Names the request to the operator."),
+        ("X-Request-Id", "string", "The id of the request, for the operator."),
         ("WWW-Authenticate", "string", "What is wrong with the token."),
-        ("Retry-After", "integer", "How many seconds to wait."),
+        ("Retry-After", "integer", "Seconds to wait."),
         ("ETag", "string", "A digest of the body, for If-None-Match."),
         ("Last-Modified", "string", "When it changed, for If-Modified-Since."),
     )
@@ -106,9 +106,9 @@ _LINK_PARAMETERS = (
 """The parameters in the query of a link: name, pattern, and the links that have it."""
 
 _FOLLOW = (
-    "GET the address of a link as it stands, with your token. A generated client calls this"
-    " operation with all parameters of the link's query, decoded and unchanged, and adds"
-    " none of the search: the link stands for them."
+    "GET the address of a link unchanged, with your token. A generated client calls this"
+    " operation with all parameters of the link's query, decoded, and with none of the"
+    " search."
 )
 
 _KINDS: Mapping[SlotKind, Node] = {
@@ -371,7 +371,7 @@ def _bundle(*, paging: bool) -> Node:
     parameters = [
         {
             **_parameter(name, _alternatives(pattern, 1), required=name == "_id"),
-            "description": f"`{name}` of {links}, as it stands.",
+            "description": f"`{name}` of {links}, unchanged.",
         }
         for name, pattern, links in rows
     ]

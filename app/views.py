@@ -632,7 +632,7 @@ def _issues(
         yield Issue(
             "information",
             IssueCode.INCOMPLETE,
-            "More matched than is returned here, and this deployment has no further "
+            "There are more matches than this page shows, and this deployment has no further "
             "pages: narrow the search.",
         )
 

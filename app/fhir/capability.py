@@ -13,15 +13,15 @@ FHIR_VERSION = "3.0.2"
 FORMATS = ("application/fhir+json", "application/json", "json")
 SOFTWARE = "Encounter Information Service"
 SEARCHING = (
-    "A search is POST [type]/_search with a form, or GET [type]; a page of one, a Bundle, "
-    "is GET alone. A parameter that is not offered is refused; with Prefer: "
+    "Search by POST [type]/_search with a form, or by GET [type]; its pages, Bundles, are "
+    "GET only. A parameter that is not offered is refused; with Prefer: "
     "handling=lenient it is ignored, and the Bundle reports it. Searches and reads accept "
     "_summary and _elements, and pages repeat those of their search; _format and _pretty "
     "are accepted everywhere."
 )
 _SCOPES = (
-    "An access token with the scope PATIENT_GAM_SEARCH, or with those of ORGANIZATION_READ, "
-    "PATIENT_READ, PATIENT_SEARCH, ENCOUNTER_READ and ENCOUNTER_SEARCH that are needed."
+    "An access token with the scope PATIENT_GAM_SEARCH, or with the scopes of the requests: "
+    "ORGANIZATION_READ, PATIENT_READ, PATIENT_SEARCH, ENCOUNTER_READ, ENCOUNTER_SEARCH."
 )
 _OAUTH_URIS = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris"
 _TIME_ZONE = "http://hl7.org/fhir/StructureDefinition/tz-code"
@@ -55,9 +55,9 @@ def capability_statement(
         for resource in offer.resources.values()
     ]
     if any(resource.searchable for resource in offer.resources.values()):
-        text = "An earlier search again: follow the self link of its result."
+        text = "To repeat an earlier search, follow the self link of its result."
         if offer.paging:
-            text = "Pages of earlier searches: follow the links of a result unchanged."
+            text = "For further pages, follow the links of a result unchanged."
         search: Element = {"code": "search-type", "documentation": text}
         resources.append(_element("Bundle", [search], "not-supported", []))
     security = {"cors": False, "service": [_SECURITY_SERVICE], "description": _SCOPES}
@@ -144,7 +144,7 @@ def _search_text(offer: ResourceOffer, paging: bool) -> str:
         keys = ", ".join(f"{key}, -{key}" for key in offer.sorts)
         order = f"_sort is one of {keys}, by default {default}."
         if offer.keyset:
-            order += " The last key is _id in the same direction, named or not."
+            order += " The last key is always _id, in the same direction."
     else:
         order = f"Results come in the order {default}."
     if offer.uncounted:
