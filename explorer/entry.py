@@ -65,7 +65,7 @@ def require_login() -> BaseResponse | None:
     if session is None:
         return expired() if explorer.sessions.cookie() else go("/login")
     if request.method == "POST" and not session.accepts(request.form.get("csrf", "")):
-        raise refused(_("This form is of another login: it is not accepted."))
+        raise refused(_("This form belongs to another login and is not accepted."))
     if not session.token:
         return go("/login")
     if page in {"reason", "logout"}:
@@ -134,7 +134,7 @@ def login_done() -> BaseResponse:
     if begun is None or not begun.login:
         raise NotFound
     if request.args.get("state", "") != begun.login["state"]:
-        raise refused(_("This login was not begun in this browser."))
+        raise refused(_("This login did not start in this browser."))
     if "code" not in request.args:
         raise refused(_("The identity provider did not log you in."))
     person = _provider().finish(request.args["code"], begun.login)

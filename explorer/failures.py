@@ -9,7 +9,7 @@ from app.call import request_id
 from explorer.language import gettext
 from explorer.language import mark as _
 
-_NUMBER = _("Tell the operator the number below: it leads to the reason.")
+_NUMBER = _("Give the operator the number below, which identifies the reason.")
 
 TEXTS: Mapping[int, tuple[str, str]] = {
     400: (
@@ -19,17 +19,17 @@ TEXTS: Mapping[int, tuple[str, str]] = {
     401: (_("Your login has ended."), _("Log in again.")),
     403: (
         _("Your account may not see this."),
-        _("Ask the operator for the right to; trying again does not help."),
+        _("Ask the operator for permission; trying again does not help."),
     ),
     404: (
-        _("This page is not there."),
+        _("This page does not exist."),
         _(
             "A result is stored for 15 minutes, and only for you. Search again. Somebody "
             "else’s link does not work for you."
         ),
     ),
     410: (
-        _("This is no longer there."),
+        _("This no longer exists."),
         _("The stay was removed, or the result has expired. Search again."),
     ),
     412: (
@@ -39,7 +39,7 @@ TEXTS: Mapping[int, tuple[str, str]] = {
     422: (_("The search is too wide."), _("Add a name, a number, a ward or dates.")),
     429: (_("Too many searches in this minute."), _("Wait a moment, then try again.")),
     500: (_("This page cannot be shown."), _NUMBER),
-    502: (_("The hospital system gave an answer that cannot be read."), _NUMBER),
+    502: (_("The hospital system returned an invalid answer."), _NUMBER),
     503: (
         _("The hospital system does not answer."),
         _("Wait a few seconds, then try again."),

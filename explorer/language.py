@@ -137,7 +137,7 @@ def read_day(text: str) -> date:
         with suppress(ValueError):
             return date(int(parts[2]), month, int(parts[0]))
     words = gettext(
-        "“%(text)s” is no date: the day comes first, then the month. Write it like "
+        "“%(text)s” is not a date: the day comes first, then the month. Write it like "
         "%(example)s.",
         text=text,
         example=day(date(2024, 12, 31)),

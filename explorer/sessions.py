@@ -210,5 +210,5 @@ def _calling_redis() -> Iterator[None]:
     try:
         yield
     except REDIS_ERRORS as error:
-        text = _("Logins cannot be checked at present.")
+        text = _("Logins cannot be checked at the moment.")
         raise PageError(503, text) from error
