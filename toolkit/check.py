@@ -24,7 +24,7 @@ from adapters.mapping.slots import element as element_of
 from adapters.transport import WITHOUT_TLS, exposed_sources
 from app.console import CANNOT_RUN, FINDINGS, FINE, CannotRunError, print_json
 from toolkit.checks.rows import selects
-from toolkit.checks.runner import open_sources, run_in_turn
+from toolkit.checks.runner import open_sources
 from toolkit.confirm import confirm
 from toolkit.console import marked_lines, show_progress, write_text
 from toolkit.findings import (
@@ -284,12 +284,16 @@ def check_live(file: Path, seconds: float = CHECK_SECONDS) -> Iterator[Result]:
         mapping = load_mapping(file, os.environ)
     except MappingError as error:
         raise CannotRunError(str(error)) from error
-    results: list[Result] = []
+    results, late = list[Result](), list[str]()
     try:
         with open_sources(mapping) as sources:
             deadline = time.monotonic() + seconds
-            checks = chain.from_iterable(s.checks(deadline) for s in sources)
-            results, late = run_in_turn(checks, deadline, show_progress)
+            for check in chain.from_iterable(s.checks(deadline) for s in sources):
+                if time.monotonic() > deadline and not check.ends_in_time:
+                    late.append(check.subject)
+                    continue
+                show_progress(f"{check.subject} …")
+                results.extend(check.run())
         if late:
             text = (
                 f"the check is not complete: after {seconds:g} seconds (--seconds) these were"
@@ -302,6 +306,8 @@ def check_live(file: Path, seconds: float = CHECK_SECONDS) -> Iterator[Result]:
         text = f"{file}: the source cannot be checked: {error}"
         question = "check that it is up, and its address and account"
         raise CannotRunError(f"{text}; {question}") from error
+    finally:
+        show_progress("")
     for exposed in exposed_sources(mapping):
         finding = Finding.at(exposed.mark, WITHOUT_TLS, "source.url")
         remedy, severity = exposed.remedy, Severity.WARNING

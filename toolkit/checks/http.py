@@ -495,20 +495,15 @@ def _trials(sample: HttpInspection, criterion: Criterion) -> Iterator[FilterTria
             yield FilterTrial(" by two values at once (separator:)", both, coded[:2])
 
 
-class Measured(NamedTuple):
-    """What a search brought and cost: no page, and no costs, where it failed for this reason."""
-
-    page: Page | None
-    error: str
-    costs: Sequence[Measurement]
-
-
-def _measured(sample: HttpInspection, name: str, query: SearchQuery) -> Measured:
+def _measured(
+    sample: HttpInspection, name: str, query: SearchQuery
+) -> tuple[Page | None, str, list[Measurement]]:
+    """Return what a search brought, or why it failed, and what it cost."""
     (page, error), milliseconds = timed(partial(sample.search, query))
     if page is None:
-        return Measured(None, error, ())
+        return None, error, []
     cost = Measurement(f"{sample.kind}?{name}", milliseconds, len(page.rows))
-    return Measured(page, error, [cost])
+    return page, error, [cost]
 
 
 def _walk(sample: HttpInspection, query: SearchQuery) -> tuple[list[Record], str]:

@@ -6,8 +6,7 @@ without a breaker: a check that fails must not keep the next one from being run.
 """
 
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,27 +29,6 @@ from toolkit.checks.rows import CodeCounts
 from toolkit.checks.sql_inspection import SqlInspection
 from toolkit.findings import Check, Finding, Result, Severity
 from toolkit.source_rows import RowReader
-
-
-def run_in_turn(
-    checks: Iterable[Check], deadline: float, show: Callable[[str], None]
-) -> tuple[list[Result], list[str]]:
-    """Run checks one after the other, and show the subject of each.
-
-    Return their results, and the subjects for which no time was left: after the deadline, a
-    moment of `time.monotonic`, only those begin that end in time by themselves.
-    """
-    results, late = list[Result](), list[str]()
-    try:
-        for check in checks:
-            if time.monotonic() > deadline and not check.ends_in_time:
-                late.append(check.subject)
-                continue
-            show(f"{check.subject} …")
-            results.extend(check.run())
-    finally:
-        show("")
-    return results, late
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,9 @@ pytest.register_assert_rewrite(f"{__name__}.harness", f"{__name__}.suite")
 
 from toolkit.contract.harness import Open, Opened  # noqa: E402
 from toolkit.contract.hospital import (  # noqa: E402
-    EDGES,
-    FINESS_SYSTEM,
-    IPP_SYSTEM,
     KINDS,
-    NO_END,
-    NO_START,
-    PARIS,
     SEXES,
     STATES,
-    UNIT_URL,
-    VISIT_SYSTEMS,
     Hospital,
     Ids,
     OrganizationRow,
@@ -29,17 +21,9 @@ from toolkit.contract.hospital import (  # noqa: E402
 )
 
 __all__ = [
-    "EDGES",
-    "FINESS_SYSTEM",
-    "IPP_SYSTEM",
     "KINDS",
-    "NO_END",
-    "NO_START",
-    "PARIS",
     "SEXES",
     "STATES",
-    "UNIT_URL",
-    "VISIT_SYSTEMS",
     "Hospital",
     "Ids",
     "Open",
