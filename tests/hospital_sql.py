@@ -125,11 +125,7 @@ class Tables:
         self._write(
             _NUMBERS,
             [
-                {
-                    "id": self._id(row.id),
-                    "number": number,
-                    "authority": authority,
-                }
+                {"id": self._id(row.id), "number": number, "authority": authority}
                 for row in hospital.patients
                 for number, authority in row.numbers
             ],

@@ -51,11 +51,7 @@ from toolkit.contract.harness import (
     token,
     walk,
 )
-from toolkit.contract.hospital import (
-    EDGES,
-    PARIS,
-    Hospital,
-)
+from toolkit.contract.hospital import EDGES, PARIS, Hospital
 
 PATIENCE = 60.0
 

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters import open_adapter
-from adapters.contract import (
-    Adapter,
-    Criterion,
-    ResourceType,
-    Sort,
-    SortKey,
-)
+from adapters.contract import Adapter, Criterion, ResourceType, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from tests.adapters.emptied import Opened, table
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
@@ -182,7 +176,7 @@ def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
     able = narrower.capabilities[STAY]
     # It has no identifier, so it is in nobody's way there.
     assert set(able.parameters) == {
-        *("_id", "patient", "date", "identifier", "service-provider._extension"),
+        *("_id", "patient", "date", "identifier", "service-provider._extension")
     }
     # It has a start it cannot sort by, and no time of change.
     assert set(able.sorts) == {SortKey.LAST_UPDATED, SortKey.ID}

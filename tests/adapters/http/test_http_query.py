@@ -10,15 +10,7 @@ from werkzeug import Response
 from adapters.contract import Limit, NotAskableError
 from tests.adapters.http_cases import URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import answer
-from toolkit.contract.harness import (
-    PATIENT,
-    ask,
-    dates,
-    ids_of,
-    patient,
-    text,
-    token,
-)
+from toolkit.contract.harness import PATIENT, ask, dates, ids_of, patient, text, token
 from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
 MODEL = EDGES.model()
@@ -62,11 +54,7 @@ SENT: tuple[tuple[str, str, dict[str, str]], ...] = (
     (DAYS, "2024-03-14", {"entreeDu": "2024-03-14", "entreeAvant": "2024-03-15"}),
     (DAYS, "gt2024-03", {"entreeDu": "2024-04-01"}),
     # Without the first bound, an API could find 1900-01-01, which is absent.
-    (
-        DAYS,
-        "le2024-03-14",
-        {"entreeDu": "1940-01-01", "entreeAvant": "2024-03-15"},
-    ),
+    (DAYS, "le2024-03-14", {"entreeDu": "1940-01-01", "entreeAvant": "2024-03-15"}),
     (DAYS, "ge2024-03-14T23:00Z", {"entreeDu": "2024-03-15"}),
     (DAYS_IN_UTC, "ge2024-03-14T00:00:00Z", {"entreeDu": "2024-03-14"}),
     (

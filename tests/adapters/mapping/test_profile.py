@@ -6,12 +6,7 @@ import pytest
 
 from adapters.contract import ResourceType
 from adapters.mapping.problems import MappingError
-from adapters.mapping.profile import (
-    PROFILES,
-    Profile,
-    ResourceProfile,
-    load_profile,
-)
+from adapters.mapping.profile import PROFILES, Profile, ResourceProfile, load_profile
 from adapters.parameters import profile_parameters
 from tests.docs.pages import CHANGE, section, table
 

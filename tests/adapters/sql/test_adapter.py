@@ -4,11 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adapters.contract import (
-    NotFoundError,
-    PatientRecord,
-    SourceDataError,
-)
+from adapters.contract import NotFoundError, PatientRecord, SourceDataError
 from adapters.sql.query import LONGEST_LIST
 from tests.adapters.emptied import (
     NUMBERS,

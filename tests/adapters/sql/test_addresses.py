@@ -13,12 +13,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from adapters.contract import AdapterError
-from adapters.sql.dialects.base import (
-    AddressError,
-    PoolConfig,
-    SessionError,
-    Statement,
-)
+from adapters.sql.dialects.base import AddressError, PoolConfig, SessionError, Statement
 from adapters.sql.dialects.mysql import read_back
 from adapters.sql.dialects.oracle import session
 from adapters.sql.dialects.sqlserver import read_only

@@ -7,9 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from adapters.contract import (
-    SourceUnavailableError,
-)
+from adapters.contract import SourceUnavailableError
 from adapters.sql.columns import Column, ColumnKind, held
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.oracle import _column
@@ -125,8 +123,7 @@ def test_errors_without_a_server_of_ours_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "driver"),
-    [("oracle://u@h/s", "oracledb"), ("mssql://u@h/d", "pyodbc")],
+    ("url", "driver"), [("oracle://u@h/s", "oracledb"), ("mssql://u@h/d", "pyodbc")]
 )
 def test_a_driver_that_is_not_there_is_said(url: str, driver: str) -> None:
     try:

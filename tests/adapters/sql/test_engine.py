@@ -66,9 +66,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def url(
-    kind: str,
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
+    kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
     """Return a database with the tables of the hospital, whose owner is asking."""
     found = f"sqlite:///{tmp_path_factory.mktemp('pas') / 'pas.db'}"

@@ -9,13 +9,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy.engine import make_url
 
-from adapters.contract import (
-    Adapter,
-    NotFoundError,
-    SearchQuery,
-    Sort,
-    SortKey,
-)
+from adapters.contract import Adapter, NotFoundError, SearchQuery, Sort, SortKey
 from adapters.mapping.binary import Form, text_of
 from adapters.mapping.load import load_mapping
 from adapters.sql.adapter import SqlAdapter, UnfitError, open_section
@@ -86,9 +80,7 @@ def _stays(url: str, numbers: range) -> tuple[str, ...]:
         )
         + table("numbers", f"person {type_}, number VARCHAR(9)", f"{keys[0]}, 'A'")
         + table(
-            "texts",
-            "person VARCHAR(64), number VARCHAR(9)",
-            f"'{_key(1).hex()}', 'B'",
+            "texts", "person VARCHAR(64), number VARCHAR(9)", f"'{_key(1).hex()}', 'B'"
         )
     )
 

@@ -16,13 +16,7 @@ import pytest
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from adapters.contract import (
-    Group,
-    Position,
-    ResourceType,
-    SearchQuery,
-    SortKey,
-)
+from adapters.contract import Group, Position, ResourceType, SearchQuery, SortKey
 from adapters.mapping.load import load_mapping
 from adapters.sql.adapter import OpenSqlSection, open_section
 from adapters.sql.columns import ColumnKind

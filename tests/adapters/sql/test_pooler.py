@@ -151,10 +151,7 @@ def test_a_pooler_without_a_free_server_is_an_outage(url: str, pgbouncer: Pool) 
     """It says so by the same SQLSTATE (08P01), and closes the connection."""
     through = pgbouncer(url, default_pool_size=1, query_wait_timeout=1)
     plain = make_url(through).set(drivername="postgresql").render_as_string(False)
-    with (
-        closing(Database(through, 2, 1)) as database,
-        psycopg.connect(plain) as holder,
-    ):
+    with closing(Database(through, 2, 1)) as database, psycopg.connect(plain) as holder:
         database.fetch(Statement("SELECT 1"))
         holder.execute("SELECT 1")
         with pytest.raises(SourceUnavailableError) as error:

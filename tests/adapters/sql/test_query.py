@@ -434,10 +434,7 @@ def test_codes_of_an_enumeration_are_compared_as_what_they_are(
 
 
 MERGED = stays("id, person", "_id, patient", patient_id="person") + people(
-    "id, merged",
-    "_id, identifier",
-    replaced_by="merged",
-    identifiers=f"[{NUMBERS}]",
+    "id, merged", "_id, identifier", replaced_by="merged", identifiers=f"[{NUMBERS}]"
 )
 
 UUIDS = [f"2d1c2b1e-0000-4000-8000-00000000000{end}" for end in "abc"]

@@ -12,13 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from adapters import open_source
-from adapters.contract import (
-    Prefix,
-    ResourceType,
-    Sort,
-    SortKey,
-    SourceDataError,
-)
+from adapters.contract import Prefix, ResourceType, Sort, SortKey, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.memory import MemoryAdapter
 from adapters.sql.adapter import SqlAdapter

@@ -10,14 +10,7 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from adapters.contract import (
-    Adapter,
-    Prefix,
-    RowFault,
-    Sort,
-    SortKey,
-    SourceDataError,
-)
+from adapters.contract import Adapter, Prefix, RowFault, Sort, SortKey, SourceDataError
 from adapters.mapping.model import DateReading, TimeRule
 from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, ColumnKind, instant_of
