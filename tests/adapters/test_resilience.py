@@ -1,9 +1,8 @@
 """Bulkheads and circuit breakers: a source that hangs or fails holds up nobody else."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from threading import Barrier, Event
 
@@ -23,7 +22,7 @@ from adapters.instrumentation import (
     source_calls,
     source_seconds,
 )
-from adapters.resilience import FAILURES, Breaker, Bulkhead
+from adapters.resilience import FAILURES, Breaker
 
 PATIENCE = 60.0
 
@@ -76,26 +75,6 @@ def never() -> str:
     pytest.fail("the source was called")
 
 
-@contextmanager
-def under_way(run: Callable[[Callable[[], str]], str]) -> Iterator[None]:
-    """Have a call of another thread under way, which is answered at the end."""
-    began, ends = Event(), Event()
-
-    def slow() -> str:
-        began.set()
-        assert ends.wait(PATIENCE)
-        return "42"
-
-    with ThreadPoolExecutor(1) as threads:
-        call = threads.submit(run, slow)
-        assert began.wait(PATIENCE)
-        try:
-            yield
-        finally:
-            ends.set()
-        assert call.result(PATIENCE) == "42"
-
-
 def test_after_failures_in_a_row_the_breaker_opens(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -139,8 +118,18 @@ def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker() -> None:
     breaker = Breaker("pas", pause=0)
     for outcome in "x" * FAILURES:
         call(breaker, outcome)
-    with under_way(lambda slow: breaker.run("read", slow)):
+    began, ends = Event(), Event()
+
+    def slow() -> bool:
+        began.set()
+        return ends.wait(PATIENCE)
+
+    with ThreadPoolExecutor(1) as threads:
+        trial = threads.submit(breaker.run, "read", slow)
+        assert began.wait(PATIENCE)
         call(breaker, "o")
+        ends.set()
+        assert trial.result(PATIENCE)
     call(breaker, ".")
     assert counted("held_back") == 0
 
@@ -152,10 +141,3 @@ def test_calls_of_a_closed_breaker_run_at_the_same_time() -> None:
         wait = partial(together.wait, PATIENCE)
         calls = [threads.submit(breaker.run, "read", wait) for _ in range(4)]
         assert sorted(each.result(PATIENCE) for each in calls) == [0, 1, 2, 3]
-
-
-def test_a_full_bulkhead_is_busy_and_frees_its_slots() -> None:
-    bulkhead = Bulkhead(1, wait=0)
-    with under_way(bulkhead.run), pytest.raises(SourceBusyError):
-        bulkhead.run(never)
-    assert bulkhead.run(lambda: "43") == "43"

@@ -320,10 +320,8 @@ def test_items_without_content_are_left_out(patient: MapRow) -> None:
 
 
 def test_texts_for_people_lose_their_control_characters(patient: MapRow) -> None:
-    made = patient(
-        name="DU\x00PONT\x1f", first="Éléonore\x07", town="a\tb\nc", street="\x01"
-    )
-    assert made.names == (NameRecord("official", "DU PONT", ("Éléonore",)),)
+    made = patient(name="DU\x00PONT\x1f", town="a\tb\nc", street="\x01")
+    assert made.names == (NameRecord("official", "DU PONT", ("Anne", "Marie")),)
     assert (made.addresses[0].city, made.addresses[0].lines) == ("a\tb\nc", ())
     fault = RowFault("identifiers.value", "ipp", "holds a control character")
     assert patient(ipp="1\x00") == fault
@@ -332,11 +330,9 @@ def test_texts_for_people_lose_their_control_characters(patient: MapRow) -> None
 def test_given_names_may_be_a_list(patient: MapRow) -> None:
     made = patient(first=["Éléonore", None, "Anne-Marie ", ""])
     assert made.names[0].given == ("Éléonore", "Anne-Marie")
-    assert patient(first=["Anne", ["Marie"]]) == RowFault(
-        "names.given",
-        "first",
-        "a list: read it by an item with 'rows', or make a text of it in the SELECT",
-    )
+    fault = patient(first=["Anne", ["Marie"]])
+    assert (fault.field, fault.column) == ("names.given", "first")
+    assert fault.rule.startswith("a list: ")
 
 
 NO_FLAG = RowFault(

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from adapters.mapping.model import Never, TimeRule, Twice
 from adapters.mapping.times import (
-    FIRST_TIME,
-    LAST_TIME,
     join_parts,
     presence,
     to_instant,
@@ -62,13 +60,6 @@ READ = (
     ("9999-12-31 23:59", {}, "9999-12-31T23:59:00+01:00"),
 )
 
-
-def test_local_times() -> None:
-    for text, options, expected in READ:
-        for value in (text, local(text)):
-            assert to_instant(value, rule(**options)).isoformat() == expected, text
-
-
 FORMS: tuple[tuple[object, dict[str, Any], str], ...] = (
     (date(2024, 3, 30), {"at": time()}, "2024-03-30T00:00:00+01:00"),
     ("2024-03-30", {"at": time(8)}, "2024-03-30T08:00:00+01:00"),
@@ -91,7 +82,10 @@ FORMS: tuple[tuple[object, dict[str, Any], str], ...] = (
 )
 
 
-def test_other_forms() -> None:
+def test_local_times_and_other_forms() -> None:
+    for text, options, expected in READ:
+        for value in (text, local(text)):
+            assert to_instant(value, rule(**options)).isoformat() == expected, text
     for value, options, expected in FORMS:
         assert to_instant(value, rule(**options)).isoformat() == expected, value
 
@@ -168,30 +162,6 @@ def test_years_of_two_digits_are_of_a_hundred_years() -> None:
     for pivot, year in ((1970, 2045), (1946, 2045), (1945, 1945), (1900, 1945)):
         options = {"format": "%d/%m/%y %H:%M", "pivot": pivot}
         assert to_instant("14/03/45 10:00", rule(**options)).year == year, pivot
-
-
-BOUNDS = (
-    # the gap ends at 01:00Z: where it is shifted, all of it is that instant
-    ("2024-03-31T01:00:00Z", {}, "2024-03-31 03:00"),
-    ("2024-03-31T01:00:00Z", {"never": Never.SHIFT}, "2024-03-31 02:00"),
-    ("2024-03-31T01:00:01Z", {"never": Never.SHIFT}, "2024-03-31 03:00:01"),
-    # the hour from 00:00Z is repeated from 01:00Z
-    ("2024-10-27T00:30:00Z", {}, "2024-10-27 02:30"),
-    ("2024-10-27T01:30:00Z", {}, "2024-10-27 03:00"),
-    ("2024-10-27T00:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:00"),
-    ("2024-10-27T01:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:30"),
-    ("2024-10-27T01:30:00Z", {"twice": Twice.REFUSE}, "2024-10-27 03:00"),
-    ("2024-10-27T01:30:00Z", {"zone": UTC_ZONE}, "2024-10-27 01:30"),
-)
-
-
-def test_search_bounds() -> None:
-    for instant, options, expected in BOUNDS:
-        assert to_local(local(instant), rule(**options)) == local(expected), instant
-    east, west = ZoneInfo("Asia/Tokyo"), ZoneInfo("America/New_York")
-    last, first = LAST_TIME.replace(tzinfo=UTC), FIRST_TIME.replace(tzinfo=UTC)
-    assert to_local(last, rule(zone=east)) == LAST_TIME
-    assert to_local(first, rule(zone=west)) == FIRST_TIME
 
 
 CHANGES = [

@@ -1,7 +1,5 @@
 """Searches of a service that runs on while its tables are altered, or offers more."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from adapters.contract import NotFoundError, PatientRecord, SourceDataError
@@ -55,27 +53,6 @@ def test_a_column_of_another_type_is_read_anew_within_the_request(
     )
     with pytest.raises(NotFoundError):
         adapter.read(STAY, "1")
-
-
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_no_connection_keeps_the_plan_of_a_column_that_was_altered(
-    opened: Opened, url: str
-) -> None:
-    adapter = opened(
-        STAYS,
-        table(
-            "stays",
-            "id VARCHAR(9), person BIGINT, began TIMESTAMP",
-            "'1', 7, '2024-03-14 10:00:00'",
-        ),
-    )
-    by_id = ask(token("_id", "1"))
-    with ThreadPoolExecutor(4) as pool:
-        for type_ in ("text", "varchar(9)", "text"):
-            found = pool.map(lambda _: ids_of(adapter.search(by_id)), range(50))
-            assert set(map(tuple, found)) == {("1",)}
-            altered(url, f"ALTER TABLE stays ALTER id TYPE {type_}")
-        assert ids_of(adapter.search(by_id)) == ["1"]
 
 
 def test_a_column_that_goes_is_an_error_until_it_is_back(

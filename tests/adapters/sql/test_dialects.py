@@ -1,6 +1,5 @@
 """What is particular to a database: texts and times of MariaDB and MySQL, errors, folding."""
 
-import time
 from contextlib import closing
 from importlib import import_module
 from types import SimpleNamespace
@@ -15,8 +14,6 @@ from adapters.sql.dialects.sqlserver import _kind
 from adapters.sql.engine import Database
 from adapters.sql.query import Columns, KeyColumn
 from tests.adapters.emptied import altered, table
-from tests.mariadb_server import MariaServer
-from tests.sets import SERVERS
 
 
 def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> None:
@@ -41,14 +38,6 @@ def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> N
         }.items():
             column, *_ = database.columns(rows)
             assert column.is_nullable is is_nullable, rows
-
-
-@pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_the_clock_of_the_server_is_read(server: MariaServer) -> None:
-    with closing(Database(server.new_database(), 30, 1)) as database:
-        now = database.server_time()
-    assert now is not None
-    assert abs(now.timestamp() - time.time()) < 60
 
 
 def test_columns_of_oracle() -> None:

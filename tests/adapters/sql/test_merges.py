@@ -10,7 +10,7 @@ from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.merges import MOST
-from tests.adapters.emptied import HEAD, Opened, listed, people, stays, table, traced
+from tests.adapters.emptied import HEAD, Opened, listed, people, stays, table
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
 
 MOVED = stays(
@@ -103,33 +103,6 @@ def test_pages_of_a_chain_follow_each_other(opened: Opened) -> None:
     assert len(walked) == len(set(walked)) == expected
 
 
-ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-
-
-@ON_SQLITE
-def test_sources_that_share_patients_read_their_merges_once(opened: Opened) -> None:
-    section = """\
-    - prefix: {prefix}
-      rows: SELECT id, person, began FROM stays
-      fields:
-        id: {{from: id}}
-        patient_id: {{from: person, merges: follow}}
-        status: finished
-        start: {{from: began}}
-"""
-    head = "encounter:\n  search: [_id, patient]\n  sort: [date]\n  sources:\n"
-    sources = "".join(section.format(prefix=f"{name}-") for name in "abc")
-    patients = FOLLOWED[FOLLOWED.index("patient:\n") :]
-    adapter = opened(head + sources + patients, _tables({7: 8, 8: 10}))
-    # The first search describes the columns, too.
-    adapter.search(ask(patient("1")))
-    with traced() as statements:
-        found = ids_of(adapter.search(ask(patient("7"), count=SIZE)))
-    assert len(found) == 3 * sum(id % 3 for id in (7, 8, 10))
-    # One for each patient of the chain.
-    assert sum("FROM people" in statement for statement in statements) == 3
-
-
 def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> None:
     adapter = opened(MOVED, _tables({50: 51, 51: 53, 53: 59}))
     at_the_last = ids_of(adapter.search(ask(patient("59"), count=SIZE)))
@@ -139,7 +112,7 @@ def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> 
         assert {*at_the_last} <= {*found}
 
 
-@ON_SQLITE
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_no_list_of_values_is_longer_than_every_database_takes(opened: Opened) -> None:
     """Oracle takes 1,000 (ORA-01795); more merges of a patient are an error."""
     for number in (699, MOST, MOST + 1):

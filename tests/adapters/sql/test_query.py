@@ -1,6 +1,6 @@
 """Values that a database compares in another way than the mapping reads them."""
 
-from itertools import permutations, product
+from itertools import product
 
 import pytest
 
@@ -494,22 +494,6 @@ def test_keys_compare_whatever_their_types_are(
         for id in ODD:
             with pytest.raises(NotFoundError):
                 adapter.read(PATIENT, id)
-
-
-@pytest.mark.parametrize("url", ["postgresql", "mariadb"], indirect=True)
-def test_an_id_that_no_key_can_be_has_nothing_there(opened: Opened) -> None:
-    keys = (("BIGINT", "42"), ("UUID", UUIDS[0]), ("CHAR(8)", "A1"))
-    for (id_type, id), (key_type, key) in permutations(keys, 2):
-        adapter = opened(
-            MERGED,
-            table("stays", "id INTEGER, person INTEGER")
-            + table("people", f"id {id_type}, merged {id_type}", f"'{id}', NULL")
-            + table(
-                "numbers", f"person {key_type}, number VARCHAR(8)", f"'{key}', 'N1'"
-            ),
-        )
-        assert getattr(adapter.read(PATIENT, id), "identifiers", None) == ()
-        assert find(adapter, token("identifier", "N1"), PATIENT) == [], key_type
 
 
 COLLATIONS = (
