@@ -46,9 +46,7 @@ class Watched:
         plain = ("--save", "", "--dir", str(directory))
         plain += ("--requirepass", password, "--masterauth", password)
         self._password, self._theirs = password or None, theirs or None
-        self._command = (program, "--port", str(first), *plain)
-        self._stack = stack
-        self.master = begin(stack, *self._command)
+        self.master = begin(stack, program, "--port", str(first), *plain)
         replica = ("--replicaof", HOST, str(first), "--repl-diskless-sync-delay", "0")
         self.replica = begin(stack, program, "--port", str(second), *replica, *plain)
         for port in watching:
@@ -78,26 +76,3 @@ class Watched:
         """Whether the replica has what the master has."""
         with redis.Redis(port=self.ports[0], password=self._password) as master:
             return bool(master.wait(1, 1000))
-
-    def require_replica(self, port: int) -> None:
-        """Have the Redis at a port refuse writes that no replica gets, once it has one."""
-        with redis.Redis(port=port, password=self._password) as master:
-            until(lambda: self._is_followed(master.info("replication")))
-            master.config_set("min-replicas-to-write", 1)
-            master.config_set("min-replicas-max-lag", 1)
-
-    @staticmethod
-    def _is_followed(replication: dict[str, Any]) -> bool:
-        return bool(replication.get("slave0", {}).get("state") == "online")
-
-    def return_of_the_master(self) -> None:
-        """Start what was the master again; the sentinels make a replica of it."""
-        self.master = begin(self._stack, *self._command)
-
-    def is_mastered_by(self, port: int) -> bool:
-        """Whether all sentinels take the Redis at this port for the master."""
-        return all(self._master(watching) == port for watching in self.ports[2:])
-
-    def _master(self, watching: int) -> int:
-        with redis.Redis(port=watching, password=self._theirs) as sentinel:
-            return int(sentinel.sentinel_get_master_addr_by_name("pages")[1])

@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.mapping.model import Never, TimeRule, Twice
-from adapters.mapping.times import (
-    join_parts,
-    presence,
-    to_instant,
-    to_local,
-)
+from adapters.mapping.times import join_parts, presence, to_instant, to_local
 from adapters.mapping.values import as_text
 
 PARIS = ZoneInfo("Europe/Paris")
