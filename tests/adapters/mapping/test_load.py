@@ -8,11 +8,13 @@ import pytest
 
 from adapters.contract import ResourceType
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import SourceMapping, from_disk
+from adapters.mapping.model import from_disk
 from adapters.mapping.problems import MappingError
 from adapters.mapping.profile import profile_of
 from adapters.mapping.row_mapper import RowMapper
 from tests.adapters.mapping.good import (
+    HTTP,
+    HTTP_ENVIRON,
     MINIMAL,
     TWO,
     WHOLE,
@@ -22,32 +24,33 @@ from tests.adapters.mapping.good import (
     problems,
 )
 
+SAME = (
+    (WHOLE, ("mapping: 1\n", "# moved down\nmapping: 1\n")),
+    *((WHOLE, ("name: Whole", "name: Renamed")), (HTTP, ("Small", "Other"))),
+)
+OTHER = (
+    *((WHOLE, ("FROM stays", "FROM visits")), (WHOLE, ("date: period", "date: start"))),
+    *((WHOLE, ("changed,", "modified,")), (WHOLE, ("from: ipp}", "from: ipp2}"))),
+    (WHOLE, ('absent: ["999912312359"]', "absent: ['0']")),
+    (WHOLE, ("twice: first, never", "twice: refuse, never")),
+    *((WHOLE, ("X: removed", "X: hidden")), (WHOLE, ('[VALI, "0"]', "[VALI]"))),
+    *((HTTP, ("path: /s\n", "path: /t\n")), (HTTP, ("-date: by=-d", "-date: by=e"))),
+    *((HTTP, ("{by:", "{nulls: high, by:")), (HTTP, ('ge: "since', 'gt: "since'))),
+    (HTTP, ("total: n", "total: n[0]")),
+    (HTTP, ("{from: patient.id}", "{from: patient.id, strip: P/}")),
+)
 
-@pytest.fixture
-def whole(tmp_path: Path) -> SourceMapping:
-    return load(WHOLE, tmp_path)
 
-
-def test_the_fingerprint_changes_with_what_a_walk_depends_on(
-    whole: SourceMapping, tmp_path: Path
-) -> None:
-    def fingerprint(*changes: str) -> str:
-        return load(changed(WHOLE, *changes), tmp_path).fingerprint
-
-    assert (
-        fingerprint("mapping: 1\n", "# moved down\nmapping: 1\n") == whole.fingerprint
-    )
-    assert fingerprint("name: Whole", "name: Renamed") == whole.fingerprint
-    assert fingerprint("FROM stays", "FROM visits") != whole.fingerprint
-    assert fingerprint("date: period", "date: start") != whole.fingerprint
-    assert fingerprint("from: changed,", "from: modified,") != whole.fingerprint
-    assert fingerprint("from: ipp}", "from: ipp2}") != whole.fingerprint
-    assert fingerprint('absent: ["999912312359"]', "absent: ['0']") != whole.fingerprint
-    assert (
-        fingerprint("twice: first, never", "twice: refuse, never") != whole.fingerprint
-    )
-    assert fingerprint("X: removed", "X: hidden") != whole.fingerprint
-    assert fingerprint('in: [VALI, "0"]', "in: [VALI]") != whole.fingerprint
+def test_the_fingerprint_changes_with_what_a_walk_depends_on(tmp_path: Path) -> None:
+    """And with no secret."""
+    for cases, is_same in ((SAME, True), (OTHER, False)):
+        for text, change in cases:
+            usual = load(text, tmp_path).fingerprint
+            other = load(changed(text, *change), tmp_path).fingerprint
+            assert (other == usual) is is_same, change
+    first = load(HTTP, tmp_path).fingerprint
+    again = load_mapping(tmp_path / "m.yaml", {**HTTP_ENVIRON, "KEY": "other"})
+    assert again.fingerprint == first
 
 
 def test_faults_of_shape_come_before_those_of_meaning(tmp_path: Path) -> None:

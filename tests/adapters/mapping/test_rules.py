@@ -5,12 +5,10 @@ from pathlib import Path
 
 from adapters import open_adapter
 from adapters.contract import ResourceType
-from adapters.mapping.load import load_mapping
 from adapters.mapping.profile import profile_of
 from app.offer import compute_offer
 from tests.adapters.mapping.good import (
     HTTP,
-    HTTP_ENVIRON,
     MINIMAL,
     TWO,
     WHOLE,
@@ -101,24 +99,6 @@ def test_an_unknown_parameter_of_a_class_is_refused(tmp_path: Path) -> None:
     _, _, tail = rest.partition("  search: [_id, date]\n")
     text = f"{head}  search: [_id, dates]\n{tail}"
     assert_problems(text, tmp_path, ("9 encounter.search dates",))
-
-
-def test_fingerprint_tells_calls_apart_and_no_secret(tmp_path: Path) -> None:
-    first = load(HTTP, tmp_path).fingerprint
-    assert load(changed(HTTP, "Small", "Other"), tmp_path).fingerprint == first
-    for change in (
-        ("path: /s\n", "path: /t\n"),
-        ("-date: by=-d", "-date: by=e"),
-        ("{by:", "{nulls: high, by:"),
-        ('ge: "since', 'gt: "since'),
-        ("total: n", "total: n[0]"),
-        ("{from: patient.id}", "{from: patient.id, strip: P/}"),
-    ):
-        assert load(changed(HTTP, *change), tmp_path).fingerprint != first
-    file = tmp_path / "m.yaml"
-    file.write_text(HTTP)
-    again = load_mapping(file, {**HTTP_ENVIRON, "KEY": "other"})
-    assert again.fingerprint == first
 
 
 def test_an_organization_may_be_read_alone(tmp_path: Path) -> None:

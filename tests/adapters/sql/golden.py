@@ -29,7 +29,6 @@ from adapters.sql.columns import (
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Dialect, Statement
 from adapters.sql.query import (
-    ALWAYS,
     NEVER,
     Columns,
     Condition,
@@ -81,7 +80,6 @@ def statements(database: str) -> Mapping[str, Statement]:
         state=code,
         began=time,
         name=text,
-        colour=ColumnKind.OTHER,
         uuid=ColumnKind.UUID,
         bytes=ColumnKind.BINARY,
         changed=ColumnKind.FINE_TIME,
@@ -168,13 +166,10 @@ def statements(database: str) -> Mapping[str, Statement]:
         ),
         "births-of-days": born("born", Prefix.EQ),
         "births-as-texts": born("birth", Prefix.EQ),
-        "births-as-texts-after": born("birth", Prefix.GT),
         "births-as-years": born("year", Prefix.LE),
         "name-in-large-text-starts": named(noted, StringMatch.STARTS_WITH),
-        "always": page(ALWAYS),
         "count": stays.count(any_of([state.is_in(["S"]), state.is_null])),
         "never": page(NEVER),
-        "one-row": stays.select(SELECTED, id_.is_in([1]), limit=1),
         "first-page": page(began.is_not_null, *newest),
         "few-rows": stays.select(
             SELECTED, patient.is_in([1]), newest, limit=7, nulls_last=True
@@ -184,11 +179,7 @@ def statements(database: str) -> Mapping[str, Statement]:
         ),
         "without-key": page(all_of([began.is_null, id_.compare("<", 1)]), (id_, True)),
         "codes-counted": stays.count_by(state, state.is_in(["S"]), 7),
-        "oldest-first": page(began.compare(">=", 1), (began, False), (id_, False)),
-        "by-text-id": page(name.compare(">", "a"), (name, False)),
-        "in-codes": page(state.is_in(["S", "T"])),
         "not-in-codes": page(state.not_in(["S", "T"])),
-        "in-other-type": page(stays.column("colour").is_in(["red"])),
         "by-uuid": stays.select(
             ["uuid"], uuid.compare(">", "a"), ((uuid, False),), limit=7
         ),
@@ -210,14 +201,12 @@ def statements(database: str) -> Mapping[str, Statement]:
                 all_of([merged.column.is_in([1, 2]), merged.present]),
             ],
         ),
-        "of-second-select": of_patient("id", "patient"),
         "of-second-select-by-text-id": of_patient("code", "code"),
         "of-second-select-by-number": of_patient("code", "patient"),
         "of-second-select-by-text": of_patient("id", "code"),
         "of-second-select-by-uuid": of_patient("code", "uuid"),
         "of-second-select-by-bytes": of_patient("code", "bytes"),
         "name-starts": named(shown, StringMatch.STARTS_WITH),
-        "name-is": named(shown, StringMatch.EXACT),
         "folded-name-contains": named(folded, StringMatch.CONTAINS),
     }
 
