@@ -32,7 +32,8 @@ source: {kind: sql, url: {env: PAS_URL}, may_write: true}
 def stays(select: str, search: str = "_id", sort: str = "", **fields: str) -> str:
     """Return a section of stays; `select` is a SELECT or columns of the table `stays`.
 
-    A field is its column, with options behind it; `=` before a constant.
+    A field is its column, with options behind it (`began, at: '10:00'`), a constant behind `=`,
+    or a list of items.
     """
     usual = {"id": "id", "patient_id": "=P", "status": "=finished"}
     return _section("encounter", "stays", select, search, sort, usual | fields)
@@ -50,14 +51,14 @@ def _section(
         select = f"SELECT {select} FROM {table}"
     lines = [f"{kind}:", "  rows: |", indent(select, "    "), "  fields:"]
     for slot, text in fields.items():
-        if text.startswith("="):
-            lines.append(f"    {slot}: {text[1:]}")
-        else:
-            lines.append(
-                f"    {slot}: {text if text[0] == '[' else f'{{from: {text}}}'}"
-            )
-    lines += [f"  search: [{search}]", f"  sort: [{sort}]" if sort else "", ""]
-    return "\n".join(lines)
+        value = text.removeprefix("=")
+        if text[0] not in "=[":
+            value = f"{{from: {text}}}"
+        lines.append(f"    {slot}: {value}")
+    lines.append(f"  search: [{search}]")
+    if sort:
+        lines.append(f"  sort: [{sort}]")
+    return "\n".join([*lines, ""])
 
 
 NUMBERS = (
