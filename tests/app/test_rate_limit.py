@@ -73,21 +73,6 @@ def round_trips(server: RedisServer) -> int:
     return int(scripts["calls"])
 
 
-def test_each_client_has_as_many_requests_a_minute(make: Make, clock: Clock) -> None:
-    throttle = make()
-    assert let_in(throttle.count_client, "one", 5) == 3
-    assert let_in(throttle.count_client, "two", 5) == 3
-    assert let_in(throttle.count_address, "one", 5) == 2
-    for gone in (0.5, 20, 59.9):
-        clock.now = MINUTE + gone
-        with pytest.raises(TooManyRequests) as caught:
-            throttle.count_client("one")
-        # The rest of the minute.
-        assert caught.value.retry_after == 60 - int(gone)
-    clock.now = MINUTE + 60
-    assert let_in(throttle.count_client, "one", 5) == 3
-
-
 def test_processes_and_threads_share_one_count(
     make: Make, own_redis: RedisServer
 ) -> None:
@@ -172,7 +157,9 @@ def throttled(by: str) -> float:
     return counted or 0.0
 
 
-def test_too_many_requests_of_a_client_are_429(limited: Callable[..., Served]) -> None:
+def test_too_many_requests_of_a_client_are_429(
+    limited: Callable[..., Served], clock: Clock
+) -> None:
     before = throttled("client")
     served = limited(addresses=None).as_client("hasty")
     # The first use of a token is counted under the address: its client is not known yet.
@@ -187,6 +174,13 @@ def test_too_many_requests_of_a_client_are_429(limited: Callable[..., Served]) -
     # A renewed token is the same client.
     assert statuses(served.as_client("hasty"), "Patient/1", 3)[-1] == 429
     assert statuses(served.as_client("patient"), "Encounter/1", 4) == [200] * 4
+    # Until the minute ends.
+    for gone, retry_after in ((20, "40"), (59.9, "1")):
+        clock.now = MINUTE + gone
+        answer = served.get("Encounter/1")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, retry_after)
+    clock.now = MINUTE + 60
+    assert served.get("Encounter/1").status_code == 200
 
 
 @pytest.mark.parametrize("token", [None, "x.y.z", "opaque", "forged"])
