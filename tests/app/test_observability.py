@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from functools import partial
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
 from flask import Flask
@@ -15,6 +17,7 @@ from prometheus_client import REGISTRY
 from adapters.instrumentation import CallKind, observe
 from app.call import Stage
 from app.middleware import Requests, Transport
+from app.observability import close_tracing
 from tests.app.conftest import MakeService
 from tests.canaries import canaries_in
 from tests.serving import Served
@@ -129,3 +132,11 @@ def test_no_span_holds_a_canary(served: Served, exporter: InMemorySpanExporter) 
     text = " ".join(span.to_json() for span in exporter.get_finished_spans())
     assert len(exporter.get_finished_spans()) > 3
     assert canaries_in(text) == []
+
+
+def test_a_collector_that_hangs_delays_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = SimpleNamespace(shutdown=Event().wait)
+    tracing = SimpleNamespace(get_tracer_provider=lambda: hanging)
+    monkeypatch.setattr("app.observability.trace", tracing)
+    monkeypatch.setattr("app.observability.CLOSE_SECONDS", 0.01)
+    close_tracing()

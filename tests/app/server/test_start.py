@@ -25,7 +25,6 @@ from tests.app.server.running import (
     slowed,
     starting,
 )
-from tests.collector import collecting
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import free_ports, listens
 from tests.redis_server import RedisServer
@@ -201,24 +200,6 @@ def test_a_stop_ends_requests_under_way_and_refuses_new_ones(
         assert service.process.wait(PATIENCE) == 0
         _, alive = psutil.wait_procs(children, PATIENCE)
         assert not alive
-
-
-def test_a_collector_of_spans_that_hangs_delays_no_stop(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
-    settings = {"REDIS_URL": redis_server.url, "TRACING": "true"}
-    with collecting() as collector:
-        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address}
-        environ["OTEL_EXPORTER_OTLP_TIMEOUT"] = "600"
-        with running(tmp_path, edges(tmp_path), environ, **settings) as service:
-            assert service.get(READ).status == 200
-            service.until(lambda: collector.spans)
-            collector.goes_on.clear()
-            assert service.get(READ).status == 200
-            taken = len(collector.spans)
-        # The service has ended, and its last spans are not yet taken.
-        assert len(collector.spans) == taken
-        collector.goes_on.set()
 
 
 def handles_signals(service: Running) -> bool:
