@@ -61,9 +61,6 @@ depends on who else is there."""
 
 NO_TIME = "no time was left"
 
-_MERGES = ", merges"
-"""How the name of the first step along merges ends."""
-
 _NO_INDEX = "no index begins with"
 
 
@@ -174,7 +171,7 @@ class SearchChecks:
         yield from costs[1:]
 
     def _costs(self, name: str, query: SearchQuery) -> Iterator[Measurement]:
-        """Yield what a page, the first step along merges and a count cost.
+        """Yield what a page and a count cost.
 
         Raises TooCostlyError as the service does.
         """
@@ -190,14 +187,6 @@ class SearchChecks:
         if self._inspection.is_late:
             self._inspection.skip(f"{name}, count", NO_TIME)
             return
-        merges, fetch = self._section.merges, self._database.fetch
-        for statement in merges.first_steps(query) if merges else ():
-            ids, milliseconds = timed(partial(fetch, statement))
-            rows = self._database.rows_read(statement)
-            read = rows and rows.read
-            yield Measurement(
-                f"{name}{_MERGES}", milliseconds, rows=len(ids), read=read
-            )
         total, milliseconds = timed(partial(self._adapter.count, query))
         condition = self._section.filters.of_query(meant)
         rows = self._database.rows_read(self._section.columns.count(condition))
@@ -221,8 +210,6 @@ class SearchChecks:
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
         column = str(self._inspection.origin(place) or "")
-        if cost.search.endswith(_MERGES):
-            place, column = self._inspection.survivor
         is_small = (cost.read or FEW_READ) < FEW_READ and cost.milliseconds <= SLOW_MS
         if is_small and cost.milliseconds <= FAST_MS:
             return
