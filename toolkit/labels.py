@@ -1,7 +1,8 @@
 """Labels of codes: texts of the hospital's own database, in a column that somebody chooses.
 
 A text may be about a person. A label is shown if no code of the column has two and at least
-five rows carry it; in another table that has one row for each code, one row is enough.
+five rows carry it; in another table that has one row for each code, one row is enough. Of the
+rows of patients themselves no column is offered.
 """
 
 import math
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from adapters.contract import SourceDataError, SourceTimedOutError
+from adapters.contract import ResourceType, SourceDataError, SourceTimedOutError
 from adapters.mapping.model import ResourceMapping
 from adapters.mapping.slots import Place
 from adapters.sql.adapter import SqlAdapter
@@ -41,18 +42,21 @@ def read_labels(
     if not isinstance(adapter, SqlAdapter):
         return Labels()
     inspection = SqlInspection(adapter, section.resource_type, math.inf)
-    personal = {
+    others = {
         name
         for other in inspection.places
-        if f"{inspection.kind}.{other.slot}" in PERSONAL_TEXTS
-        for name in other.field.columns
+        if other.field.time or f"{inspection.kind}.{other.slot}" in PERSONAL_TEXTS
+        for name in (*other.field.columns, other.field.search_column)
     }
     names, labels = list[str](), Labels()
     for source in _sources(inspection, place):
-        # What the SELECT has of the table of the codes is listed once.
-        others = {source.code, *personal, *([] if source.is_elsewhere else names)}
+        if not source.is_elsewhere:
+            # Texts beside a patient are about them, and what the SELECT has is listed once.
+            if inspection.kind is ResourceType.PATIENT:
+                continue
+            others |= {*names}
         for column in source.columns.described:
-            if are_texts(column.kind) and column.name not in others:
+            if are_texts(column.kind) and column.name not in {source.code, *others}:
                 names.append(".".join(filter(None, (source.table, column.name))))
                 if names[-1] == chosen:
                     labels = _labels(inspection, place, source, column.name)
@@ -127,8 +131,8 @@ def _labels(
     except (SourceDataError, SourceTimedOutError) as error:
         return Labels(problem=f"{name} cannot be read as labels: {error}.")
     if several := sum(different > 1 for _, different, _, _ in rows):
-        text = f"{name} has several texts for {several:,} codes: these are no labels."
-        return Labels(problem=text)
+        text = f"{several:,} of {len(rows):,} codes have several texts in {name}"
+        return Labels(problem=f"{text}: these are no labels.")
     is_key = source.is_elsewhere and all(number == 1 for *_, number in rows)
     return Labels(
         by_code={

@@ -306,12 +306,18 @@ def test_codes_have_their_labels(
     # Three rows may be about one person.
     assert labels("stays.in_words") == {"S": "Out", "E": ""}
     assert labels("stays.remark") == {}
-    assert "several texts for 2 codes" in page.panel("codes", labels="stays.remark")
+    assert "2 of 2 codes have several" in page.panel("codes", labels="stays.remark")
     assert labels("kinds.title", field=1) == {}
     # Numbers of visits are not offered, and what is not offered is not read.
     offered = page.panel("codes", field="0", labels="stays.visit")
-    assert "visit</option>" not in offered
+    assert not {"visit", "code"} & {*re.findall(r"(\w+)</option>", offered)}
     assert "V5" not in offered
+
+
+def test_no_text_beside_a_patient_is_a_label(page: Page) -> None:
+    (number,) = re.findall(r'value="(\d+)"[^>]*>Patient.gender', page.panel("codes"))
+    assert 'id="labels"' in page.panel("codes", field="0")
+    assert 'id="labels"' not in page.panel("codes", field=number)
 
 
 def test_questions_are_answered_by_choosing(page: Page, file: Path) -> None:
