@@ -34,32 +34,18 @@ _REFERENCE = re.compile(r"(?:Encounter|Patient|Organization)/[A-Za-z0-9\-.]{1,64
 _BEFORE, _AFTER = timedelta(days=28), timedelta(days=21)
 
 
-@blueprint.get("/see/<sealed>")
+@blueprint.route("/see/<sealed>", methods=["GET", "POST"])
 def show(sealed: str) -> str:
-    """Show one resource; the address is sealed for this session."""
-    reference = _unsealed(sealed)
-    kind = reference.partition("/")[0]
-    if kind == "Patient":
-        return _patient(sealed, reference)
-    if kind == "Encounter":
-        return _stay(reference)
-    return _page("house.html", reference, house=explorer.call(reference))
-
-
-@blueprint.post("/see/<sealed>/reveal")
-def reveal(sealed: str) -> str:
-    """Show the numbers of a patient whole; that is an event of its own."""
-    reference = _unsealed(sealed)
-    if not reference.startswith("Patient/"):
-        raise NotFound
-    return _patient(sealed, reference, is_whole=True)
-
-
-def _unsealed(sealed: str) -> str:
+    """Show one resource, the numbers of a patient whole if a form requests it."""
     reference = explorer.sessions.unseal(g.session.id, sealed)
     if reference is None or not _REFERENCE.fullmatch(reference):
         raise NotFound
-    return reference
+    kind = reference.partition("/")[0]
+    if kind == "Patient":
+        return _patient(sealed, reference, is_whole=request.method == "POST")
+    if kind == "Encounter":
+        return _stay(reference)
+    return _page("house.html", reference, house=explorer.call(reference))
 
 
 def _page(template: str, reference: str, **shown: Any) -> str:
@@ -134,7 +120,7 @@ def _stay(reference: str) -> str:
 # ------------------------------------------------------------------------------ patient
 
 
-def _patient(sealed: str, reference: str, *, is_whole: bool = False) -> str:
+def _patient(sealed: str, reference: str, *, is_whole: bool) -> str:
     period = request.args.get("period")
     listed = max(1, request.args.get("page", 1, type=int))
     if period not in {None, *_DAYS}:

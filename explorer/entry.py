@@ -82,7 +82,11 @@ def expired() -> BaseResponse:
     if match := _FORM.match(request.path):
         kind, form = match[1] or "", request.form
     page = _RESULT.match(request.path)
-    if shown := page[1] if page else request.args.get("origin"):
+    if (
+        shown := page[1]
+        if page
+        else request.args.get("origin", request.args.get("result"))
+    ):
         result = explorer.sessions.stored(explorer.sessions.cookie(), shown)
         if result is not None:
             kind, form = result.kind, MultiDict(result.form)

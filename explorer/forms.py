@@ -8,14 +8,14 @@ The conditions on patients are a search of their own, which comes first.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 
 from werkzeug.datastructures import MultiDict
 
 from explorer.language import DATE_IN_TEXT, ReadingError, day, gettext, read_day
 from explorer.language import mark as _
 from explorer.offer import Offer
-from explorer.words import CODES, PRESETS, RESOURCES
+from explorer.words import CODES, RESOURCES
 
 Form = MultiDict[str, str]
 
@@ -128,10 +128,6 @@ class Conditions:
 
     def describe(self) -> str:
         """Return the search in words that identify no patient."""
-        preset = PRESETS.get(self.form.get("preset", ""))
-        if preset:
-            chips = [words for f, words in self.chips.items() if f.input == "ward"]
-            return ", ".join([gettext(preset), *chips])
         texts = [
             f"{gettext(field.title)} …" if field.name in IDENTIFYING else words
             for field, words in self.chips.items()
@@ -206,28 +202,8 @@ def _escaped(text: str) -> str:
 
 def without(form: Form, name: str) -> Form:
     """Return a form without the condition of a name."""
-    dropped = {name, f"{name}.from", f"{name}.to", "preset"}
+    dropped = {name, f"{name}.from", f"{name}.to"}
     return MultiDict([p for p in form.items(multi=True) if p[0] not in dropped])
-
-
-def presets_of(offer: Offer) -> Sequence[str]:
-    """Return the presets that the deployment can answer."""
-    date = offer.parameter("Encounter", "date")
-    names = ["now"] if offer.parameter("Encounter", "status") else []
-    return [*names, "today", "week"] if date and date.most != 1 else names
-
-
-def filled(form: Form, today: date) -> Form:
-    """Return a form with what its preset means today, for one that needs no typing."""
-    name = form.get("preset", "")
-    if name == "now":
-        ward = form.get("ward", "")
-        return MultiDict({"preset": name, "status": "in-progress", "ward": ward})
-    if name in PRESETS:
-        first = today if name == "today" else today - timedelta(days=6)
-        days = {"admission.from": first.isoformat(), "admission.to": today.isoformat()}
-        return MultiDict({"preset": name, **days})
-    return form
 
 
 def read_box(offer: Offer, text: str) -> tuple[str, Sequence[tuple[str, Form]]]:

@@ -9,11 +9,12 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
 from flask import g, render_template, request, url_for
+from markupsafe import escape
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as BaseResponse
@@ -26,7 +27,6 @@ from explorer.language import ReadingError, gettext
 from explorer.records import COLUMN_COOKIE, COLUMNS, BundleEntries, Stay, columns_of
 from explorer.sessions import SearchResult
 from explorer.timeline import Band, Timeline, timelines
-from explorer.words import PRESETS
 
 STEPS = ("previous", "next")
 """The links of a page of results that lead to another page."""
@@ -50,7 +50,7 @@ def form_page(
     kind: str, form: Form, faults: Mapping[str, FieldFault] = NO_FAULTS
 ) -> str:
     """Return the page of a form, "" for the home page, filled in, with its faults."""
-    offer = explorer.offer
+    offer, today = explorer.offer, explorer.offer.now().date()
     first = kind or next(iter(offer.searches))
     explorer.search_offer(first)
     return render_template(
@@ -59,7 +59,8 @@ def form_page(
         form=form,
         faults=faults,
         fields=forms.fields_of(offer, first),
-        presets={name: PRESETS[name] for name in forms.presets_of(offer)},
+        today=today,
+        week=today - timedelta(days=6),
     )
 
 
@@ -75,8 +76,8 @@ def read() -> str:
     try:
         words, _ = forms.read_box(explorer.offer, request.form.get("q", ""))
     except ReadingError as error:
-        return render_template("reading.html", fault=error)
-    return render_template("reading.html", words=words)
+        return escape(str(error))
+    return escape(gettext("Read as: %(words)s.", words=words))
 
 
 @blueprint.post("/find")
@@ -115,24 +116,15 @@ def choose(first: str, second: str) -> str:
 
 @blueprint.route("/search/<kind>", methods=["GET", "POST"])
 def search(kind: str) -> Shown:
-    """Show the form of a resource type, or run a search and lead to its result."""
+    """Show the form of a resource type or of a `result`, or run a search."""
     explorer.search_offer(kind)
     if request.method == "GET":
-        return form_page(kind, MultiDict())
-    if name := request.form.get("as_name"):
-        # A name was written where a number belongs: the button says to search for it.
-        return _run(kind, MultiDict({"name": name}))
+        result = request.args.get("result")
+        return form_page(
+            kind, MultiDict(explorer.stored(result).form if result else ())
+        )
     pairs = request.form.items(multi=True)
     return _run(kind, MultiDict([pair for pair in pairs if pair[0] != "csrf"]))
-
-
-@blueprint.post("/preset/<any(now, today, week):name>")
-def preset(name: str) -> Shown:
-    """Run a search that needs no typing."""
-    if name not in forms.presets_of(explorer.offer):
-        raise NotFound
-    ward = request.form.get("ward", "")
-    return _run("Encounter", MultiDict({"preset": name, "ward": ward}))
 
 
 @blueprint.get("/recent/<id>")
@@ -153,7 +145,7 @@ def _read(kind: str, form: Form) -> Conditions:
 
 def _run(kind: str, form: Form, sort: str = "") -> Shown:
     """Lead to the result of a search; a form that was refused is shown again."""
-    conditions = _read(kind, forms.filled(form, explorer.offer.now().date()))
+    conditions = _read(kind, form)
     if conditions.faults:
         page = form_page(kind, form, conditions.faults)
         return page, HTTPStatus.UNPROCESSABLE_ENTITY
@@ -301,13 +293,6 @@ def again(id: str) -> Shown:
             return go(url_for(".search", kind=result.kind))
     present = dict(result.criteria).get("_sort", "")
     return _run(result.kind, form, request.args.get("sort", present))
-
-
-@blueprint.get("/results/<id>/change")
-def change(id: str) -> str:
-    """Show the form of a result again, filled in."""
-    result = explorer.stored(id)
-    return form_page(result.kind, MultiDict(result.form))
 
 
 @blueprint.post("/results/<id>/widen")

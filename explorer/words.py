@@ -39,9 +39,3 @@ CODES: Mapping[str, Mapping[str, str]] = {
     "gender": SEXES,
 }
 """The codes of a search parameter, in words."""
-
-PRESETS: Mapping[str, str] = {
-    "now": _("In hospital now"),
-    "today": _("Today’s admissions"),
-    "week": _("Last 7 days"),
-}

@@ -243,7 +243,7 @@ def test_a_form_waits_for_the_login_and_is_shown_again(camille: Browser) -> None
 
 def test_every_form_needs_the_token_of_its_session(camille: Browser) -> None:
     for token in ("", "0" * 36):
-        for path in ("/search/Encounter", "/logout", "/see/x/reveal", "/find"):
+        for path in ("/search/Encounter", "/logout", "/see/x", "/find"):
             assert camille.post(path, csrf=token).status_code == 403
 
 
@@ -266,14 +266,15 @@ def test_a_result_is_of_no_use_to_anybody_else_nor_for_ever(
     other = Browser(camille.app, camille.provider)
     other.log_in("dominique")
     path = path_of(mine)
-    for place in (mine, f"{path}/change", sealed(camille.get(mine).text)[0]):
+    change = f"/search/Encounter?result={path.removeprefix('/results/')}"
+    for place in (mine, change, sealed(camille.get(mine).text)[0]):
         assert other.get(place).status_code == 404
         assert camille.get(place).status_code == 200
     assert other.post(f"{path}/export", format="csv").status_code == 404
     with redis_server.client() as client:
         for key in client.scan_iter("explorer:*:results"):
             client.delete(*client.smembers(key))
-    for address in (mine, f"{path}/again", f"{path}/change", f"{path}/next"):
+    for address in (mine, f"{path}/again", change, f"{path}/next"):
         assert camille.get(address).status_code == 404, "after a quarter of an hour"
     mine = camille.place(**STAYS)
     # Nor with another login of the same person.
@@ -352,8 +353,7 @@ def test_the_form_has_what_is_offered(explore: Explore, profile: str) -> None:
     for name in ("ipp", "admission.from", "class", "status", "visit", "ward"):
         assert (f'name="{name}"' in page) is is_full, name
     assert ('name="patient"' in page) is not is_full
-    assert ("/preset/now" in browser.get("/").text) is is_full
-    assert browser.post("/preset/today").status_code == (303 if is_full else 404)
+    assert ("In hospital now" in browser.get("/").text) is is_full
     page = browser.search(**STAYS if is_full else {"patient": "1"})
     for kind in ("who", "visit"):
         shown = browser.get(sealed(page, kind)[0]).text
@@ -504,7 +504,7 @@ def test_conditions_are_taken_away_one_by_one(camille: Browser) -> None:
     assert [*addresses] == ["name", "admission", "class"]
     wider = camille.follow(addresses["admission"])
     assert len(starts(wider)) > len(starts(page)) == 3
-    (change,) = re.findall(r'href="(/results/[^"]+/change)"', page)
+    (change,) = set(re.findall(r'href="(/search/\w+[?]result=[^"]+)"', page))
     form = camille.get(change).text
     assert re.search(r'name="name" value="Latour"', form)
     assert re.search(r'value="IMP" checked', form)
@@ -515,13 +515,13 @@ def test_conditions_are_taken_away_one_by_one(camille: Browser) -> None:
 def test_recent_searches_name_nobody(camille: Browser) -> None:
     camille.place("Patient", name="Serincanari")
     camille.place(**NIGHT, visit="CANARI-V-1")
-    camille.post("/preset/now", ward="0123")
+    camille.place(status="in-progress", ward="0123")
     page = camille.get("/").text
     (listed,) = re.findall(r'<ul class="list">(.*?)</ul>', page, re.DOTALL)
     assert not any(word in listed for word in (*CANARIES, "Latour"))
     assert "27 Oct 2024" in listed
     assert len(re.findall('href="/recent/', listed)) == 3
-    assert "In hospital now, Ward: 0123" in listed
+    assert "Status: in progress" in listed
     address = re.findall(r'href="(/recent/[^"]+)"', listed)[-1]
     assert "Serincanari" in camille.follow(address)
 
@@ -545,7 +545,7 @@ def test_a_patient_page_has_every_stay_and_hides_numbers(
         for view in ("period=3", "period=", "page=1"):
             assert camille.get(f"{address}&{view}").status_code == 200
     with audited(service, 1):
-        whole = camille.post(address.replace("?", "/reveal?page=1&")).text
+        whole = camille.post(f"{address}&page=1").text
     assert "CANARI-0042" in whole.partition("</section>")[0]
 
 
@@ -645,7 +645,10 @@ def test_looking_at_a_result_is_one_event(service: Served, camille: Browser) -> 
         for tab in ("table", "timeline", "json"):
             assert camille.get(f"{path}?tab={tab}").status_code == 200
         camille.post(f"{path}/columns", column="start")
-        assert camille.get(f"{path}/change").status_code == 200
+        (change,) = re.findall(
+            r'href="(/search/\w+[?]result=[^"]+)"', camille.get(path).text
+        )
+        assert camille.get(change).status_code == 200
     with audited(service, 1):
         camille.follow(f"{path}/next")
 
@@ -663,5 +666,5 @@ def test_a_reason_is_asked_for_and_recorded(explore: Explore, tmp_path: Path) ->
     # The next login has given none: every page asks again.
     browser.log_in()
     path = path_of(place)
-    for page in (place, f"{path}/again", f"{path}/change", f"{path}/next"):
+    for page in (place, f"{path}/again", f"{path}/next"):
         assert browser.get(page).headers["Location"] == "/reason", page
