@@ -215,6 +215,7 @@ def test_everything_works_with_the_keyboard_alone(
     page.keyboard.press("Enter")
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text("Find a patient or a stay")
+    page.wait_for_load_state()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     # The box has a key of its own; a new page begins at its heading, which is read out.
