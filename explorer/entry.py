@@ -18,8 +18,6 @@ from explorer.core import blueprint, explorer, go, set_choice
 from explorer.language import LANGUAGES
 from explorer.language import mark as _
 from explorer.login import Provider, refused
-from explorer.search import form_page
-from explorer.words import RESOURCES
 
 MOST_REASON = 200
 MOST_WAITING = 8192
@@ -142,21 +140,10 @@ def login_done() -> BaseResponse:
     if "code" not in request.args:
         raise refused(_("The identity provider did not log you in."))
     person = _provider().finish(request.args["code"], begun.login)
-    response = go("/resume" if begun.waiting else "/")
+    response = go("/")
     explorer.sessions.end(begun, response)
     explorer.sessions.begin(response, waiting=begun.waiting, **person)
     return response
-
-
-@blueprint.get("/resume")
-def resume() -> BaseResponse | str:
-    """Show the form that waited for the login, filled in."""
-    waiting, g.session.waiting = g.session.waiting, None
-    explorer.sessions.save(g.session)
-    if waiting is None:
-        return go("/")
-    kind, form = waiting
-    return form_page(kind if kind in RESOURCES else "", MultiDict(form))
 
 
 @blueprint.post("/logout")
@@ -175,4 +162,4 @@ def reason() -> BaseResponse | str:
         return render_template("reason.html", most=MOST_REASON)
     g.session.reason = text
     explorer.sessions.save(g.session)
-    return go("/resume" if g.session.waiting else "/")
+    return go("/")

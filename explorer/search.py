@@ -22,7 +22,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from explorer import forms
 from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
 from explorer.failures import PageError
-from explorer.forms import Conditions, FieldFault, Form
+from explorer.forms import FIELDS, Conditions, FieldFault, Form
 from explorer.language import ReadingError, gettext
 from explorer.records import COLUMN_COOKIE, COLUMNS, BundleEntries, Stay, columns_of
 from explorer.sessions import SearchResult
@@ -66,8 +66,12 @@ def form_page(
 
 @blueprint.get("/")
 def home() -> str:
-    """Show the search box, the searches without typing, and the recent ones."""
-    return form_page("", MultiDict())
+    """Show the search box, or the form that waited for the login, filled in."""
+    kind, form = g.session.waiting or ("", ())
+    if g.session.waiting:
+        g.session.waiting = None
+        explorer.sessions.save(g.session)
+    return form_page(kind if kind in FIELDS else "", MultiDict(form))
 
 
 @blueprint.post("/read")
