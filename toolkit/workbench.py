@@ -59,7 +59,7 @@ from toolkit.checks.runner import count_codes
 from toolkit.console import NO_COLUMN, QUESTION, MappingFile, marked_lines
 from toolkit.edits import add_field, answer, name_column, remarks, write_codes
 from toolkit.explain import whereabouts
-from toolkit.findings import Finding, Measurement, timed
+from toolkit.findings import Finding, findings_in, measurements_in, timed
 from toolkit.labels import read_labels
 from toolkit.mapping_tests import tests_beside, try_file
 from toolkit.new import VARIABLE
@@ -309,7 +309,7 @@ def draft() -> Response:
     return jsonify(
         {
             "stale": checked.is_stale,
-            "problems": [_diagnostic(each) for each in checked.problems],
+            "problems": [*map(_diagnostic, checked.problems)],
             "questions": [*marked_lines(checked.text)],
         }
     )
@@ -546,12 +546,11 @@ def _codes() -> str:
 def _findings() -> str:
     """Show the findings of `check --live` for the saved file."""
     results, error = check_file(bench.path, is_live=True)
-    findings = [each for each in results if isinstance(each, Finding)]
     return render_template(
         "findings.html",
         error=bench.draft.no_source or str(error or ""),
-        findings=findings,
-        costs=[each for each in results if isinstance(each, Measurement)],
+        findings=findings_in(results),
+        costs=measurements_in(results),
     )
 
 
@@ -567,14 +566,13 @@ def _try() -> str:
     mapping = file.mapping
     stages: dict[str, float] = {}
     with searching(mapping) as searches:
-        asked = parsed_search(request.args.get("search", ""))
-        query, stages["parameters"] = timed(lambda: searches.query(*asked))
+        kind, parameters = parsed_search(request.args.get("search", ""))
+        query, stages["parameters"] = timed(lambda: searches.query(kind, parameters))
         page, stages["source: a page of rows"] = timed(lambda: searches.page(query))
         try:
             total, stages["source: count"] = timed(lambda: searches.count(query))
         except TooCostlyError:
             total = None
-    kind = query.resource_type
     with SourceReader(file) as reader:
         sent = [
             (file.of_source(section), reader.timed(section, query))
