@@ -10,7 +10,7 @@ Of an HTTP system the request is compared.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -55,15 +55,9 @@ WrittenRows: TypeAlias = dict[Mark, Sequence[Cells]]
 """Rows by the place of the section or the item that they are of."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileResult:
-    """The result of the tests of one mapping file.
+class FileResult(NamedTuple):
+    """What is wrong with the files, and each case with how it differs from what is expected."""
 
-    `faults` are of the files. `tests` are the cases, each with how it differs from what is
-    expected.
-    """
-
-    file: Path
     faults: Sequence[Finding] = ()
     tests: Sequence[tuple["Case", Sequence[Finding]]] = ()
 
@@ -78,22 +72,20 @@ class FileResult:
         tests = "1 test" if len(self.tests) == 1 else f"{len(self.tests)} tests"
         return f"{self.failed} of {tests} failed" if self.failed else f"{tests} passed"
 
-    def as_text(self) -> Iterator[str]:
-        """Yield the lines for people."""
-        yield from map(str, self.faults)
-        for case, findings in self.tests:
-            if findings:
-                yield f"FAILED {case.name} ({case.mark})"
-                yield from (f"  {finding}" for finding in findings)
-        if not self.faults:
-            yield f"{self.file}: {self.verdict}"
-
 
 def run(*, files: Sequence[Path]) -> int:
     """Run the tests beside each file and print their results."""
     is_wrong = False
-    for result in map(try_file, files):
-        print(*result.as_text(), sep="\n")
+    for path in files:
+        result = try_file(path)
+        for fault in result.faults:
+            print(fault)
+        for case, findings in result.tests:
+            if findings:
+                print(f"FAILED {case.name} ({case.mark})")
+                print(*(f"  {finding}" for finding in findings), sep="\n")
+        if not result.faults:
+            print(f"{path}: {result.verdict}")
         is_wrong |= bool(result.faults or result.failed)
     return FINDINGS if is_wrong else FINE
 
@@ -104,10 +96,8 @@ def try_file(path: Path) -> FileResult:
         file = MappingFile.open(path)
         cases, faults = read_cases(tests_beside(path))
     except MappingError as error:
-        return FileResult(path, findings_of(error))
-    return FileResult(
-        path, faults, [(case, _differences(file, case)) for case in cases]
-    )
+        return FileResult(findings_of(error))
+    return FileResult(faults, [(case, _differences(file, case)) for case in cases])
 
 
 def tests_beside(mapping: Path) -> Path:
@@ -238,7 +228,7 @@ def _fault(case: Case) -> Finding | None:
 def compare(
     expected: Node, actual: Any, path: str = ""
 ) -> Iterator[tuple[str, Mark, str]]:
-    """Yield each path that is expected, its place, and what is wrong at it, "" for nothing.
+    """Yield each path where something else is, the place of what is expected, and what is wrong.
 
     Keys that are not expected do not count; the items of a list do, all of them.
     """
@@ -256,12 +246,9 @@ def compare(
         yield from compare(expected, {}, path)
     else:
         wanted, actual_text = _described(expected), _described(actual)
-        text = (
-            f"expected {wanted}, but there is {actual_text}"
-            if wanted != actual_text
-            else ""
-        )
-        yield path, expected.mark, text
+        if wanted != actual_text:
+            text = f"expected {wanted}, but there is {actual_text}"
+            yield path, expected.mark, text
 
 
 def _described(value: Any) -> str:
@@ -288,10 +275,10 @@ def _row(file: MappingFile, case: Case) -> Iterator[Finding]:
         yield from _resource(tried, case)
         return
 
-    slot, actual, fault_text = "status", tried.unserved or "a resource", ""
+    actual, fault_text = tried.unserved or "a resource", ""
     if isinstance(outcome, RowFault):
-        slot, fault_text = outcome.field, _fault_text(case.kind, outcome)
-        places = (f"{traced.field.mark}: " for traced in tried.named(slot))
+        fault_text = _fault_text(case.kind, outcome)
+        places = (f"{traced.field.mark}: " for traced in tried.named(outcome.field))
         actual = f"a fault: {next(places, '')}{fault_text}"
 
     if fault:
@@ -309,11 +296,8 @@ def _row(file: MappingFile, case: Case) -> Iterator[Finding]:
 
 def _resource(tried: TriedRow, case: Case) -> Iterator[Finding]:
     """Yield how a resource differs from what is expected of it."""
-    expected = case.parts.get("expect")
-    for path, mark, text in (
-        compare(expected, tried.outcome) if expected is not None else ()
-    ):
-        if text:
+    if (expected := case.parts.get("expect")) is not None:
+        for path, mark, text in compare(expected, tried.outcome):
             yield _difference(tried, path, mark, text)
     for scalar in case.texts("expect_absent"):
         if any(_is_at(leaf, scalar) for leaf, _ in leaves(tried.outcome)):
@@ -463,8 +447,7 @@ def _compare_request(
     }
     request = {"path": call.path, "method": call.method.lower(), "parameters": sent}
     for path, mark, text in compare(expected, request):
-        if text:
-            yield Finding.at(mark, text, path)
+        yield Finding.at(mark, text, path)
     for name in dict.fromkeys(n for n, _ in (*question.criteria, *question.order)):
         if "parameters" in expected and name not in named:
             text = f"the request also has '{name}': {', '.join(sent_values[name])}"
