@@ -82,6 +82,9 @@ _FEW_CLASSES = 6
 _MOST_STAYS = 60
 """How many stays of each source are sampled at most."""
 
+_MOST_UNITS = 5
+"""How many units are counted at most."""
+
 _DAY_LENGTH = len("2024-03-30")
 _CLOCK_PART = "the zone of the hospital's clock"
 _COUNT_PART = "how many stays there are"
@@ -95,7 +98,7 @@ clock: "?"
 stays:
 """
 _COUNTS = """\
-# How many stays the search has to find, from a statistic of the hospital.
+# How many stays each search has to find, from statistics of the hospital.
 counts:
 """
 _ABSENT = """\
@@ -282,6 +285,11 @@ class Stay:
             # It may come from elsewhere for stays of some classes.
             case = self.case
         yield AnswerPart(mark, slot, case)
+        if key in ("status", "end"):
+            # Rules of their own may say what a stay without an end is.
+            end = "no end" if self.record.end is None else "an end"
+            state = f"{self.record.class_code}, {self.record.status}, {end}"
+            yield AnswerPart(mark, slot, "in another state", state)
         if key in _CODED and (code := resource.code(slot)):
             yield AnswerPart(mark, slot, code)
         if key == "start" and (side := _side(self.record.start, self._clock)):
@@ -460,10 +468,11 @@ def _text(
     for stay, keys in questions:
         yield f"  # {_name_of(stay)}\n  - id: {json.dumps(stay.record.id)}\n"
         yield from (f'    {key}: "{_OPEN}"\n' for key in keys)
-    starts = [stay.record.start for stay, _ in questions if stay.record.start]
-    if (search := _countable(served, starts)) is not None:
+    searches = _countable(served, [stay.record for stay, _ in questions])
+    yield _COUNTS if searches else ""
+    for search in searches:
         pairs = (f"{name}: {json.dumps(value)}, " for name, value in search)
-        yield f'{_COUNTS}  - {{{"".join(pairs)}stays: "{_OPEN}"}}\n'
+        yield f'  - {{{"".join(pairs)}stays: "{_OPEN}"}}\n'
     yield _ABSENT
 
 
@@ -478,21 +487,41 @@ def _name_of(stay: Stay) -> str:
 
 
 def _countable(
-    served: Served, starts: Iterable[datetime] = ()
-) -> Sequence[tuple[str, str]] | None:
-    """Return a search whose stays the hospital counts: those of last month, or all.
+    served: Served, stays: Sequence[EncounterRecord] = ()
+) -> list[Sequence[tuple[str, str]]]:
+    """Return searches that clients have, whose stays the hospital counts.
 
-    Of a copy that is older, its newest month. None if clients have no such search.
+    Those of last month (of a copy that is older, of its newest month) or all; of these, the
+    ones of each class and of some units.
     """
     today = datetime.now(served.clock)
     last = f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+    starts = [stay.start for stay in stays if stay.start]
     months = [f"{start.astimezone(served.clock):%Y-%m}" for start in starts]
     newest = max((month for month in months if month <= last), default=last)
-    for search in ([("date", newest)], list[tuple[str, str]]()):
-        with suppress(RefusedError):
-            served.searches.query(STAY, search)
-            return search
-    return None
+    period = [("date", newest)]
+    if not _is_offered(served, period):
+        period = []
+
+    classes = dict.fromkeys(stay.class_code for stay in stays if stay.class_code)
+    units = dict.fromkeys(s.functional_unit for s in stays if s.functional_unit)
+    url = served.reader.file.mapping.constants.functional_unit_extension
+    searches = [
+        period,
+        *([*period, ("class", code)] for code in classes),
+        *(
+            [*period, ("service-provider._extension", f"{url}|{unit}")]
+            for unit in [*units][:_MOST_UNITS]
+        ),
+    ]
+    return [search for search in searches if _is_offered(served, search)]
+
+
+def _is_offered(served: Served, search: Sequence[tuple[str, str]]) -> bool:
+    with suppress(RefusedError):
+        served.searches.query(STAY, search)
+        return True
+    return False
 
 
 # The answers
@@ -597,7 +626,7 @@ class _Comparison:
             general.append(_CLOCK_PART)
         counts = [_answer(entry, "stays") for entry in self._answers.tables("counts")]
         is_counted = any(count != _OPEN for count in counts)
-        if not is_counted and _countable(self._served) is not None:
+        if not is_counted and _countable(self._served):
             general.append(_COUNT_PART)
 
         for section in (s for kind in ResourceType for s in file.sections(kind)):

@@ -28,7 +28,7 @@ stays:
     birth_date: 1911-02-03
     gender: female
   - {id: 2, end: 2020-05-03 04:10, gender: male}
-  - {id: 9, status: in-progress}
+  - {id: 9, status: in-progress, end: 2020-05-05 05:10}
 counts: [{date: 2020-05, stays: 104}]
 absent: [80]
 """
@@ -119,6 +119,7 @@ ANSWERS = (
     ("    status: finished\n", '    status: "?"\n', "status 'S'"),
     ("clock: Europe/Paris", 'clock: "?"', "clock"),
     ("family: LJUNGQVIST1", 'family: "?"', "names.family"),
+    ("in-progress, end: 2020-05-05 05:10", "in-progress", "end in another state"),
     ("{date: 2020-05, stays: 104}", '{date: 2020-05, stays: "?"}', "how many"),
     ("gender: male", "birth_date: unseen", "gender 'M'"),
     # What no screen has, and a number with a blank in it.
@@ -142,6 +143,7 @@ ANSWERS = (
     ("stays: 104", "stays: many", "digits"),
     ("{date: 2020-05, stays", "{date: May, stays", "offered"),
     # What clients get differently.
+    ("birth_date: 1911-02-03", "birth_date: 1911-02", "something else"),
     ("  - {id: 9, ", "  - {id: 9999, ", "do not get this stay"),
     ("end: 2020-05-03 04:10", "end: none", "nothing here"),
     ("stays: 104", "stays: 103", "more than"),
@@ -176,6 +178,11 @@ def test_the_questions_together_ask_for_everything(
     asked = {slot for stay in questions["stays"] for slot in stay}
     assert asked == {slot for stay in answers["stays"] for slot in stay}
     assert "jungqvist" not in beside(file).read_text("utf-8").lower()
+    # One number for the month, of each class, and of units.
+    counts = questions["counts"]
+    assert all(one["date"] == counts[0]["date"] for one in counts)
+    keys = [[*one][1] for one in counts]
+    assert keys == ["stays", "class", *["service-provider._extension"] * 3]
     # It is never overwritten: somebody looked the answers up.
     assert main(["mapping", "confirm", str(file)]) == 2
     # Unanswered, all of it is open.
@@ -403,7 +410,7 @@ def test_ordinary_stays_are_asked_for_by_the_numbers_that_a_clerk_searches(
     assert int(first["id"]) <= 120
     assert f"  # visit number V{first['id']}, patient number N-{first['id']}\n" in text
     assert [[*other] for other in others if int(other["id"]) > 1000] == [
-        ["id", "status", "gender"]
+        ["id", "status", "end", "gender"]
     ]
 
 
