@@ -94,9 +94,8 @@ def _keys(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str
 
 
 def _select(section: DraftSection) -> Iterator[str]:
-    """Yield the SELECT: all columns of the table, and what is computed."""
+    """Yield the SELECT: all columns of the table, and NULL for what has none yet."""
     listed = [f"NULL AS {_open(f)}" for f in section.fields if f.column is None]
-    listed += [column.listed for column in section.columns if column.listed]
     line = f"SELECT {section.alias}.*"
     for text in listed:
         line += ","
@@ -124,14 +123,14 @@ def _comments(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator
     yield f"# columns of {table.key}, {_number(rows[table.key])}:"
     for column in section.columns:
         if column not in used:
-            line = f"# …: {{from: {yaml_text(column.name)}}}"
+            line = f"# …: {{from: {yaml_text(column.source.name)}}}"
             yield f"{line:<40}  # {_facts(column)}"
 
 
 def _field(section: DraftSection, field: Field) -> str:
     """Return the line of a slot, with its questions and what is known of its column."""
     slot, column = field.slot, field.column
-    options = {"from": yaml_text(column.name) if column else _open(field)}
+    options = {"from": yaml_text(column.source.name) if column else _open(field)}
     if _has_codes(field):
         options["codes"] = _table_name(section, field)
     if column and slot.kind is SlotKind.TIME and column.holds is Holds.DATE:

@@ -56,15 +56,12 @@ _FITTING_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class SelectedColumn:
-    """A column of a section's table, its `name` in the SELECT, and what its rows hold.
+    """A column of a section's table, and what its rows hold.
 
-    `listed` is what the SELECT lists for it, "" where `*` covers it. `refers` is the column
-    that a declared key leads to.
+    `refers` is the column that a declared key leads to.
     """
 
     source: sa.Column[Any]
-    name: str
-    listed: str
     type: str
     holds: Holds
     contents: Contents
@@ -121,7 +118,7 @@ class _SectionReader:
         """Return the section."""
         table = self._table
         alias = re.sub(r"[^a-z]", "", table.name.lower())[:1] or "t"
-        columns = self._columns(alias)
+        columns = self._columns()
         slots = [s for s in SLOTS[self._kind] if s.kind is not SlotKind.SYSTEM]
         fields = [field for slot in slots if (field := self._field(slot, columns))]
         filled = {field.slot.name for field in fields}
@@ -135,26 +132,19 @@ class _SectionReader:
             open=[slot.name for slot in slots if slot.name not in filled],
         )
 
-    def _columns(self, alias: str) -> list[SelectedColumn]:
+    def _columns(self) -> list[SelectedColumn]:
         """Return the columns of the table."""
         table, database = self._table, self._database
         dialect = dialect_of(database)
         keys = {name: (other, column) for name, other, column in foreign_keys(table)}
         columns = []
         for source in table.columns:
-            name, listed, holds = source.name, "", holds_of(source, dialect.name)
-            if holds is Holds.UUID:
-                # A FHIR id is a text.
-                name = re.sub(r"\W", "_", f"{name}_text").lower()
-                text = f"{alias}.{written(database, source.name)}"
-                listed = f"CAST({text} AS VARCHAR(36)) AS {name}"
+            holds = holds_of(source, dialect.name)
             target, referred = keys.get(source.name, ("", ""))
             most = self._most_codes(source, holds, target)
             columns.append(
                 SelectedColumn(
                     source=source,
-                    name=name,
-                    listed=listed,
                     type=type_of(source, dialect),
                     holds=holds,
                     contents=count_contents(database, table, source.name, holds, most),
@@ -231,7 +221,7 @@ class _SectionReader:
         if len(leading) == 1 and kind is not self._kind:
             return leading[0], ""
         if leading and slot.name in REQUIRED[self._kind]:
-            others = ", ".join(column.name for column in leading[1:])
+            others = ", ".join(column.source.name for column in leading[1:])
             return leading[0], f"or is it {others}?"
         # A declared key that leads elsewhere says that it is no such id.
         if named and not named.refers:

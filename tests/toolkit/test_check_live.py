@@ -79,6 +79,19 @@ def test_nothing_is_wrong_with_a_sound_hospital(
     assert main(["mapping", "check", "--live", str(written(tmp_path))]) == 1
 
 
+@pytest.mark.parametrize("kind", SERVERS)
+def test_tables_of_another_database_are_examined(
+    kind: str, url: str, new_url: NewUrl, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(url, kind)
+    name = sa.make_url(url).database
+    # A table of the same name is in the database of the address.
+    run(here := new_url(kind), "CREATE TABLE stays (stay_id BIGINT)")
+    monkeypatch.setenv("PAS_URL", here)
+    tables = [(f"FROM {t}", f"FROM {name}.{t}") for t in ("stays", "patients")]
+    assert unhurried(check(*tables)) == []
+
+
 def is_found(
     defect: dict[str, Any], kind: str, url: str, folder: Path, capsys: Capture
 ) -> bool:

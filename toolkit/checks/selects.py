@@ -256,6 +256,16 @@ def table_behind(rows: str, name: str) -> str:
     return tables[alias]
 
 
+def key_columns(rows: str, name: str) -> set[Origin]:
+    """Return the columns of one table that an id is made of, none where it is a column."""
+    start, end = _Select(rows).expression(name)
+    columns = {*re.findall(r"\b(\w+)\.(\w+)\b", _Select(rows).bare[start:end])}
+    tables, aliases = tables_of(rows), {alias for alias, _ in columns}
+    if len(columns) < 2 or len(aliases) > 1 or not aliases <= {*tables}:
+        return set()
+    return {Origin(tables[alias], column) for alias, column in columns}
+
+
 def names_compared(rows: str) -> frozenset[str]:
     """Return the names of all columns that a SELECT compares with = to anything."""
     names = re.findall(r"\b([A-Za-z_]\w*)\s*=", rows)

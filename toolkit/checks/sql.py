@@ -26,7 +26,7 @@ from adapters.mapping.times import EPOCHS, to_instant
 from adapters.mapping.values import text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, ColumnKind
-from adapters.sql.dialects.base import MARK, Sql
+from adapters.sql.dialects.base import MARK, Origin, Sql
 from adapters.sql.query import ALWAYS, Columns, Condition, all_of, in_rows
 from adapters.sql.texts import are_texts, compare_as_read, sample
 from toolkit.checks.formats import format_of
@@ -48,7 +48,9 @@ from toolkit.checks.rows import (
 from toolkit.checks.selects import (
     arguments_behind,
     arguments_of,
+    comparisons,
     from_of,
+    key_columns,
     with_outer_joins,
 )
 from toolkit.checks.sql_inspection import GROUPS, SqlInspection
@@ -578,6 +580,32 @@ def repeated_ids(inspection: SqlInspection) -> Findings:
     yield inspection.at(inspection.place("id"), text, Severity.ERROR)
 
 
+def parts_of_keys(inspection: SqlInspection) -> Findings:
+    """Report joins by one of several columns of the id, which rows of other ids match."""
+    rows, place = inspection.section.rows, inspection.place("id")
+    key = key_columns(rows, place.field.columns[0])
+    joins: dict[str, set[Origin]] = {}
+    for inner, outer in comparisons(rows):
+        if outer.table in {origin.table for origin in key}:
+            joins.setdefault(inner.table, set()).add(outer)
+    database = inspection.database
+    for table, compared in joins.items():
+        described = database.columns(f"SELECT * FROM {table}") if compared < key else ()
+        names = {column.name.lower() for column in described}
+        lacks = [o.column for o in key - compared if o.column.lower() in names]
+        if not lacks:
+            continue
+        columns: list[Any] = [sa.literal_column(origin.column) for origin in compared]
+        source = sa.text(next(iter(compared)).table)
+        groups = sa.select(sa.func.count()).select_from(source).group_by(*columns)
+        if database.fetch(groups.having(sa.func.count() > 1).limit(1)):
+            text = (
+                f"rows joins {table} without {', '.join(lacks)}, a part of the id: rows of"
+                " other stays match. Compare all of its columns"
+            )
+            yield inspection.at(place, text, Severity.WARNING)
+
+
 def references(inspection: SqlInspection) -> Findings:
     """Report references to resources that their section does not have."""
     for place in inspection.places:
@@ -712,6 +740,7 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
     ("far days", far_days),
     ("times cut to days", times_cut_to_days),
     ("ids", repeated_ids),
+    ("parts of keys", parts_of_keys),
     ("references", references),
     ("starts before births", starts_before_births),
     ("merged patients", merged_patients),

@@ -158,8 +158,10 @@ class SearchChecks:
         ]
         lacks += self._indexes_of_merges(place, query)
         if slow or not costs:
-            compared = [inner for inner, _ in comparisons(self._rows)]
-            lacks += self._indexes_of_joins(place, compared)
+            joins: dict[tuple[str, str], list[Origin]] = {}
+            for inner, outer in comparisons(self._rows):
+                joins.setdefault((inner.table, outer.table), []).append(inner)
+            lacks += self._indexes_of_joins(place, joins.values())
         for lack in lacks:
             self._missing.setdefault(lack.remedy, (lack, []))[1].append(word)
 
@@ -321,27 +323,26 @@ class SearchChecks:
         rows = self._inspection.mapping.resources[ResourceType.PATIENT].rows
         names = merges.id.name, merges.survivor.column.name
         origins = self._inspection.origins_of(rows)
-        plain = [origins[name] for name in names if name in origins]
+        plain = [[origins[name]] for name in names if name in origins]
         return self._indexes_of_joins(place, plain)
 
     def _indexes_of_joins(
-        self, place: Place, columns: Iterable[Origin]
+        self, place: Place, joins: Iterable[Sequence[Origin]]
     ) -> list[Finding]:
-        """Return the indexes of columns of tables that no index begins with.
+        """Return the indexes of joins for which none begins with a column that they compare.
 
         Columns before it that `rows` compares too, as with a constant, are no obstacle.
         """
         compared, lacks = names_compared(self._rows), list[Finding]()
-        for origin in dict.fromkeys(columns):
-            starts = self._index_starts(origin.table, compared)
-            if starts is not None and _plain(origin.column) not in starts:
-                text = f"{_NO_INDEX} a column that joins tables"
-                remedy = self._statement(origin)
-                lacks.append(
-                    self._finding(
-                        place, text, self._severity, remedy=remedy, column=str(origin)
-                    )
-                )
+        for columns in dict.fromkeys(map(tuple, joins)):
+            starts = self._index_starts(columns[0].table, compared)
+            if starts is None or any(_plain(one.column) in starts for one in columns):
+                continue
+            text = f"{_NO_INDEX} a column that joins tables"
+            remedy, name = self._statement(*columns), str(columns[0])
+            lacks.append(
+                self._finding(place, text, self._severity, remedy=remedy, column=name)
+            )
         return lacks
 
     def _indexable(self, place: Place) -> Origin | None:

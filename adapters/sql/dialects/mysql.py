@@ -325,14 +325,20 @@ _RESULT = re.compile(
 
 
 def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
-    """Read the statement as the server rewrites it, with the tables behind views."""
+    """Read the statement as the server rewrites it, with the tables behind views.
+
+    A table of another database is named with it.
+    """
+    own = execute(connection, "SELECT DATABASE()").scalar_one()
     explain = "EXPLAIN EXTENDED" if connection.dialect.is_mariadb else "EXPLAIN"  # type: ignore[attr-defined]
     execute(connection, f"{explain} SELECT * FROM ({rows}\n) AS pas").close()
     origins: dict[str, Origin | None] = {}
     for _, _, note in execute(connection, "SHOW WARNINGS"):
         tables = {alias: table for _, table, alias in _TABLE.findall(note)}
-        for _, alias, column, name in _RESULT.findall(note):
-            origin = Origin(tables.get(alias, alias), column) if column else None
+        for database, alias, column, name in _RESULT.findall(note):
+            table = tables.get(alias, alias)
+            table = table if database == own else f"{database}.{table}"
+            origin = Origin(table, column) if column else None
             # What has the same name further on is in a subquery.
             origins.setdefault(name, origin)
     return {name: origin for name, origin in origins.items() if origin}
