@@ -34,7 +34,10 @@ def text_or_none(value: object, form: Form = Form.HEX) -> str | None:
 
 
 def _number(value: Any) -> str:
-    text = format(Decimal(str(value)), "f")
+    number = Decimal(str(value))
+    if not number.is_finite():
+        raise ValueError("not a number (NaN, Infinity)")
+    text = format(number, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -567,6 +567,8 @@ _UNEQUAL_KINDS: Mapping[ColumnKind, str] = {
     " CAST it to an integer or a text in the SELECT",
     ColumnKind.LARGE: "a large object (BLOB, CLOB, image, text), which a database does not"
     " compare: CAST it to a short text or to bytes in the SELECT",
+    ColumnKind.OTHER: "of a type that the service does not compare: CAST it to a number or a"
+    " text in the SELECT",
 }
 
 
@@ -585,7 +587,9 @@ def _unequal_keys(
             element = f"{section.resource_type}.{item.slot}"
             keys.append((filters.columns_of(item), item.key, item.mark, element))
     for columns, name, mark, element in keys:
-        if text := _UNEQUAL_KINDS.get(columns.column(name).kind):
+        column = columns.column(name)
+        text = _UNEQUAL_KINDS.get(column.kind)
+        if text and not column.enumeration:
             yield MappingProblem(mark, element, text=text, column=name)
 
 

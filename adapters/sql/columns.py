@@ -24,6 +24,7 @@ from adapters.mapping.binary import Form, bytes_of
 from adapters.mapping.births import Partial, written
 from adapters.mapping.model import TimeRule
 from adapters.mapping.times import EPOCHS, epoch_of, in_format, to_instant, to_local
+from adapters.mapping.values import text_or_none
 
 # --------------------------------------------------------------- columns
 
@@ -49,8 +50,9 @@ class ColumnKind(StrEnum):
     SECOND_TIME whole seconds. LOOSE is a column of SQLite without a type:
     it compares text with text and numbers with numbers. OTHER (an enumeration, say) is
     compared by its text. BINARY ones hold bytes, a FINE_TIME more than microseconds: it is
-    read and bound as a text. BITS are a number that the driver would read as bytes. A SINGLE
-    is a float of 32 bits, equal to no value that is sent; a LARGE one (BLOB, CLOB) equals none.
+    read and bound as a text. BITS are a number that the driver would read as bytes. A DOUBLE
+    is a float of 64 bits; a SINGLE one of 32 bits, equal to no value that is sent; a LARGE one
+    (BLOB, CLOB) equals none.
     """
 
     TEXT = "text"
@@ -61,6 +63,7 @@ class ColumnKind(StrEnum):
     WIDE = "integer, signed or not"
     BITS = "bits"
     NUMBER = "number"
+    DOUBLE = "double-precision number"
     SINGLE = "single-precision number"
     BOOLEAN = "boolean"
     UUID = "uuid"
@@ -85,7 +88,7 @@ TEXTS = (ColumnKind.TEXT, *FOLDS, ColumnKind.FILLED, ColumnKind.PADDED)
 WHOLE = frozenset({ColumnKind.INTEGER, ColumnKind.WIDE, ColumnKind.BITS})
 """Kinds of column that hold nothing but whole numbers, of 64 bits."""
 
-NUMBERS = WHOLE | {ColumnKind.NUMBER, ColumnKind.SINGLE}
+NUMBERS = WHOLE | {ColumnKind.NUMBER, ColumnKind.DOUBLE, ColumnKind.SINGLE}
 """Kinds of column that hold nothing but numbers."""
 
 _LOCAL = (
@@ -123,10 +126,6 @@ class Column(NamedTuple):
     encoding: str = ""
 
 
-UCS2 = "ucs-2"
-"""The encoding of all characters of 16 bits, for which Python has no codec."""
-
-
 class UnreadText(bytes):
     """A text that is not of its encoding: as bytes, it would compare as another value."""
 
@@ -152,8 +151,6 @@ def can_hold(text: str, encoding: str = "") -> bool:
     """
     if _UNHELD.search(text):
         return False
-    if encoding == UCS2:
-        return max(text, default="") < "\U00010000"
     return not encoding or text.encode(encoding, "ignore").decode(encoding) == text
 
 
@@ -203,6 +200,12 @@ def _number(text: str) -> tuple[Decimal, ...]:
     return (Decimal(text),)
 
 
+def _double(text: str) -> tuple[float, ...]:
+    # A float equals every number that is nearest to it; it is shown as one of them.
+    is_shown = _number(text) and text_or_none(float(text)) == text
+    return (float(text),) if is_shown else ()
+
+
 def _truth(text: str) -> tuple[bool, ...]:
     return (text == "true",) if text in ("true", "false") else ()
 
@@ -222,6 +225,7 @@ _HELD: Mapping[ColumnKind, Callable[[str], tuple[object, ...]]] = {
     ColumnKind.WIDE: partial(_integer, values=_EITHER),
     ColumnKind.BITS: partial(_integer, values=_EITHER),
     ColumnKind.NUMBER: _number,
+    ColumnKind.DOUBLE: _double,
     ColumnKind.SINGLE: _number,
     ColumnKind.BOOLEAN: _truth,
     ColumnKind.UUID: _uuid,
@@ -293,7 +297,7 @@ def _number_of(kind: ColumnKind, number: Fraction) -> int | float | Decimal | st
         return Decimal(number.numerator) / number.denominator
     return (
         float(number)
-        if kind in (ColumnKind.LOOSE, ColumnKind.SINGLE)
+        if kind in (ColumnKind.LOOSE, ColumnKind.DOUBLE, ColumnKind.SINGLE)
         else str(float(number))
     )
 

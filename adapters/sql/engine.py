@@ -253,7 +253,12 @@ class Database:
             raise SourceUnavailableError(
                 f"a file that the address names cannot be read ({error.strerror})"
             ) from error
-        except (AttributeError, TypeError, ValueError) as error:
+        except (
+            AttributeError,
+            TypeError,
+            ValueError,
+            NotImplementedError,
+        ) as error:
             raise _invalid_option() from error
 
     def _raise_fault(
@@ -276,7 +281,7 @@ class Database:
         elif isinstance(error, sa.exc.InvalidRequestError):
             missing = "the database has no such table or schema"
             raise SourceDataError(missing) from error
-        elif isinstance(error, ValueError):
+        elif isinstance(error, (ValueError, NotImplementedError)):
             # The driver stopped within an answer: the next one would begin there.
             connection.invalidate()
             unread = f"the driver cannot read a value ({type(error).__name__})"

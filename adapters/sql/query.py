@@ -110,6 +110,10 @@ def _values_of(parts: Iterable[Sql]) -> tuple[object, ...]:
 
 # Columns
 
+_LIKE_A_NUMBER = re.compile(
+    r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.I | re.ASCII
+)
+
 
 @dataclass(frozen=True, eq=False)
 class SqlColumn:
@@ -133,7 +137,12 @@ class SqlColumn:
 
     def held(self, text: str) -> tuple[object, ...]:
         """Return a text as values that the column can equal; none when it holds no such."""
-        return held(self.kind, text, self.form) if self.can_hold(text) else ()
+        if not self.can_hold(text):
+            return ()
+        has_texts = self.dialect.has_texts_in_numbers and self.kind in NUMBERS
+        if has_texts and not _LIKE_A_NUMBER.fullmatch(text):
+            return (text,)
+        return held(self.kind, text, self.form)
 
     def can_hold(self, text: str) -> bool:
         """Whether a text has no character that the column cannot hold."""
@@ -199,14 +208,25 @@ class SqlColumn:
         if self.kind not in FOLDS:
             return equal_exactly
         # What is equal exactly is equal without case as well: that has the index.
-        return all_of([self._listed(self.plain, "IN", values), equal_exactly])
+        mark = self.dialect.text_mark(self.collation)
+        indexed = self._listed(self.plain, "IN", values, mark)
+        return all_of([indexed, equal_exactly])
 
     def not_in(self, values: Sequence[object]) -> Condition:
         """Return where the column is none of the values, nor NULL."""
         return self._listed(self._equated, "NOT IN", values)
 
-    def _listed(self, form: str, sign: str, values: Sequence[object]) -> Condition:
-        marks = ", ".join([self.mark] * len(values))
+    def not_outside(self, values: Sequence[object]) -> Condition:
+        """Return where `not_in` does not hold, but for NULL."""
+        if self.kind in FOLDS and not self.dialect.pads(self.collation):
+            # What only has more blanks at its end is equal exactly, and to no index.
+            return self._listed(self._equated, "IN", values)
+        return self.is_in(values)
+
+    def _listed(
+        self, form: str, sign: str, values: Sequence[object], mark: str = ""
+    ) -> Condition:
+        marks = ", ".join([mark or self.mark] * len(values))
         return Condition(f"{form} {sign} ({marks})", tuple(values))
 
     @cached_property
@@ -315,7 +335,7 @@ class KeyColumn:
         """Rows that have not."""
         missing = [self.column.is_null]
         if self._sentinels:
-            missing.append(self.column.is_in(self._sentinels))
+            missing.append(self.column.not_outside(self._sentinels))
         if self.shown:
             missing.append(self.shown.missing)
         return any_of(missing)

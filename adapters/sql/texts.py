@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from adapters.contract import SourceTimedOutError
 from adapters.mapping.births import Partial, read_birth, written
 from adapters.mapping.model import FieldMapping, TimeRule
-from adapters.mapping.times import EPOCHS, to_instant
+from adapters.mapping.times import EPOCHS, presence, to_instant
 from adapters.sql.columns import LAST, TEXTS, TICK, ColumnKind, day_bound, is_at
 from adapters.sql.engine import Database
 from adapters.sql.query import Columns, KeyColumn, Order, SqlColumn
@@ -48,9 +48,10 @@ def compare_as_read(kind: ColumnKind, field: FieldMapping, value: object) -> boo
     assert rule is not None, "only times and births are written in several ways"
     if not isinstance(value, str):
         return True
-    if not (text := value.rstrip()):
+    if presence(field.absent)(value) is None:
         # It is left out, and would be found (decision 45).
         return False
+    text = value.rstrip()
     try:
         if field.slot == "birth_date":
             return _is_birth(kind, rule, value, read_birth(text, rule, date.max))

@@ -207,6 +207,7 @@ _WITHOUT_ZONE = {
     ColumnKind.TICK_TIME,
     ColumnKind.SECOND_TIME,
 }
+_WITH_FRACTIONS = {ColumnKind.NUMBER, ColumnKind.DOUBLE}
 _TYPES = "columns of types that are not the best"
 
 
@@ -221,7 +222,7 @@ def types_of_columns(inspection: SqlInspection) -> Findings:
             yield from unknown_zone(inspection, place)
         if place.field.time:
             yield from _type_of_time(inspection, place, kind, place.field.time)
-        elif place.kind is SlotKind.ID and kind is ColumnKind.NUMBER:
+        elif place.kind is SlotKind.ID and kind in _WITH_FRACTIONS:
             text = "a type with fractions: CAST it to an integer or a text"
             yield inspection.at(place, text, Severity.NOTE, topic=_TYPES)
         elif place.kind in (SlotKind.ID, SlotKind.EXACT) and kind in TIMES:

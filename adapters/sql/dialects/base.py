@@ -169,18 +169,19 @@ class Dialect:
     SQL, as functions of a text: `fold` writes `adapters.folding.fold` as far as a LIKE needs
     it, `fold_in` for a text in an encoding where `fold` is refused; `exact` makes a FOLDING
     text compare character by character, `searched` one that LIKE accepts, `collated` one of
-    another collation. `joint` stands between two texts that become one, `substring` is the
-    function. `marks` are how values are written for columns of a kind, where a MARK alone has
-    no index; `reads` how they are selected, where the driver would change them. `writes`
-    converts a value to the text that the service shows, where a CAST differs; `long` and
-    `short` are the types of other texts and of ids in a CAST. `label` finds the value of an
-    enumeration, by its type, that has a text. `top` stands before and `limit` after a SELECT
-    of a number of rows; `is_null` compares with NULL. `clock` returns the values of `:now` and
-    `:today` for a time in the source's zone; `some_time` is a literal of any time. With
-    `orders_nulls`, ORDER BY names a column even where it is NULL in every row: PostgreSQL needs
-    that to use the index, MariaDB would sort. With `has_included_columns`, an index can hold
-    columns beside its keys (INCLUDE). With `pads_bytes`, zeros at the end of bytes count in no
-    comparison.
+    another collation. `text_mark` stands for a value beside a FOLDING text of a collation;
+    `pads`: whether the collation ignores blanks at the end, as `exact` does. `joint` stands
+    between two texts that become one, `substring` is the function. `marks` are how values are
+    written for columns of a kind, where a MARK alone has no index; `reads` how they are selected,
+    where the driver would change them. `writes` converts a value to the text that the service
+    shows, where a CAST differs; `long` and `short` are the types of other texts and of ids in a
+    CAST. `label` finds the value of an enumeration, by its type, that has a text. `top` stands
+    before and `limit` after a SELECT of a number of rows; `is_null` compares with NULL. `clock`
+    returns the values of `:now` and `:today` for a time in the source's zone; `some_time` is a
+    literal of any time. With `orders_nulls`, ORDER BY names a column even where it is NULL in
+    every row: PostgreSQL needs that to use the index, MariaDB would sort. With
+    `has_included_columns`, an index can hold columns beside its keys (INCLUDE). With `pads_bytes`,
+    zeros at the end of bytes count in no comparison.
 
     Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
     timeout, `pooler` those of a pooler that loses prepared statements, `unknowns` matches those
@@ -196,9 +197,10 @@ class Dialect:
     `computed` those of its columns that a table can have an index on as an expression,
     `filtered` the tables of a SELECT of which a policy hides rows, `server_time` is its clock.
     Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
-    read, where it sees others too; `folds_names` means that names ignore case. `zero_date` is
-    what IS NULL matches too. `unreal`: whether a text is a time that its columns of times hold,
-    and no datetime.
+    read, where it sees others too; `folds_names` means that names ignore case. With
+    `has_texts_in_numbers`, a column of numbers also holds texts that are no number. `zero_date`
+    is what IS NULL matches too. `unreal`: whether a text is a time that its columns of times
+    hold, and no datetime.
     """
 
     driver: str
@@ -220,6 +222,8 @@ class Dialect:
     exact: Convert = _unchanged
     searched: Convert = _unchanged
     collated: Callable[[str, str], str] = lambda text, _collation: text
+    text_mark: Convert = lambda _collation: MARK
+    pads: Callable[[str], bool] = lambda _collation: True
     joint: str = "||"
     substring: str = "substr"
     marks: Mapping[ColumnKind, str] = field(default_factory=dict)
@@ -249,6 +253,7 @@ class Dialect:
     server_time: Callable[[sa.Connection], datetime | None] = lambda _connection: None
     readable: str = ""
     folds_names: bool = False
+    has_texts_in_numbers: bool = False
     zero_date: str = ""
     unreal: Callable[[str], bool] = lambda _text: False
 

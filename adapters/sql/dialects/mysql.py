@@ -12,11 +12,12 @@ from pymysql.converters import conversions, convert_datetime, escape_datetime
 from sqlalchemy.engine import URL, Engine
 
 from adapters.mapping.slots import LONGEST_ID
-from adapters.sql.columns import UCS2, WHOLE, Column, ColumnKind, has_zeros
+from adapters.sql.columns import WHOLE, Column, ColumnKind, has_zeros
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     GRACE_SECONDS,
+    MARK,
     AddressError,
     Dialect,
     Origin,
@@ -33,30 +34,24 @@ from adapters.sql.dialects.folding import GAPS, MARKS, spelled_out
 
 _DRIVER = "mysql+pymysql"
 
-_TIMESTAMP = 7
+_TIMESTAMP, _DATETIME = 7, 12
 _KINDS: Mapping[int, ColumnKind] = {
     **dict.fromkeys((1, 2, 3, 8, 9, 13), ColumnKind.WIDE),
     4: ColumnKind.SINGLE,
-    **dict.fromkeys((0, 5, 246), ColumnKind.NUMBER),
+    5: ColumnKind.DOUBLE,
+    **dict.fromkeys((0, 246), ColumnKind.NUMBER),
     **dict.fromkeys((249, 250, 251, 252, 253, 254), ColumnKind.FOLDING),
     _TIMESTAMP: ColumnKind.INSTANT,
     10: ColumnKind.DATE,
-    12: ColumnKind.LOCAL_TIME,
+    _DATETIME: ColumnKind.LOCAL_TIME,
     16: ColumnKind.BITS,
 }
 """By the number of the type in the protocol (enum_field_types)."""
 
-_ENCODINGS = {
-    **dict.fromkeys(("utf8", "utf8mb3", "ucs2"), UCS2),
-    **{name: name for name in ("ascii", "cp850", "cp852", "cp866")},
-    **{name: name for name in ("cp1250", "cp1251", "cp1256", "cp1257")},
-    **{"latin1": "cp1252", "latin2": "iso8859-2", "latin5": "iso8859-9"},
-    **{"latin7": "iso8859-13", "greek": "iso8859-7", "hebrew": "iso8859-8"},
-    **{"koi8r": "koi8-r", "koi8u": "koi8-u"},
-}
-"""The codecs of the character sets that do not hold all characters, by their names."""
-
-_SESSION = "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
+_SESSION = (
+    "time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT',"
+    " sql_select_limit = 18446744073709551615"
+)
 """As in other databases, a backslash is a plain character and || joins texts."""
 
 _SET_BY_US = (
@@ -71,7 +66,7 @@ _SET_BY_US = (
 
 _SESSION_SETTING = re.compile(
     "time_zone|sql_mode|max_statement_time|max_execution_time|read_only|autocommit"
-    r"|\bNAMES\b|character_set|transaction",
+    r"|\bNAMES\b|character.set|\bCHARSET\b|transaction",
     re.IGNORECASE,
 )
 
@@ -82,7 +77,12 @@ def _engine(url: URL, config: PoolConfig) -> Engine:
         "charset": "utf8mb4",
         # Else a literal of bytes would be read as a text in UTF-8.
         "binary_prefix": True,
-        "conv": {**conversions, _TIMESTAMP: _instant, datetime: _literal},
+        "conv": {
+            **conversions,
+            _TIMESTAMP: _instant,
+            _DATETIME: _local_time,
+            datetime: _literal,
+        },
         "read_timeout": config.seconds + GRACE_SECONDS,
         "write_timeout": config.seconds + GRACE_SECONDS,
     }
@@ -152,9 +152,14 @@ def _transport(url: URL) -> Transport:
 
 
 def _instant(text: str) -> object:
-    # What is no time (0000-00-00) stays a text.
-    moment = convert_datetime(text)
+    moment = _local_time(text)
     return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) else moment
+
+
+def _local_time(text: str) -> object:
+    # What is no time (0000-00-00) stays a text, as a column without fractions has it.
+    moment = convert_datetime(text)
+    return moment.removesuffix(".000000") if isinstance(moment, str) else moment
 
 
 def _literal(moment: datetime, _conversions: object = None) -> str:
@@ -173,7 +178,6 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
         column._replace(
             kind=_text_kind(collation),
             collation=collation,
-            encoding=_ENCODINGS.get(collation.partition("_")[0], ""),
         )
         if (collation := collations.get(column.name))
         else column
@@ -195,6 +199,10 @@ def _collations(
     return dict(zip(names, row, strict=True))
 
 
+def _pads(collation: str) -> bool:
+    return "_0900_" not in collation and "_nopad_" not in collation
+
+
 def _text_kind(collation: str) -> ColumnKind:
     if collation == "binary":
         return ColumnKind.BINARY
@@ -214,6 +222,12 @@ def _collated(text: str, collation: str) -> str:
     # A collation of another character set fits no text as it is.
     charset = collation.partition("_")[0]
     return f"(convert({text} USING {charset}) COLLATE {collation})"
+
+
+def _text_mark(collation: str) -> str:
+    # What a character set does not hold becomes ?: the exact comparison is beside it.
+    is_unicode = not collation or collation.startswith("utf8mb4")
+    return MARK if is_unicode else _collated(MARK, collation)
 
 
 def _digits(number: str) -> str:
@@ -360,6 +374,8 @@ DIALECT = Dialect(
     fold=_fold,
     exact=_exact,
     collated=_collated,
+    text_mark=_text_mark,
+    pads=_pads,
     # IS NULL also finds dates of zeros, in columns that are NOT NULL: such a row would be in
     # both groups of a page (keyset.py), and come twice in a walk.
     is_null=lambda column: f"{column} <=> NULL",

@@ -37,7 +37,7 @@ _KINDS = {
     "DB_TYPE_CHAR": ColumnKind.PADDED,
     "DB_TYPE_NCHAR": ColumnKind.PADDED,
     "DB_TYPE_BINARY_INTEGER": ColumnKind.INTEGER,
-    "DB_TYPE_BINARY_DOUBLE": ColumnKind.NUMBER,
+    "DB_TYPE_BINARY_DOUBLE": ColumnKind.DOUBLE,
     "DB_TYPE_BINARY_FLOAT": ColumnKind.SINGLE,
     "DB_TYPE_RAW": ColumnKind.BINARY,
     **dict.fromkeys(

@@ -41,7 +41,8 @@ _KINDS: Mapping[int, ColumnKind] = {
     **dict.fromkeys((_ONE_BYTE, 19, 25, 1042, 1043), ColumnKind.TEXT),
     **dict.fromkeys((20, 21, 23), ColumnKind.INTEGER),
     700: ColumnKind.SINGLE,
-    **dict.fromkeys((701, 1700), ColumnKind.NUMBER),
+    701: ColumnKind.DOUBLE,
+    1700: ColumnKind.NUMBER,
     1082: ColumnKind.DATE,
     1114: ColumnKind.LOCAL_TIME,
     1184: ColumnKind.INSTANT,
@@ -202,7 +203,7 @@ def _encoding(connection: sa.Connection) -> str:
         client = str(driver.info.encoding)
         return "utf-8" if client == "ascii" else client
     try:
-        return codecs.lookup(re.sub("^WIN", "cp", server)).name
+        return codecs.lookup(re.sub("^WIN", "cp", server).replace("KOI8", "koi8-")).name
     except LookupError:
         return "ascii"
 
@@ -571,7 +572,7 @@ DIALECT = Dialect(
     collated=_collated,
     label=_label,
     writes={
-        ColumnKind.NUMBER: _number_text,
+        **dict.fromkeys((ColumnKind.NUMBER, ColumnKind.DOUBLE), _number_text),
         ColumnKind.BINARY: lambda column: f"encode({column}, 'hex')",
     },
     clock=_clock,

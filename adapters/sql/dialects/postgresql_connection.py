@@ -29,6 +29,7 @@ _VARIABLES = {
     "client_encoding": "PGCLIENTENCODING",
     "options": "PGOPTIONS",
     "service": "PGSERVICE",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
 }
 """The variables of libpq that stand for what an address leaves out."""
 
@@ -40,7 +41,8 @@ _REFUSED = re.compile("startup parameter|command-line options", re.IGNORECASE)
 _SESSION = """
 SELECT date_part('epoch', CAST(current_setting('statement_timeout') AS INTERVAL)),
   current_setting('TimeZone'), current_setting('transaction_read_only'),
-  current_setting('encounters.options', true), current_schema(), pg_backend_pid()
+  current_setting('encounters.options', true), current_schema(), pg_backend_pid(),
+  current_setting('DateStyle')
 """
 
 _UTC = frozenset({"utc", "uct", "gmt", "zulu", "universal", "etc/utc", "etc/gmt"})
@@ -88,6 +90,8 @@ class _Connector:
         settings = {
             "default_transaction_read_only": "on",
             "TimeZone": "UTC",
+            # Times as texts are ISO 8601, whatever the account or the server prefers.
+            "DateStyle": "ISO",
             "statement_timeout": str(round(config.seconds * 1000)),
             # Shows whether the options arrive.
             "encounters.options": "on",
@@ -102,6 +106,11 @@ class _Connector:
             )
         pairs = (f"-c {name}={_escaped(value)}" for name, value in settings.items())
         self._options = " ".join([self._theirs, *pairs]).strip()
+        if _of_operator(url, "target_session_attrs") == "read-write":
+            raise AddressError(
+                "target_session_attrs=read-write finds no server, since the service only"
+                " reads: write target_session_attrs=primary"
+            )
         if _of_operator(url, "service"):
             # Ours would replace those in the service file, which is not read here.
             self._options = ""
@@ -131,7 +140,7 @@ class _Connector:
         """Compare the session with what the service relies on (decision 42)."""
         connection.autocommit = True
         row = connection.execute(_SESSION, prepare=False).fetchone()
-        seconds, zone, read_only, arrived, schema, process = row
+        seconds, zone, read_only, arrived, schema, process, style = row
         if self._config.prepared is None and process != connection.info.backend_pid:
             # The next statement may run on a server that has prepared another one by its name.
             connection.prepare_threshold = None
@@ -149,6 +158,7 @@ class _Connector:
                 0 < seconds <= limit
             ),
             "TimeZone = 'UTC'": zone.lower() not in _UTC,
+            "DateStyle = 'ISO'": not style.startswith("ISO"),
             "default_transaction_read_only = on": read_only != "on",
             f"search_path = {_quoted(wanted)}": bool(wanted) and schema != wanted,
         }

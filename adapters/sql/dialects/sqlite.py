@@ -131,6 +131,8 @@ def _kind(declared: str) -> ColumnKind:
         return ColumnKind.TEXT
     if any(part in declared for part in ("INT", "NUM", "DEC", "BOOL")):
         return ColumnKind.INTEGER
+    if any(part in declared for part in ("REAL", "FLOA", "DOUB")):
+        return ColumnKind.DOUBLE
     return ColumnKind.LOOSE
 
 
@@ -160,4 +162,5 @@ DIALECT = Dialect(
     unknowns="SQLITE_ERROR",
     missing=(r"no such (?:column|table): (\S+)",),
     folds_names=True,
+    has_texts_in_numbers=True,
 )

@@ -34,7 +34,8 @@ _DRIVER = "mssql+pyodbc"
 
 _KINDS: Mapping[str, ColumnKind] = {
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint"), ColumnKind.INTEGER),
-    **dict.fromkeys(("decimal", "numeric", "money", "float"), ColumnKind.NUMBER),
+    **dict.fromkeys(("decimal", "numeric", "money", "smallmoney"), ColumnKind.NUMBER),
+    "float": ColumnKind.DOUBLE,
     **dict.fromkeys(("binary", "varbinary"), ColumnKind.BINARY),
     **dict.fromkeys(("image", "text", "ntext", "xml"), ColumnKind.LARGE),
     "real": ColumnKind.SINGLE,

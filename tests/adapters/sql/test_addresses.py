@@ -54,6 +54,13 @@ POSTGRESQL = (
     Case("options=-cstatement_timeout%3D0"),
     Case("options=--timezone%3DEurope/Paris"),
     Case("options=-c%20default_transaction_read_only%3Doff"),
+    # The texts of times, which a mapping may CAST, are those of ISO 8601.
+    Case("", "SELECT CAST(DATE '2024-03-04' AS TEXT)", "2024-03-04"),
+    Case("options=-cdatestyle%3DSQL,DMY"),
+    Case("", environ={"PGDATESTYLE": "German"}),
+    # A session that reads only is none of these.
+    Case("target_session_attrs=read-write"),
+    Case("target_session_attrs=primary", "SELECT 'x'", "x"),
     Case("", environ={"PGOPTIONS": "-c statement_timeout=0"}),
     # libpq sends it beside the options, and the server obeys it.
     Case("", environ={"PGTZ": "Europe/Paris"}),
@@ -72,7 +79,18 @@ MARIADB = (
     Case("charset=utf8"),
     Case("sql_mode=ANSI_QUOTES"),
     Case("init_command=SET%20time_zone%3D'%2B02:00'"),
-    Case("init_command=SET%20NAMES%20latin1"),
+    *(Case(f"init_command=SET%20{it}%20latin1") for it in ("NAMES", "CHARSET")),
+    Case("init_command=SET%20CHARACTER%20SET%20latin1"),
+    Case(
+        "init_command=SET%20sql_select_limit%3D1",
+        "SELECT COUNT(*) FROM (SELECT 1 AS a UNION ALL SELECT 2) AS b",
+        2,
+    ),
+    Case(
+        "init_command=SET%20sql_select_limit%3D1",
+        "SELECT @@sql_select_limit > 1000",
+        1,
+    ),
     Case("read_timeout=3600"),
 )
 

@@ -35,6 +35,7 @@ HELD: dict[ColumnKind, dict[str, object]] = {
     ColumnKind.BITS: {str(n): n for n in (0, 1, 2**64 - 1)},
     ColumnKind.NUMBER: {n: Decimal(n) for n in ("0", "-0.5", "10.05", "9" * 30)},
     ColumnKind.BOOLEAN: {"true": True, "false": False},
+    ColumnKind.DOUBLE: {n: float(n) for n in ("0", "-0.5", "0.1", str(2**53))},
     ColumnKind.SINGLE: {"42": Decimal(42)},
     ColumnKind.UUID: {A_UUID: UUID(A_UUID)},
     ColumnKind.BINARY: {"00ff": b"\0\xff", "a" * 64: b"\xaa" * 32},
@@ -65,6 +66,8 @@ NOT_HELD: dict[ColumnKind, str] = {
     f"{2**63}|{-(2**63) - 1}|{'9' * 5000}",
     ColumnKind.WIDE: f"|-0|007|{2**64}|{-(2**63) - 1}|{'9' * 5000}",
     ColumnKind.NUMBER: "|-0|007|1.50|1.|.5|1e3|NaN|Infinity|7\n",
+    # The last two are nearest to a float that is shown as another number.
+    ColumnKind.DOUBLE: f"|-0|007|1.50|1e3|NaN|{2**53 + 1}|0.10000000000000001",
     ColumnKind.BOOLEAN: "|True|1|yes",
     ColumnKind.UUID: f"|abc|{A_UUID.upper()}|{A_UUID.replace('-', '')}|{{{A_UUID}}}",
     ColumnKind.BINARY: f"|0|00FF|0x00ff|00 ff|{{00ff}}|00ff\n|{A_UUID}|é",

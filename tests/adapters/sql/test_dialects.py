@@ -50,6 +50,7 @@ def test_columns_of_oracle() -> None:
         ("DB_TYPE_TIMESTAMP", None, ColumnKind.FINE_TIME),
         ("DB_TYPE_RAW", None, ColumnKind.BINARY),
         ("DB_TYPE_BINARY_FLOAT", None, ColumnKind.SINGLE),
+        ("DB_TYPE_BINARY_DOUBLE", None, ColumnKind.DOUBLE),
         ("DB_TYPE_CLOB", None, ColumnKind.LARGE),
         ("DB_TYPE_BLOB", None, ColumnKind.LARGE),
         ("DB_TYPE_TIMESTAMP_TZ", None, ColumnKind.OTHER),
@@ -82,6 +83,10 @@ def test_columns_of_sql_server() -> None:
         ("char(6)", "Latin1_General_100_BIN2", ColumnKind.TEXT),
         ("bigint", None, ColumnKind.INTEGER),
         ("decimal(10,2)", None, ColumnKind.NUMBER),
+        ("smallmoney", None, ColumnKind.NUMBER),
+        ("float", None, ColumnKind.DOUBLE),
+        # That of rowversion.
+        ("timestamp", None, ColumnKind.OTHER),
         ("datetime", None, ColumnKind.TICK_TIME),
         ("datetime2(7)", None, ColumnKind.FINE_TIME),
         ("binary(16)", None, ColumnKind.BINARY),

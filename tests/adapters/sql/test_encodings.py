@@ -40,6 +40,7 @@ MAPPING = stays("id") + people(
 NAMES = {
     **{"a": "Lefèvre", "b": "DUPRÉ-Martin", "c": "Strauß", "d": "Ñuñez d\u2019Àvila"},
     **{"e": "de  la  TOUR", "f": "Œuf", "g": "Dupont", "h": "Éa", "i": "Kožuch"},
+    **{"j": "жуков", "k": "日本"},
 }
 ASKED = (
     *(
@@ -55,8 +56,13 @@ ASKED = (
     *("de la tour", "tour", "oeuf", "dupont", "ea", "kozuch", "evre", "e\u0301a"),
     *("日本", "Жуков", "Łukasz", "Ünal", "a😀", "\u2019"),
 )
-ENCODINGS = ("LATIN1", "WIN1252", "LATIN9", "SQL_ASCII", "LATIN2", "KOI8R")
-CODECS = {"LATIN9": "iso8859-15", "WIN1252": "cp1252", "KOI8R": "ascii"}
+ENCODINGS = ("LATIN1", "WIN1252", "LATIN9", "SQL_ASCII", "LATIN2", "KOI8R", "EUC_CN")
+CODECS = {
+    "LATIN9": "iso8859-15",
+    "WIN1252": "cp1252",
+    "KOI8R": "koi8-r",
+    "EUC_CN": "gb2312",
+}
 BYTES = {"SQL_ASCII": r"E'Caf\351'", "WIN1252": r"E'Caf\201'"}
 
 
@@ -132,7 +138,13 @@ def test_names_and_numbers_are_found_in_every_encoding(
         _compared(adapter, names)
 
 
-CHARSETS = ("latin1", "latin2", "ascii", "cp1251", "ucs2", "utf8mb3")
+CHARSETS = {
+    **{name: name for name in ("ascii", "cp1251", "cp850", "cp932", "gbk")},
+    **{"latin1": "cp1252", "latin2": "iso8859-2", "greek": "iso8859-7"},
+    **{"macroman": "mac-roman", "swe7": "ascii", "koi8u": "koi8-u"},
+    **dict.fromkeys(("ucs2", "utf8mb3", "utf16"), "utf-8"),
+}
+"""The character sets of MariaDB and MySQL, each with a codec of what it surely holds."""
 
 
 @pytest.mark.parametrize("charset", CHARSETS)
@@ -140,8 +152,7 @@ CHARSETS = ("latin1", "latin2", "ascii", "cp1251", "ucs2", "utf8mb3")
 def test_names_and_numbers_are_found_in_every_character_set(
     url: str, charset: str, tmp_path: Path
 ) -> None:
-    codec = {"latin2": "iso8859-2", "latin1": "cp1252"}.get(charset, charset)
-    names = _held("utf-8" if charset in ("ucs2", "utf8mb3") else codec)
+    names = _held(CHARSETS[charset])
     _filled(url, names, charset)
     with closing(_opened(url, tmp_path)) as adapter:
         _compared(adapter, names)

@@ -467,6 +467,7 @@ REFUSED_OPTIONS = (
     ("mysql://u:secret@127.0.0.1:1/db?nonsense=secret", SourceDataError, OPTION),
     (f"{MARIA}?connect_timeout=secret", SourceDataError, OPTION),
     (f"{MARIA}?ssl=secret", SourceDataError, OPTION),
+    (f"{MARIA}?compress=1", SourceDataError, OPTION),
     (f"{MARIA}?ssl_ca=/nowhere/secret.pem", SourceUnavailableError, NO_FILE),
     (f"{PG}?sslmode=verify-full&{SESSION}=secret", SourceDataError, OF_SESSION),
     (f"{PG}?keepalives_idle=secret&sslmode=require", SourceDataError, IDLE),

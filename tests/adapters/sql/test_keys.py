@@ -26,6 +26,7 @@ from toolkit.contract.harness import (
     dates,
     ids_of,
     patient,
+    text,
     token,
     walk,
 )
@@ -33,7 +34,10 @@ from toolkit.contract.harness import (
 SMALL = stays("id, person", "_id, patient", patient_id="person")
 
 BYTES = {"sqlite": "BLOB", "postgresql": "BYTEA", "mysql": "BINARY(16)"}
-SINGLE = {"postgresql": "REAL", "mysql": "FLOAT"}
+UNEQUAL = {
+    "postgresql": ("REAL", "XID", "JSON", "INTERVAL", "INTEGER[]"),
+    "mysql": ("FLOAT", "FLOAT(10, 2)", "TIME"),
+}
 """By the dialect: that of MySQL is MariaDB's, too."""
 
 
@@ -190,6 +194,34 @@ def test_rows_without_an_id_are_no_resources(
         assert adapter.count(query) == len(ids)
 
 
+def test_patients_without_an_id_are_neither_found_nor_followed(opened: Opened) -> None:
+    follows = "person, merges: follow"
+    named = {"replaced_by": "survivor", "names": "[{family: {from: name}}]"}
+    adapter = opened(
+        stays("id, person", "_id, patient", patient_id=follows)
+        + people("id, survivor, name", "_id, name", **named),
+        table(
+            "stays", "id INTEGER, person INTEGER", "1, 2", "2, 1", "NULL, 2", "3, NULL"
+        )
+        + table(
+            "people",
+            "id INTEGER, survivor INTEGER, name VARCHAR(9)",
+            *("1, NULL, 'a'", "2, 1, NULL", "4, NULL, 'a'"),
+            *("NULL, NULL, 'a'", "NULL, 1, 'a'", "NULL, 2, 'a'"),
+        ),
+    )
+    for descending, size in ((True, 1), (False, 2)):
+        by_id = Sort(SortKey.ID, descending)
+        everybody = ask(of=PATIENT, sort=by_id, count=size)
+        assert sorted(_walked(adapter, everybody)) == ["1", "2", "4"]
+        assert adapter.count(everybody) == 3
+        by_name = ask(text("name", "a"), of=PATIENT, sort=by_id, count=size)
+        assert sorted(_walked(adapter, by_name)) == ["1", "4"]
+        for id in ("1", "2"):
+            of_patient = ask(patient(id), sort=by_id, count=size)
+            assert sorted(_walked(adapter, of_patient)) == ["1", "2"]
+
+
 def test_two_tables_as_one_list_leave_out_rows_without_an_id(opened: Opened) -> None:
     sources = "".join(
         f"""
@@ -225,38 +257,72 @@ def test_an_empty_id_is_an_invalid_row_and_ends_no_walk(opened: Opened) -> None:
 def test_a_key_that_no_value_equals_is_refused(
     column: str, url: str, opened: Opened
 ) -> None:
-    if (database := make_url(url).get_backend_name()) not in SINGLE:
-        pytest.skip("has no such type")
-    types = {"id": "INTEGER", "person": "INTEGER", column: SINGLE[database]}
-    columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
-    adapter = opened(SMALL, table("stays", columns, "1, 1"))
-    (problem,) = adapter.check()
-    assert f"{column}: " in str(problem)
-    for question in (adapter.search, adapter.count):
-        with pytest.raises(UnfitError):
-            question(ask())
+    for type_ in UNEQUAL.get(make_url(url).get_backend_name(), ()):
+        types = {"id": "INTEGER", "person": "INTEGER", column: type_}
+        columns = ", ".join(f"{name} {one}" for name, one in types.items())
+        adapter = opened(
+            SMALL, ("DROP TABLE IF EXISTS stays", *table("stays", columns))
+        )
+        (problem,) = adapter.check()
+        assert f"{column}: " in str(problem), type_
+        for question in (adapter.search, adapter.count):
+            with pytest.raises(UnfitError):
+                question(ask())
 
 
 @pytest.mark.parametrize("database", ["oracle", "mssql"])
 @pytest.mark.parametrize("column", ["id", "person"])
-def test_a_large_object_is_no_key(database: str, column: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [(ColumnKind.LARGE, "a large object"), (ColumnKind.OTHER, "does not compare")],
+)
+def test_what_a_database_does_not_compare_is_no_key(
+    database: str, column: str, kind: ColumnKind, says: str, tmp_path: Path
+) -> None:
     file = tmp_path / "hospital.yaml"
     file.write_text(HEAD + SMALL, "utf-8")
     mapping = load_mapping(file, {"PAS_URL": f"{database}://"})
     kinds = {"id": ColumnKind.INTEGER, "person": ColumnKind.INTEGER}
-    described = Described(dialect_named(database), {**kinds, column: ColumnKind.LARGE})
-    with pytest.raises(UnfitError, match=f"{column}: a large object"):
+    described = Described(dialect_named(database), {**kinds, column: kind})
+    with pytest.raises(UnfitError, match=f"{column}: .*{says}"):
         open_section(cast("Database", described), mapping, STAY)
 
 
 def test_a_fraction_is_no_id(opened: Opened) -> None:
-    rows = ("1, 1", "1.1, 1", "2.3, 1", "1e15, 1")
+    rows = ("1, 1", "1.1, 1", "2.3, 1", f"{2**53}, 1")
     adapter = opened(
         SMALL, table("stays", "id DOUBLE PRECISION, person INTEGER", *rows)
     )
     query = ask(sort=Sort(SortKey.ID), count=1)
-    assert _walked(adapter, query) == ["1", "!id", "!id", "1000000000000000"]
-    assert adapter.read(STAY, "1").id == "1"
+    assert _walked(adapter, query) == ["1", "!id", "!id", str(2**53)]
+    for id in ("1", str(2**53)):
+        assert adapter.read(STAY, id).id == id
+    # To the database, the first one equals 2**53, too.
+    for other in (str(2**53 + 1), "1.0", "01"):
+        assert adapter.count(ask(token("_id", other))) == 0
+        with pytest.raises(NotFoundError):
+            adapter.read(STAY, other)
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_what_is_no_number_is_no_id(opened: Opened) -> None:
+    rows = ("1, 1", "'NaN', 1", "'Infinity', 1")
+    adapter = opened(SMALL, table("stays", "id NUMERIC, person INTEGER", *rows))
+    query = ask(sort=Sort(SortKey.ID), count=1)
+    assert _walked(adapter, query) == ["1", "!id", "!id"]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("type_", ["INTEGER", "REAL", "NUMERIC"])
+def test_texts_in_a_column_of_numbers_are_found(opened: Opened, type_: str) -> None:
+    rows = ("1, 'p'", "'x', 1", "'nan', 2")
+    adapter = opened(SMALL, table("stays", f"id {type_}, person {type_}", *rows))
+    query = ask(sort=Sort(SortKey.ID), count=1)
+    assert _walked(adapter, query) == ["1", "nan", "x"]
+    for id in ("1", "nan", "x"):
+        assert adapter.read(STAY, id).id == id
+    assert _walked(adapter, ask(patient("p"))) == ["1"]
+    assert adapter.count(ask(token("_id", "1.0"))) == 0
 
 
 @pytest.mark.parametrize("name", ["id", "ID"])
