@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple, Self
 
 from adapters.mapping.model import TimeRule
-from adapters.mapping.times import EPOCHS, directives, in_format, read_day
+from adapters.mapping.times import EPOCHS, digits_of, directives, in_format, read_day
 from adapters.mapping.values import as_text
 
 _IN_ISO = re.compile(r"(?P<Y>\d{4})(-(?P<m>\d\d)(-00( 00:00:00)?)?)?", re.ASCII)
@@ -108,6 +108,11 @@ def _partial(value: object, rule: TimeRule, today: date) -> Partial | None:
         return None
     text = as_text(value)
     if is_number and rule.format is None and len(text) != 4:
+        return None
+    if isinstance(value, (int, Decimal)) and rule.format:
+        text = digits_of(value, rule.format)
+    if not text.strip("0/.- :"):
+        # Of two digits, zeros are no year 2000.
         return None
     match = _pattern(rule.format).fullmatch(text)
     if match is None:

@@ -74,7 +74,7 @@ def read_value(value: object, rule: TimeRule) -> datetime:
     if isinstance(value, str):
         return _read_text(value, rule)
     if isinstance(value, (int, Decimal)) and rule.format:
-        return _read_text(as_text(value), rule)
+        return _read_text(digits_of(value, rule.format), rule)
     raise ValueError("not a time")
 
 
@@ -169,6 +169,8 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
                 return _at(date.fromisoformat(text), rule)
             return datetime.fromisoformat(text)
         form = _readable(rule.format)
+        if (strict := _of_fixed_width(form)) and not strict.fullmatch(text):
+            raise ValueError
         read = datetime.strptime(text, form)  # noqa: DTZ007 (placed by the rule)
         if rule.pivot is not None:
             read = _in_century(read, rule.pivot)
@@ -179,6 +181,34 @@ def _read_text(text: str, rule: TimeRule) -> datetime:
         is_outside = _NO_DATETIME.fullmatch(text) is not None
         raise ValueError(_OUTSIDE if is_outside else rule_text) from error
     return read if has_clock(rule.format) else _at(read.date(), rule)
+
+
+def digits_of(value: int | Decimal, form: str) -> str:
+    """Return a number with the zeros at its front that a format has and no number."""
+    return as_text(value).zfill(len(ORIGIN.strftime(_readable(form))))
+
+
+_WIDTHS = {"Y": 4, "j": 3, **dict.fromkeys("ymdHIMS", 2)}
+
+
+@lru_cache
+def _of_fixed_width(form: str) -> re.Pattern[str] | None:
+    """Return a pattern for texts of a format whose digits nothing parts, None for others.
+
+    By itself, strptime reads 10245 as %d%m%y, the tenth of February.
+    """
+    texts, letters = (parts := re.split("%(.)", form))[::2], parts[1::2]
+    if all(texts[1:-1]):
+        return None
+    patterns = [re.escape(texts[0])]
+    for n, letter in enumerate(letters):
+        inner = (texts[n] if n else " ", texts[n + 1] if n + 1 < len(letters) else " ")
+        is_fixed = letter in _WIDTHS and not all(inner)
+        patterns += [
+            rf"\d{{{_WIDTHS[letter]}}}" if is_fixed else ".+",
+            re.escape(texts[n + 1]),
+        ]
+    return re.compile("".join(patterns), re.ASCII | re.DOTALL)
 
 
 def _in_century(read: datetime, first: int) -> datetime:
