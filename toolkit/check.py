@@ -157,6 +157,7 @@ def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
         profile_of(mapping)
         severity = Severity.WARNING if is_live else Severity.NOTE
         yield from _clocks(mapping)
+        yield from _left_out_by_the_clock(mapping)
         yield from _contradictions(mapping)
         yield from _left_open(file, severity)
         yield from _dangling(mapping) if is_live else ()
@@ -196,6 +197,25 @@ def _clocks(mapping: SourceMapping) -> Iterator[Finding]:
                 element = f"{section.resource_type}.rows"
                 place = _line_of(mark, match[0])
                 yield Finding.at(place, text, element, severity=Severity.WARNING)
+
+
+_IN_CONDITION = re.compile(
+    r"\b(?:WHERE|HAVING|ON)\b(?:(?!\bSELECT\b).)*?(?<![\w:])(:now|:today)\b",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def _left_out_by_the_clock(mapping: SourceMapping) -> Iterator[Finding]:
+    """Yield each SELECT of resources whose rows depend on the current time."""
+    for section in mapping.sections:
+        if match := _IN_CONDITION.search(_QUOTED.sub(" ", section.rows)):
+            text = (
+                f"a condition compares with {match[1]}: what was on a page can be missing from"
+                " the next one, and a read of it is 404"
+            )
+            place = _line_of(section.mark, match[1])
+            element = f"{section.resource_type}.rows"
+            yield Finding.at(place, text, element, severity=Severity.NOTE)
 
 
 _DIFFERENT = (

@@ -140,11 +140,31 @@ def test_what_cannot_be_as_it_stands_is_a_warning_at_its_line(
         lines = file.read_text().splitlines()
         at = next(n for n, line in enumerate(lines, 1) if snippet in line)
         printed = mapping("check", "--json", file)
-        found: list[dict[str, Any]] = printed.document["findings"]
+        results: list[dict[str, Any]] = printed.document["findings"]
+        found = [one for one in results if one["severity"] != "note"]
         expected = [(at, "warning")] * bool(says)
         assert [(f["line"], f["severity"]) for f in found] == expected, snippet
         assert printed.status == bool(says)
         assert all(says in finding["text"] for finding in found), snippet
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_found"),
+    [
+        ("SELECT * FROM stays WHERE began < CAST(:now AS TIMESTAMP)", True),
+        ("SELECT s.* FROM stays s JOIN t ON t.id = s.id AND t.until > :today", True),
+        ("SELECT CASE WHEN began < :now THEN 'S' END AS state FROM stays", False),
+        ("SELECT * FROM stays WHERE a < 1 UNION ALL SELECT :now FROM t", False),
+        ("SELECT * FROM stays WHERE a < ':now' -- :now", False),
+    ],
+)
+def test_rows_that_the_clock_leaves_out_are_a_note(
+    rows: str, is_found: bool, tmp_path: Path, mapping: Mapping
+) -> None:
+    file = written(tmp_path, ("SELECT * FROM stays", f"|\n    {rows}"))
+    findings = mapping("check", "--json", file).document["findings"]
+    notes = [one for one in findings if "missing from the next" in one["text"]]
+    assert [one["severity"] for one in notes] == ["note"] * is_found
 
 
 # ------------------------------------------------------------------ accepted findings
