@@ -7,7 +7,7 @@ import yaml
 from tests.docs.pages import DECISIONS
 from tests.mutate import ROOT, TABLE, Mutation
 
-PARTS = {"sql", "mapping", "http", "sources"}
+PARTS = {"sql", "mapping", "http", "sources", "databases"}
 """What rows of code that stands for no decision are named by: parts of adapters/."""
 
 
