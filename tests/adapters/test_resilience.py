@@ -95,7 +95,7 @@ SERIES = (
     # A success in between starts the row again.
     (3600, 3 * f"{ALL_BUT_ONE}.", None),
     # Whatever the source answers is no failure, nor is our own queue.
-    (3600, 3 * FAILURES * "nb", None),
+    (3600, 3 * FAILURES * "n" + 3 * FAILURES * "b", None),
     # A full queue hides no failures, and closes no open breaker.
     (3600, FAILURES * "xb" + "o", 1),
     (0, f"{ALL_BUT_ONE}xb", 1),

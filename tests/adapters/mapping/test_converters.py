@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from adapters.contract import ResourceType
+from adapters.contract import ResourceType, RowFault
 from adapters.mapping.row_mapper import NO_EXTRAS, RowMapper, own_columns
 from tests.adapters.mapping.good import WHOLE, changed, load
 from toolkit.contract.hospital import PARIS
@@ -52,14 +52,16 @@ VARIANTS = (
     (
         *("{from: visit, search", '{from: visit, absent: ["a", "042"], search'),
         *("codes: status}", 'codes: status, absent: ["S", "9999-12-31"]}'),
-        *("search: began}", 'search: began, absent: ["2024-07-15", "9999-12-31"]}'),
+        *("search: began}", 'search: began, absent: ["2011-12-30", "9999-12-31"]}'),
         *("{from: patient}", "{from: patient, absent: ['42']}"),
         *("{from: label}", '{from: label, absent: ["a", "042"]}'),
         *("{from: active, codes: yes}", "{from: active}"),
         *("  yes: {table: {O: true, N: false}}\n", ""),
         *('format: "%Y%m%d%H%M"', "format: epoch-ms"),
         *('absent: ["999912312359"]', 'absent: ["42"]'),
-        *("covers: all, twice: first, never: refuse", "twice: refuse, absent: ['2.5']"),
+        *("covers: all, twice: first, never: refuse", "absent: ['9999-12-31']"),
+        *("{from: born}", '{from: born, absent: ["2999-12-31"]}'),
+        *("family: {from: name}", 'family: {from: name, absent: ["a", "042"]}'),
         *(
             "class: {table: {URG: EMER, 01: IMP}, otherwise: UNK}",
             "class: {table: {URG: EMER}}",
@@ -78,7 +80,7 @@ GOOD: Mapping[str, Sequence[object]] = {
     **{"ins_state": ("VALI", 0, "PROV"), "name": ("DUPONT",), "first": ("Zoé A",)},
     **{"title": (None, "Dr"), "phone": ("01",), "street": ("1 rue",)},
     **{"street2": (None, "B"), "town": ("Paris",), "code": ("75001", 0)},
-    **{"label": ("Cardiologie", None), "number": ("N1", 7), "patient_id": (1,)},
+    **{"label": ("Cardiologie", "Urgences"), "number": ("N1", 7), "patient_id": (1,)},
 }
 """Cells of the columns of WHOLE that its fields can take."""
 
@@ -92,10 +94,16 @@ def test_a_page_is_its_rows(
     section = load(changed(WHOLE, *changes), tmp_path).resources[kind]
     columns = own_columns(section)
     mapper, single = RowMapper(section, columns), RowMapper(section, columns)
+    cells = {column: GOOD.get(column, (None,)) for column in columns}
+    if changes:
+        cells |= {"state": ("P", "X"), "active": (1, None), "kind": ("URG",)}
+        cells |= {"ended": (1721116800000,)}
+        cells = {column: cells[column] for column in columns}
     usual = [
-        {c: GOOD.get(c, (None,))[n % len(GOOD.get(c, "-"))] for c in columns}
+        {name: values[n % len(values)] for name, values in cells.items()}
         for n in (0, 1)
     ]
+    assert not any(isinstance(single((*row.values(),)), RowFault) for row in usual)
     items = [item for listed in section.items.values() for item in listed if item.rows]
     for column, (one, other) in product(columns, pairwise((*CELLS, None, *CELLS[::3]))):
         rows = [

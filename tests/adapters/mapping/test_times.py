@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.mapping.model import Never, TimeRule, Twice
-from adapters.mapping.times import join_parts, presence, to_instant, to_local
+from adapters.mapping.times import join_parts, presence, read_day, to_instant, to_local
 from adapters.mapping.values import as_text
 
 PARIS = ZoneInfo("Europe/Paris")
@@ -135,6 +135,19 @@ def test_a_date_and_its_time_of_day() -> None:
             join_parts(date(2024, 3, 30), clock, rule())
 
 
+DAYS: tuple[tuple[object, dict[str, Any]], ...] = (
+    (date(1990, 2, 1), {}),
+    (local("1990-02-01 23:30"), {}),
+    (19900201, {"format": "%Y%m%d"}),
+    (datetime(1990, 1, 31, 23, tzinfo=UTC), {}),
+)
+
+
+def test_days() -> None:
+    for value, options in DAYS:
+        assert read_day(value, rule(**options)) == date(1990, 2, 1), value
+
+
 EPOCHS: tuple[tuple[object, str, str], ...] = (
     (1710406800, "epoch", "2024-03-14T10:00:00+01:00"),
     ("1710406800", "epoch", "2024-03-14T10:00:00+01:00"),
@@ -225,6 +238,20 @@ def test_a_bound_is_the_smallest_value_that_is_not_before(
     for before in (TICK, earlier, timedelta(minutes=30), timedelta(hours=1)):
         value = instant_or_none(bound - before, made) if before else None
         assert value is None or value < instant
+
+
+BOUNDS = (
+    # The hour from 00:00Z is repeated from 01:00Z.
+    ("2024-10-27T00:30:00Z", {}, "2024-10-27 02:30"),
+    ("2024-10-27T01:30:00Z", {}, "2024-10-27 03:00"),
+    ("2024-10-27T00:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:00"),
+    ("2024-10-27T01:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:30"),
+)
+
+
+def test_bounds_of_the_hour_that_happens_twice() -> None:
+    for instant, options, expected in BOUNDS:
+        assert to_local(local(instant), rule(**options)) == local(expected), instant
 
 
 @given(moments())

@@ -1,6 +1,5 @@
 """YAML as texts with places: what is kept, and what is refused without a traceback."""
 
-import json
 from contextlib import suppress
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.mapping.problems import MappingError
-from adapters.mapping.yaml import Scalar, find, place, read_text
+from adapters.mapping.yaml import read_text
 
 
 def test_every_scalar_is_what_was_written() -> None:
@@ -43,23 +42,6 @@ def test_refused() -> None:
         (problem,) = refused.value.problems
         assert str(problem).startswith(f"f:{where}: ")
         assert word in problem.text
-
-
-def test_nodes_are_plain_values_that_know_their_place() -> None:
-    text = "a:\n  - x\n  - b: |\n      one\n      two\nc: {d: e}\n"
-    root = read_text(text, "f")
-    assert root == {"a": ["x", {"b": "one\ntwo\n"}], "c": {"d": "e"}}
-    assert json.loads(json.dumps(root)) == root
-    assert str(place(root, ("a", 1, "b"), at_key=True)) == "f:3:5"
-    assert str(place(root, ("c", "d"))) == "f:6:8"
-    # What is not there is at the key that should hold it.
-    assert str(place(root, ("c", "x"))) == "f:6:1"
-    scalar = find(root, ("a", 1, "b"))
-    assert isinstance(scalar, Scalar)
-    assert str(scalar.at(len("one\nt"))) == "f:5:8"
-    assert root.texts("a") == ("x",)
-    assert root.tables("a")[0].text("b") == "one\ntwo\n"
-    assert root.table("x").text("y", "default") == "default"
 
 
 @given(
