@@ -80,6 +80,7 @@ def statements(database: str) -> Mapping[str, Statement]:
         state=code,
         began=time,
         name=text,
+        colour=ColumnKind.OTHER,
         uuid=ColumnKind.UUID,
         bytes=ColumnKind.BINARY,
         changed=ColumnKind.FINE_TIME,
@@ -179,6 +180,7 @@ def statements(database: str) -> Mapping[str, Statement]:
         ),
         "without-key": page(all_of([began.is_null, id_.compare("<", 1)]), (id_, True)),
         "codes-counted": stays.count_by(state, state.is_in(["S"]), 7),
+        "in-other-type": page(stays.column("colour").is_in(["red"])),
         "not-in-codes": page(state.not_in(["S", "T"])),
         "by-uuid": stays.select(
             ["uuid"], uuid.compare(">", "a"), ((uuid, False),), limit=7
