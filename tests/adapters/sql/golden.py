@@ -167,6 +167,7 @@ def statements(database: str) -> Mapping[str, Statement]:
         ),
         "births-of-days": born("born", Prefix.EQ),
         "births-as-texts": born("birth", Prefix.EQ),
+        "births-as-texts-after": born("birth", Prefix.GT),
         "births-as-years": born("year", Prefix.LE),
         "name-in-large-text-starts": named(noted, StringMatch.STARTS_WITH),
         "count": stays.count(any_of([state.is_in(["S"]), state.is_null])),
@@ -180,6 +181,7 @@ def statements(database: str) -> Mapping[str, Statement]:
         ),
         "without-key": page(all_of([began.is_null, id_.compare("<", 1)]), (id_, True)),
         "codes-counted": stays.count_by(state, state.is_in(["S"]), 7),
+        "by-text-id": page(name.compare(">", "a"), (name, False)),
         "in-other-type": page(stays.column("colour").is_in(["red"])),
         "not-in-codes": page(state.not_in(["S", "T"])),
         "by-uuid": stays.select(
@@ -203,12 +205,14 @@ def statements(database: str) -> Mapping[str, Statement]:
                 all_of([merged.column.is_in([1, 2]), merged.present]),
             ],
         ),
+        "of-second-select": of_patient("id", "patient"),
         "of-second-select-by-text-id": of_patient("code", "code"),
         "of-second-select-by-number": of_patient("code", "patient"),
         "of-second-select-by-text": of_patient("id", "code"),
         "of-second-select-by-uuid": of_patient("code", "uuid"),
         "of-second-select-by-bytes": of_patient("code", "bytes"),
         "name-starts": named(shown, StringMatch.STARTS_WITH),
+        "name-is": named(shown, StringMatch.EXACT),
         "folded-name-contains": named(folded, StringMatch.CONTAINS),
     }
 
