@@ -135,8 +135,16 @@ def test_no_span_holds_a_canary(served: Served, exporter: InMemorySpanExporter) 
 
 
 def test_a_collector_that_hangs_delays_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    hanging = SimpleNamespace(shutdown=Event().wait)
+    goes_on, has_ended = Event(), Event()
+
+    def shutdown() -> None:
+        goes_on.wait(60)
+        has_ended.set()
+
+    hanging = SimpleNamespace(shutdown=shutdown)
     tracing = SimpleNamespace(get_tracer_provider=lambda: hanging)
     monkeypatch.setattr("app.observability.trace", tracing)
     monkeypatch.setattr("app.observability.CLOSE_SECONDS", 0.01)
     close_tracing()
+    assert not has_ended.is_set()
+    goes_on.set()
