@@ -606,6 +606,12 @@ def test_a_new_key_is_found_at_once_or_after_the_pause(auth, key_set, monotonic)
     monotonic.now += 1
     assert answered(auth, sign(rsa("rsa-3"))) == 200
     assert calls(key_set) == 3
+    # After a fetch for freshness alone there is no pause.
+    monotonic.now += 300
+    assert answered(auth, sign(rsa("rsa-3"), jti="other")) == 200
+    provider.publish(key_set, rsa("rsa-2"))
+    assert answered(auth, sign(rsa("rsa-2"), jti="other")) == 200
+    assert calls(key_set) == 5
 
 
 def test_a_flood_of_forged_names_costs_one_fetch_a_pause(auth, key_set, monotonic):
