@@ -230,18 +230,6 @@ def start(tmp_path: Path, redis_server: RedisServer) -> Iterator[Running]:
     assert os.listdir(temporary) == []
 
 
-def test_no_signal_for_a_running_service_ends_one_that_starts(start: Running) -> None:
-    def lives_in_spite_of_signals() -> bool:
-        for name in ("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
-            start.process.send_signal(signal.Signals[name])
-        return lives(start)
-
-    start.until(lives_in_spite_of_signals)
-    start.until(lambda: start.events("mapping passed"))
-    start.until(lambda: lives(start))
-    assert "Traceback" not in start.log.read_text("utf-8")
-
-
 MOMENTS: Mapping[str, Callable[[Running], object]] = {
     "at once": lambda _: True,
     "files": lambda start: os.listdir(start.log.with_name("tmp")),
@@ -256,6 +244,16 @@ def test_a_stop_at_any_moment_of_the_start_leaves_nothing(
     start: Running, moment: str
 ) -> None:
     start.until(lambda: MOMENTS[moment](start))
+
+
+def test_no_signal_for_a_running_service_ends_one_that_starts(start: Running) -> None:
+    for moment in MOMENTS.values():
+        start.until(lambda moment=moment: moment(start))
+        for name in ("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
+            start.process.send_signal(signal.Signals[name])
+    start.until(lambda: start.events("mapping passed"))
+    start.until(lambda: lives(start))
+    assert "Traceback" not in start.log.read_text("utf-8")
 
 
 def test_probes_see_that_the_file_of_a_socket_has_gone(
