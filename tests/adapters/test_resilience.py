@@ -114,7 +114,9 @@ def test_series_of_calls(pause: float, outcomes: str, held_back: int | None) -> 
     assert counted("held_back") == held_back
 
 
-def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker() -> None:
+def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     breaker = Breaker("pas", pause=0)
     for outcome in "x" * FAILURES:
         call(breaker, outcome)
@@ -132,6 +134,7 @@ def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker() -> None:
         assert trial.result(PATIENCE)
     call(breaker, ".")
     assert counted("held_back") == 0
+    assert [line.levelno for line in caplog.records] == [logging.ERROR, logging.WARNING]
 
 
 def test_calls_of_a_closed_breaker_run_at_the_same_time() -> None:
