@@ -46,7 +46,7 @@ release: .venv/test.stamp ## Build in dist/ all that an operator downloads, of t
 	@BASE="$(BASE)" .ci/release
 
 .PHONY: image
-image: sbom ## Build the image and run it where buildah, runc and debootstrap are (BASE=…)
+image: sbom ## Build the image and run it where podman and debootstrap are (BASE=…)
 	@BASE="$(BASE)" $(BIN)/python -m pytest -m extended tests/deploy $(ARGS)
 
 .PHONY: fuzz

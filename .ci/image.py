@@ -2,7 +2,7 @@
 
     PYTHONPATH=. .venv/bin/python .ci/image.py VERSION FOLDER
 
-Where buildah, runc or debootstrap is missing it says so, and the image is left out. `BASE` names
+Where podman or debootstrap is missing it says so, and the image is left out. `BASE` names
 the base image; without it, one of Debian's packages is made.
 """
 
@@ -20,7 +20,9 @@ def main(version: str, folder: Path) -> None:
         return
     name = containers.build(f"localhost/encounters:{version}")
     archive = folder / f"encounters-{version}-image.tar"
-    containers.buildah("push", name, f"oci-archive:{archive.resolve()}:{name}")
+    containers.podman(
+        *("save", "--format", "oci-archive", "--output", str(archive.resolve()), name)
+    )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.server.running import fetch, running_as
-from tests.deploy.test_compose import composed, env_file
+from tests.deploy.files import composed, env_file
 from tests.docs.pages import operators, section
 from tests.live import HOST, ROOT, free_ports
 from tests.redis_server import RedisServer

@@ -9,7 +9,7 @@ import pytest
 
 from app.config import SETTINGS
 from tests.certificates import certify
-from tests.deploy.peak import most_bytes, most_tasks
+from tests.deploy.files import most_bytes, most_tasks
 from tests.deploy.proxies import NGINX, around
 from tests.live import HOST, ROOT, free_ports
 
