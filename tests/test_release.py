@@ -196,8 +196,6 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_the_wheel_runs_without_the_source_tree(installed: Run) -> None:
     printed = installed("python", "-c", "import app; print(app.__file__)")
     assert "venv/lib" in printed.stdout
-    helped = installed("encounters", "--help")
-    assert (helped.returncode, helped.stderr) == (0, "")
     assert VERSION in installed("encounters", "--version").stdout
     listed = "import mappings; print(*mappings.__path__)"
     folder = Path(installed("python", "-c", listed).stdout.strip())
@@ -208,33 +206,16 @@ def test_the_wheel_runs_without_the_source_tree(installed: Run) -> None:
         # Their identifiers are those of examples: warnings, and no error.
         findings = json.loads(checked.stdout)["findings"]
         assert {each["severity"] for each in findings} <= {"warning", "note"}
-
-
-def test_its_tools_find_their_files(installed: Run, tmp_path: Path) -> None:
-    (own := tmp_path / "own.yaml").write_text(
-        "mapping: 1\nextend: fhir-r4/fhir-r4.yaml\nname: Own\n", "utf-8"
-    )
-    for arguments in (("check", own), ("schema",)):
-        done = installed("encounters", "mapping", *arguments)
-        assert (done.returncode, done.stderr) == (0, ""), arguments
-    assert "the IANA name" in done.stdout
+    assert "the IANA name" in installed("encounters", "mapping", "schema").stdout
 
 
 def test_the_client_for_python_is_whole(dist: Path, installed: Run) -> None:
-    with tarfile.open(dist / f"encounters_client-{VERSION}.tar.gz") as sdist:
-        sources = {member.name.partition("/")[2] for member in sdist.getmembers()}
     with zipfile.ZipFile(dist / CLIENT_WHEEL) as wheel:
         files = wheel.namelist()
-    for name in ("encounters_client/py.typed", "encounters_client/cli.py"):
-        assert name in files
-        assert name in sources
+    assert "encounters_client/py.typed" in files
     assert [name for name in files if name.endswith("licenses/LICENSE")]
     helped = installed("encounters-client", "--help")
     assert (helped.returncode, helped.stderr) == (0, "")
-    printed = installed(
-        "python", "-c", "import encounters_client as c; print(c.__file__)"
-    )
-    assert "venv/lib" in printed.stdout
 
 
 def test_the_client_for_typescript_is_whole(dist: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 import requests
 
 from demo.issuer import AUDIENCE, DEFAULT_CLIENT
-from tests.live import HOST, ROOT, free_ports, listens, wait_until
+from demo.processes import Addresses
+from tests.live import ROOT, free_ports, listens, wait_until
 from tests.validity.client import check_response
 
 UP = "Ctrl-C stops all of it."
@@ -35,17 +36,11 @@ class Demo:
     directory: Path
     log: Path
 
-    @property
-    def base_url(self) -> str:
-        return f"http://{HOST}:{self.port}/fhir/v3"
-
-    @property
-    def issuer(self) -> str:
-        return f"http://{HOST}:{self.port + 1}"
-
-    @property
-    def explorer(self) -> str:
-        return f"http://{HOST}:{self.port + 3}"
+    def __post_init__(self) -> None:
+        addresses = Addresses(self.port)
+        self.base_url = addresses.base_url
+        self.issuer = addresses.issuer
+        self.explorer = addresses.explorer
 
     def client(self) -> Mapping[str, str]:
         """Return the settings of clients."""

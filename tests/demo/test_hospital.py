@@ -66,8 +66,3 @@ def test_half_a_hospital_is_none(
     with pytest.raises(_InterruptedError):
         load(url, _interrupted())
     assert load(url, houses()) == {ETABLISSEMENT.name: 4}
-
-
-def test_too_few_stays_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="at least"):
-        fill(f"sqlite:///{tmp_path}/pas.sqlite", stays=LEAST_STAYS - 1)

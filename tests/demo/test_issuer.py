@@ -11,8 +11,8 @@ from joserfc import jws, jwt
 from joserfc.jwk import KeySet
 from werkzeug.test import TestResponse
 
-from demo.issuer import AUDIENCE, create_issuer, issue_token
-from demo.state import DemoDirectory, DemoError, deployment
+from demo.issuer import AUDIENCE, create_issuer
+from demo.state import DemoDirectory, deployment
 
 ISSUER = "https://tokens.example.org"
 
@@ -112,11 +112,3 @@ def test_secrets_are_made_once_and_are_the_owners_alone(
     root = tmp_path / "groups"
     deployment("a").directory(root).prepare()
     assert {mode(path) for path in (root, root / "group-a")} == {0o700}
-
-
-def test_a_directory_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DemoError, match="start it with 'make run'"):
-        issue_token(DemoDirectory(tmp_path))
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DemoError, match="cannot be used: Not a directory"):
-        DemoDirectory(tmp_path / "file" / "demo").prepare()

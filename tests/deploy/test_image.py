@@ -90,7 +90,7 @@ def port(
     try:
         podman("run", "--rm", image, "--version")
     except AssertionError as error:
-        pytest.skip(f"no container runs here: {error}")
+        pytest.skip(f"no container runs here: {str(error).splitlines()[-1]}")
     first, log = free_ports(2), tmp_path_factory.mktemp("container") / "log"
     log.touch()
     socket = Path(redis_server.url.removeprefix("unix://"))

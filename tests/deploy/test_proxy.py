@@ -5,7 +5,6 @@ import json
 import re
 import socket
 import ssl
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -15,8 +14,7 @@ import pytest
 
 from tests.app import provider
 from tests.app.server.running import Running, edges, running
-from tests.certificates import certify
-from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx, nginx_conf
+from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx
 from tests.deploy.slow_clients import slow_clients
 from tests.live import HOST, free_ports
 from tests.redis_server import RedisServer
@@ -314,17 +312,6 @@ def both(proxy: Proxy) -> list[int]:
     return [
         proxy.ask(path, {}, m, f).status for m, f in (("GET", None), ("POST", b"a"))
     ]
-
-
-def test_it_begins_while_no_instance_is_there(tmp_path: Path) -> None:
-    for name in ("encounters", "clients"):
-        certify(tmp_path, name)
-    file = tmp_path / "nginx.conf"
-    file.write_text(nginx_conf(tmp_path, free_ports(), []))
-    # As compose has it: a name that nobody has yet would end it here.
-    command = [str(NGINX), "-c", str(file), "-e", str(tmp_path / "error.log"), "-t"]
-    checked = subprocess.run(command, capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stderr
 
 
 def test_instances_go_and_come_back(tmp_path: Path) -> None:
