@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import Any
+from threading import Event, Thread
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
@@ -22,7 +22,7 @@ from tests.hospital_http import serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports, wait_until
 from tests.redis_server import RedisServer
-from tests.serving import FORM, ids
+from tests.serving import FORM, ids, link, relations
 from toolkit.contract.hospital import EDGES
 
 pytestmark = [
@@ -49,17 +49,9 @@ SEARCHES = (
 class Observed:
     """What the clients met: statuses that are not 200, and walks with other ids."""
 
-    lock: Lock = field(default_factory=Lock)
     requests: int = 0
     failed: list[int] = field(default_factory=list)
     wrong: list[list[str]] = field(default_factory=list)
-
-    def count(self, status: int) -> None:
-        """Count a response."""
-        with self.lock:
-            self.requests += 1
-            if status != 200:
-                self.failed.append(status)
 
 
 class Client:
@@ -90,10 +82,9 @@ class Client:
         found: list[str] = []
         while bundle:
             found += ids(bundle)
-            links = {link["relation"]: link["url"] for link in bundle["link"]}
-            if "next" not in links:
+            if "next" not in relations(bundle):
                 return found
-            bundle = self._ask("GET", links["next"])
+            bundle = self._ask("GET", link(bundle, "next"))
         return None
 
     def _ask(self, method: str, url: str, form: str | None = None) -> Any:
@@ -105,7 +96,9 @@ class Client:
         except (OSError, http.client.HTTPException):
             self._connection.close()
             status, body = LOST, b""
-        self._observed.count(status)
+        self._observed.requests += 1
+        if status != 200:
+            self._observed.failed.append(status)
         return json.loads(body) if status == 200 else None
 
 
@@ -114,26 +107,23 @@ class Instance:
 
     def __init__(self, directory: Path, environ: dict[str, str], port: int) -> None:
         directory.mkdir()
-        self.port = port
         self._begin = partial(running_as, directory, environ, port)
         self._stack = ExitStack()
-        self.service: Running | None = None
+        self.start()
 
-    def start(self) -> Running:
+    def start(self) -> None:
         """Start it, and wait until it is ready."""
-        service = self._stack.enter_context(self._begin())
+        service: Running = self._stack.enter_context(self._begin())
         service.until(lambda: service.operations("/ready").status == 200)
         self.service = service
-        return service
 
     def drain(self) -> None:
         """Stop it as an operator does: it ends with status 0."""
         self._stack.close()
 
 
-@dataclass
-class Deployment:
-    """Two instances behind the proxy, and clients that work meanwhile."""
+class Deployment(NamedTuple):
+    """Two instances behind the proxy, and what clients meet that work meanwhile."""
 
     instances: list[Instance]
     mapping: Path
@@ -157,6 +147,7 @@ def deployment(
     with ExitStack() as stack:
         key_set = stack.enter_context(serving(keys))
         port, first = free_ports(), free_ports(4)
+        ports = [first, first + 2]
         settings = {
             "BASE_URL": f"https://{HOST}:{port}/fhir/v3",
             "KEY_SET_URL": f"{key_set}/keys",
@@ -166,18 +157,15 @@ def deployment(
             "CLIENT_REQUESTS_PER_MINUTE": "off",
         }
         instances = []
-        for name in range(2):
-            at = first + 2 * name
+        for at in ports:
             environ = service_environ(mapping, at, **settings)
-            instances.append(Instance(tmp_path / f"instance-{name}", environ, at))
+            instances.append(Instance(tmp_path / f"instance-{at}", environ, at))
             stack.callback(instances[-1].drain)
-            instances[-1].start()
         # All clients have one address.
         limits = (
             ("limit_conn connections 256", "limit_conn connections 10000"),
             ("rate=1000r/s", "rate=100000r/s"),
         )
-        ports = [instance.port for instance in instances]
         proxy = stack.enter_context(nginx(tmp_path, ports, *limits, port=port))
         for number in range(CLIENTS):
             client = Client(number, proxy, observed)
@@ -202,7 +190,6 @@ def test_a_planned_stop_loses_no_response(deployment: Deployment) -> None:
     text = deployment.mapping.read_text("utf-8")
     deployment.mapping.write_text(text.replace("Tiny hospital", "Renamed"), "utf-8")
     for instance in deployment.instances:
-        assert instance.service is not None
         instance.service.reload()
     deployment.meanwhile()
     assert deployment.observed.failed == []
@@ -212,9 +199,7 @@ def test_an_instance_that_is_killed_loses_only_what_it_was_answering(
     deployment: Deployment,
 ) -> None:
     """The proxy goes on with the other one; a request in flight may be lost."""
-    killed = deployment.instances[0].service
-    assert killed is not None
-    for worker in killed.workers():
+    for worker in deployment.instances[0].service.workers():
         worker.send_signal(signal.SIGKILL)
     deployment.meanwhile()
     before = len(deployment.observed.failed)
