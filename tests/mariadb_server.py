@@ -63,13 +63,17 @@ class MariaServer:
             common = (*common, f"--basedir={Path(server).parents[1]}")
         with (directory / "log").open("wb") as log:
             setup = [installer, *common, *_SETUP[kind]]
-            made = subprocess.run(setup, stdout=log, stderr=log)
+            # Two installations that share a directory for temporary tables disturb each other.
+            own = {**os.environ, "TMPDIR": str(directory)}
+            made = subprocess.run(setup, stdout=log, stderr=log, env=own)
             assert made.returncode == 0, (directory / "log").read_text(
                 "utf-8", "replace"
             )
             places = (f"--socket={self.socket}", f"--pid-file={directory / 'pid'}")
             options: Sequence[str] = (*common, *places, *_QUICK, *_OWN[kind])
-            self.process = subprocess.Popen([server, *options], stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                [server, *options], stdout=log, stderr=log, env=own
+            )
         self._wait(directory / "log")
 
     def new_database(self) -> str:
