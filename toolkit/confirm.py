@@ -102,7 +102,7 @@ _COUNTS = """\
 counts:
 """
 _ABSENT = """\
-# Stays that must not be served: deleted ones, those of test patients.
+# Stays that must not be served: cancelled and deleted ones, those of test patients.
 # absent: [id, id]
 """
 
@@ -262,7 +262,10 @@ class Stay:
         for key, (kind, slot) in QUESTIONS.items():
             resource = resources.get(kind)
             values = resource.values(slot) if resource else []
-            if resource and (values or key not in _IF_ANY):
+            is_asked = values or key not in _IF_ANY
+            if key == "family" and resource and resource.values("names.text"):
+                is_asked = bool(values)
+            if resource and is_asked:
                 place = resource.place(slot)
                 shown = [_shown(value, place, clock) for value in values]
                 parts = {*self._parts(key, resource, slot, has_value=bool(values))}
@@ -285,8 +288,8 @@ class Stay:
             # It may come from elsewhere for stays of some classes.
             case = self.case
         yield AnswerPart(mark, slot, case)
-        if key in ("status", "end"):
-            # Rules of their own may say what a stay without an end is.
+        if key in ("status", "start", "end"):
+            # Rules of their own may say what a stay without an end is, and when it begins.
             end = "no end" if self.record.end is None else "an end"
             state = f"{self.record.class_code}, {self.record.status}, {end}"
             yield AnswerPart(mark, slot, "in another state", state)
