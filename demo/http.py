@@ -2,8 +2,7 @@
 
 - `/sejours`, `/patients`, `/etablissements` answer `{"nombre": …, "resultats": […]}`: at
   most `nb` rows from `debut` on. `/sejours/<id>` answers one row.
-- Each request carries a key, or the token of a session that was opened with it:
-  POST /connexion `{"utilisateur": "lecture", "motDePasse": <the key>}` → `{"jeton": …}`.
+- Each request carries a key.
 - Times are local, written 30/03/2024 08:15:00 with a fraction where a row has one; `maj`,
   the last change, is in UTC. 01/01/1900 stands for an unknown day.
 - Unknown parameters are ignored, as by many an API. Commas separate alternatives.
@@ -22,17 +21,15 @@
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from functools import lru_cache
 from operator import eq, ge, lt
-from secrets import compare_digest, token_urlsafe
+from secrets import compare_digest
 from typing import Any, TypeAlias
 
 from flask import Flask, jsonify, request
 from flask.typing import ResponseReturnValue
-from werkzeug.datastructures import Headers
 
 from adapters.folding import contains, fold, starts_words
 from demo.hospital import generate
@@ -45,8 +42,7 @@ Pas: TypeAlias = dict[str, dict[str, Json]]
 """The rows of a hospital as its API shows them, by kind and id."""
 
 KEY_VARIABLE = "PAS_KEY"
-LOGIN, USER = "/connexion", "lecture"
-KEY_HEADER, SESSION_HEADER = "X-Cle-Api", "X-Session"
+KEY_HEADER = "X-Cle-Api"
 KINDS = ("sejours", "patients", "etablissements")
 
 DAY = "%d/%m/%Y"
@@ -311,41 +307,15 @@ _FILTERS: Mapping[str, Mapping[str, Filter]] = {
 # The API
 
 
-class Access:
-    """Who may ask: each request carries the key, or the token of a session.
-
-    With `session_seconds` the key is the password of a login, whose session expires.
-    """
-
-    def __init__(self, key: str, session_seconds: float | None = None) -> None:
-        self._key, self._session_seconds = key, session_seconds
-        self._expiries: dict[str, float] = {}
-
-    def allows(self, headers: Headers) -> bool:
-        """Return whether a request with these headers is answered."""
-        if self._session_seconds is None:
-            return self._is_key(headers.get(KEY_HEADER, ""))
-        token = headers.get(SESSION_HEADER, "")
-        return time.monotonic() < self._expiries.get(token, 0.0)
-
-    def log_in(self, user: object, password: object) -> str | None:
-        """Return the token of a new session, None where the login is refused."""
-        if self._session_seconds is None or user != USER:
-            return None
-        if not self._is_key(str(password)):
-            return None
-        token = token_urlsafe(24)
-        self._expiries[token] = time.monotonic() + self._session_seconds
-        return token
-
-    def _is_key(self, text: str) -> bool:
-        return compare_digest(text.encode(), self._key.encode())
-
-
-def application(pas: Pas, access: Access, *, paging: bool = True) -> Flask:
+def application(pas: Pas, key: str, *, paging: bool = True) -> Flask:
     """Return the API of a hospital; `paging=False` makes the older release."""
     app = Flask("demo.http", static_folder=None)
-    _guard(app, access)
+
+    @app.before_request
+    def authenticate() -> ResponseReturnValue | None:
+        sent = request.headers.get(KEY_HEADER, "")
+        is_known = compare_digest(sent.encode(), key.encode())
+        return None if is_known else _refusal("CLE_REFUSEE", 401)
 
     @app.get("/<any(sejours, patients, etablissements):kind>/<id>")
     def read(kind: str, id: str) -> ResponseReturnValue:
@@ -371,27 +341,12 @@ def _refusal(code: str, status: int) -> ResponseReturnValue:
     return {"erreur": {"code": code}}, status
 
 
-def _guard(app: Flask, access: Access) -> None:
-    @app.before_request
-    def authenticate() -> ResponseReturnValue | None:
-        known = request.path == LOGIN or access.allows(request.headers)
-        return None if known else _refusal("CLE_REFUSEE", 401)
-
-    @app.post(LOGIN)
-    def log_in() -> ResponseReturnValue:
-        body = request.get_json(silent=True)
-        body = body if isinstance(body, dict) else {}
-        token = access.log_in(body.get("utilisateur"), body.get("motDePasse"))
-        return _refusal("CONNEXION", 403) if token is None else {"jeton": token}
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Serve the hospital until it is stopped; PAS_KEY is its key."""
     parser = argparse.ArgumentParser(
         prog="python -m demo.http",
         description=f"Serve a demo hospital over HTTP. The variable {KEY_VARIABLE} is the"
-        f" key, which each request carries in the header {KEY_HEADER}; with --session it"
-        " is the password of the login.",
+        f" key, which each request carries in the header {KEY_HEADER}.",
     )
     parser.add_argument(
         "--port", type=int, default=8010, help="default 8010; 0: a free one"
@@ -403,16 +358,13 @@ def main(arguments: list[str] | None = None) -> None:
         action="store_true",
         help="neither page nor sort, as an older API",
     )
-    parser.add_argument(
-        "--session", type=int, metavar="SECONDS", help="require a login for so long"
-    )
     options = parser.parse_args(arguments)
     if not (key := os.environ.get(KEY_VARIABLE)):
         text = f"{KEY_VARIABLE} must be the key, which requests carry in {KEY_HEADER}"
         parser.exit(1, f"{parser.prog}: {text}\n")
     app = application(
         hospital(generate(options.stays, options.seed)),
-        Access(key, options.session),
+        key,
         paging=not options.no_paging,
     )
     serve(app, options.port, "The hospital")

@@ -3,13 +3,9 @@
 import logging
 
 import pytest
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from prometheus_client import CollectorRegistry, Counter
 
 from tests.canaries import CanaryWatch, canaries_counted
-from tests.collector import collecting
 from tests.validity import InvalidBodyError
 from tests.validity.client import check_answer
 from toolkit.contract.hospital import CANARIES, EDGES
@@ -48,16 +44,6 @@ def test_a_canary_in_a_label_is_found() -> None:
     for canary in CANARIES:
         counter.labels(canary.upper()).inc()
         assert canary.lower() in canaries_counted(registry)
-
-
-def test_a_canary_in_a_span_is_found() -> None:
-    with pytest.raises(AssertionError), collecting() as collector:  # noqa: PT012
-        sender = BatchSpanProcessor(OTLPSpanExporter(f"{collector.address}/v1/traces"))
-        provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(sender)
-        tracer = provider.get_tracer("test")
-        tracer.start_span("read", attributes={"id": CANARIES[0]}).end()
-        provider.shutdown()
 
 
 def test_a_canary_in_an_error_is_found() -> None:

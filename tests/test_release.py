@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 from tests.compatibility import LISTS
 from tests.deploy import containers
@@ -136,7 +138,9 @@ def test_wheel_sdist_bill_archive_and_chart_are_of_this_release(dist: Path) -> N
     assert installed <= sources
     assert "mappings/group-a/group-a.yaml" in installed
     assert not [n for n in sources if n.startswith("tests/")]
-    bom = json.loads((dist / f"encounters-{VERSION}-wheel.cdx.json").read_text())
+    text = (dist / f"encounters-{VERSION}-wheel.cdx.json").read_text("utf-8")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    bom = json.loads(text)
     (digest,) = bom["metadata"]["component"]["hashes"]
     assert digest["content"] == _sha256(dist / WHEEL)
     names = {component["name"] for component in bom["components"]}

@@ -1,7 +1,6 @@
 """The command `encounters-client`: its files, exit codes and what it prints."""
 
 import csv
-import io
 import json
 import os
 import pty
@@ -12,10 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from encounters_client import Progress
 from encounters_client.cli import main
-from encounters_client.display import BarDisplay, LineDisplay
-from rich.console import Console
 
 from tests.clients.cases import COMPLETE, INCOMPLETE, REFUSED, USAGE
 from tests.clients.running import CLIENTS, COMMAND, SETTINGS, copied
@@ -138,15 +134,6 @@ def test_exit_codes(served: Service, tmp_path: Path, capsys: Capture) -> None:
         assert raised.value.code == USAGE
 
 
-def test_missing_settings_are_named(
-    served: Service, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("BASE", "")
-    monkeypatch.delenv("CLIENT_ID")
-    assert main(["patient", "--id", "100"]) == USAGE
-    assert capsys.readouterr().err.split()[-2:] == ["BASE", "CLIENT_ID"]
-
-
 def test_sync_and_patient(served: Service, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "copy.sqlite"
     assert main(["sync", str(file)]) == COMPLETE
@@ -160,32 +147,6 @@ def test_sync_and_patient(served: Service, tmp_path: Path, capsys: Capture) -> N
     stays = capsys.readouterr().out.splitlines()
     assert {json.loads(stay)["id"] for stay in stays} == {"1", "2"}
     assert main(["patient", "--id", "99"]) == REFUSED
-
-
-# ---- what is shown
-
-
-def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
-    stream = io.StringIO()
-    with LineDisplay(stream, seconds_between=0) as display:
-        display.show(Progress("Encounter", 100, total=250))
-        display.show(Progress("Encounter", 200, total=None))
-    lines = stream.getvalue().splitlines()
-    assert ["100 of 250" in lines[0], "of" in lines[1]] == [True, False]
-    with LineDisplay(quiet := io.StringIO(), seconds_between=60) as display:
-        display.show(Progress("Encounter", 100, total=250))
-    assert quiet.getvalue() == ""
-
-
-def test_a_terminal_shows_a_bar_with_and_without_a_total() -> None:
-    for total, shown in ((250, "100/250"), (None, "100/?")):
-        stream = io.StringIO()
-        console = Console(file=stream, force_terminal=True, width=120)
-        with BarDisplay(console) as display:
-            display.show(Progress("Encounter", 100, total=total))
-            display.say("127.0.0.1: status 503 [/]")
-        assert shown in stream.getvalue()
-        assert "status 503 [/]" in stream.getvalue()
 
 
 # ---- as a process

@@ -22,7 +22,7 @@ from encounters_client import (
 
 from tests.clients.cases import CASES, COMPLETE, INCOMPLETE, PARAMETERS, Case
 from tests.clients.running import copied
-from tests.clients.service import Answer, Gone, Service, State
+from tests.clients.service import Answer, Service, State
 from tests.docs.pages import CALL, table
 from toolkit.contract.hospital import IPP_SYSTEM
 
@@ -262,11 +262,3 @@ def test_sync_reads_patients_ten_at_a_time(service: Service, tmp_path: Path) -> 
     # 31 patients: the CapabilityStatement, four searches, and why one is missing.
     assert len(service.requests) == 6
     assert copied(file, State.CANCELLED) == {("Patient", "103"): None}
-
-
-def test_a_sync_begins_again_when_pages_expire(served: Service, tmp_path: Path) -> None:
-    served.faults = {3: Gone()}
-    file = tmp_path / "copy.sqlite"
-    with client(served) as hospital, SqliteStore(file) as store:
-        assert hospital.sync(store, types=["Encounter"], page_size=10).is_complete
-    assert len(copied(file)) == 25

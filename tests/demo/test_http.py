@@ -1,7 +1,6 @@
-"""The demo hospital over HTTP: its searches, its files, and group A's mapping on it."""
+"""The demo hospital over HTTP: group A's mapping reads it."""
 
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,22 +10,11 @@ from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
 from demo import tables
 from demo.hospital import generate
-from demo.http import (
-    LOGIN,
-    SESSION_HEADER,
-    USER,
-    Access,
-    Pas,
-    application,
-    hospital,
-)
+from demo.http import Pas, application, hospital
 from demo.people import Row
 from tests.hospital_http import SECRETS, serving
 from tests.live import ROOT
-from toolkit.contract.harness import (
-    ORGANIZATION,
-    ask,
-)
+from toolkit.contract.harness import ask
 
 MAPPING = ROOT / "mappings" / "group-a" / "group-a.yaml"
 KEY = SECRETS["PAS_KEY"]
@@ -53,7 +41,7 @@ def _adapter(url: str, key: str = KEY) -> HttpAdapter:
 
 def test_group_a_reads_all_stays_the_newest_first(rows: list[Row], pas: Pas) -> None:
     served = [row for row in of(rows, tables.SEJOUR) if row["etat"] not in UNSERVED]
-    with serving(application(pas, Access(KEY), paging=False)) as url:
+    with serving(application(pas, KEY, paging=False)) as url:
         adapter = _adapter(url)
         assert adapter.count(ask()) == len(served)
         page = adapter.search(ask(count=20))
@@ -79,42 +67,10 @@ def test_group_a_reads_all_stays_the_newest_first(rows: list[Row], pas: Pas) -> 
     assert numbered - qualified
 
 
-# Sessions
-
-
-def test_key_and_login_are_needed(pas: Pas, tmp_path: Path) -> None:
-    with serving(application(pas, Access(KEY, 60))) as url:
-        adapter = _with_login(tmp_path, url, KEY)
-        assert adapter.read(ORGANIZATION, "2").id == "2"
-        assert adapter.search(ask(count=3)).more
-        adapter.close()
-        # A refused login is no outage.
-        _assert_refused(_with_login(tmp_path, url, "other"), r"\(403\)")
-    # A session of no length has ended by the next request.
-    with serving(application(pas, Access(KEY, 0))) as url:
-        _assert_refused(_with_login(tmp_path, url, KEY), "refuses the credentials")
-    with serving(application(pas, Access(KEY))) as url:
-        _assert_refused(_adapter(url, "other"), "refuses the credentials")
-
-
-def _assert_refused(adapter: HttpAdapter, says: str) -> None:
-    with closing(adapter), pytest.raises(SourceDataError, match=says):
+def test_a_key_is_needed(pas: Pas) -> None:
+    with (
+        serving(application(pas, KEY)) as url,
+        closing(_adapter(url, "other")) as adapter,
+        pytest.raises(SourceDataError, match="refuses the credentials"),
+    ):
         adapter.search(ask())
-
-
-def _with_login(directory: Path, url: str, password: str) -> HttpAdapter:
-    """Return an adapter for group A with a login in place of the key."""
-    login = f"""\
-  auth:
-    session:
-      path: {LOGIN}
-      body: {{utilisateur: {USER}, motDePasse: {{env: PAS_KEY}}}}
-      token: jeton
-      header: {SESSION_HEADER}
-"""
-    key = "  headers: {X-Cle-Api: {env: PAS_KEY}}\n"
-    text = MAPPING.read_text("utf-8")
-    assert key in text
-    file = directory / "mapping.yaml"
-    file.write_text(text.replace(key, login), "utf-8")
-    return HttpAdapter(load_mapping(file, {"PAS_URL": url, "PAS_KEY": password}))
