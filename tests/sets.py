@@ -18,12 +18,10 @@ FIXTURES = frozenset(
 """A test with one of these starts a process, and is `system`."""
 
 SERVERS = ("mariadb", "mysql")
-PARAMETERS = frozenset(
-    {("source", "http"), ("source", "pgbouncer"), ("deployment", "limited")}
-)
+PARAMETERS = frozenset({("source", "http"), ("source", "pgbouncer")})
 """So is a test with one of these parameters, or with one that names one of the servers.
 
-A source over HTTP takes long; a limit counts within one minute of the clock.
+A source over HTTP takes long.
 """
 
 LONGEST = ("test_guide.py", "test_run.py")

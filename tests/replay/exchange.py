@@ -5,7 +5,6 @@ Ids of pages, cursors and of requests become placeholders, prose is kept as pres
 
 import json
 import re
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,8 +19,6 @@ from tests.serving import BASE_URL, FORM
 
 _HOST, _BASE_PATH = BASE_URL.removesuffix("/fhir/v3"), "/fhir/v3"
 _PAGE = re.compile(r"(?<=Bundle\?)[^\s\"]*")
-_COUNTED, _LATE = "limited-", 55
-"""Clients whose requests are counted, within one minute of the clock."""
 _UUID = "urn:uuid:"
 _RANDOM = re.compile(r"[A-Za-z0-9.-]{16,64}")
 _KINDS = {"_id": "page", "_searchAfter": "cursor", "_searchBefore": "cursor"}
@@ -36,7 +33,6 @@ _EDITS: Mapping[str, tuple[str, str]] = {
 _CLAIMS: Mapping[str, Mapping[str, Any]] = {
     "expired": {"exp": 1_000_000_000},
     "no-scope": {"scope": None},
-    "reader": {"scope": "READER"},
 }
 
 
@@ -59,7 +55,6 @@ class Ask:
     headers: Mapping[str, str] = field(default_factory=dict)
     client: str = "client-1"
     base: str = ""
-    peer: str = ""
     follow: str = ""
     of: int = -1
     edit: str = ""
@@ -108,10 +103,6 @@ class _Sending:
 
     def answer(self, ask: Ask) -> Any:
         """Send one request and return its answer."""
-        is_counted = ask.client.startswith(_COUNTED) and not self._answers
-        if is_counted and time.time() % 60 > _LATE:
-            # What is counted within one minute of the clock does not begin at its end.
-            time.sleep(61 - time.time() % 60)
         target = ask.target
         if ask.follow:
             links = self._answers[ask.of].get_json(force=True)["link"]
@@ -148,7 +139,6 @@ class _Sending:
             data=ask.form,
             content_type=FORM if is_form else None,
             base_url=ask.base or _HOST,
-            environ_overrides={"REMOTE_ADDR": ask.peer} if ask.peer else None,
         )
 
     def _headers(self, ask: Ask, response: TestResponse, body: Any) -> list[str]:
@@ -164,8 +154,6 @@ class _Sending:
                 text = re.sub('".*"', '"<digest>"', text)
             elif name == "allow":
                 text = ", ".join(sorted(text.split(", ")))
-            elif name == "retry-after" and response.status_code == 429:
-                text = "<seconds>" if 1 <= int(text) <= 60 else text
             if name != "date":
                 shown.append(f"{name}: {text}")
         return shown

@@ -36,7 +36,7 @@ def main(names: list[str]) -> None:
             cases = []
             for case, exchanges in recorded(name).items():
                 asks = [exchange["ask"] for exchange in exchanges]
-                answers = replayed(deployments.application(name), asks)
+                answers = replayed(deployments(name), asks)
                 lines = ",\n".join(json.dumps(a, ensure_ascii=False) for a in answers)
                 cases.append(f"{json.dumps(case, ensure_ascii=False)}: [\n{lines}\n]")
             text = ",\n".join(cases)

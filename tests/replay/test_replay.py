@@ -23,7 +23,7 @@ def deployments(
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
 def test_answers_are_those_recorded(deployments: Running, deployment: str) -> None:
-    application = deployments.application(deployment)
+    application = deployments(deployment)
     for name, expected in recorded(deployment).items():
         answers = replayed(application, [exchange["ask"] for exchange in expected])
         for answer, exchange in zip(answers, expected, strict=True):
