@@ -1,9 +1,7 @@
 """The cases of behaviour.yaml, as faults and what a client does then."""
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -20,45 +18,12 @@ from tests.clients.service import (
 )
 
 COMPLETE, REFUSED, USAGE, INCOMPLETE, UNAVAILABLE = range(5)
-ERRORS: Mapping[int, str] = MappingProxyType(
-    {REFUSED: "Refused", UNAVAILABLE: "Unavailable"}
-)
+ERRORS = {REFUSED: "Refused", UNAVAILABLE: "Unavailable"}
 STAYS = 25
-PARAMETERS: Mapping[str, str] = MappingProxyType({"_count": "10", "_sort": "date"})
+PARAMETERS = {"_count": "10", "_sort": "date"}
 """Of the search of a case: by id, as no stay has a start."""
 _MANY = 40
 """Requests that no client sends."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A case: its faults, and what `copy` and an iterator do."""
-
-    name: str
-    rule: str
-    faults: Mapping[int, Fault]
-    exit: int
-    error: str | None
-    missing: Set[str]
-    invalid: Set[str]
-    requests: int | None
-    iterator_requests: int | None
-    tokens: int
-    total: int | None
-    expires_in: int
-    timeout: float
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids that a client has in the end."""
-        return sorted({str(id) for id in range(1, STAYS + 1)} - self.missing)
-
-    def begin(self, service: Service) -> None:
-        """Give a service the stays and the faults of the case."""
-        service.open(STAYS)
-        for id in self.invalid:
-            service.hospital.change("Encounter", id, state=State.INVALID)
-        service.faults, service.expires_in = self.faults, self.expires_in
 
 
 def _lead_away(page: dict[str, Any]) -> None:
@@ -92,17 +57,15 @@ def _empty(page: dict[str, Any]) -> None:
     page["resourceType"] = "Patient"
 
 
-_PAGES: Mapping[str, Page] = MappingProxyType(
-    {
-        "next-leads-away": Page(_lead_away),
-        "repeats-a-row": Page(_repeat_row),
-        "replaces-a-row": Page(_replace_row),
-        "drops-a-row": Page(_drop_row),
-        "without-a-total": Page(_drop_total),
-        "ends": Page(_end),
-        "is-a-patient": Page(_empty),
-    }
-)
+_PAGES = {
+    "next-leads-away": _lead_away,
+    "repeats-a-row": _repeat_row,
+    "replaces-a-row": _replace_row,
+    "drops-a-row": _drop_row,
+    "without-a-total": _drop_total,
+    "ends": _end,
+    "is-a-patient": _empty,
+}
 
 
 def _fault(row: Mapping[str, Any]) -> Fault:
@@ -111,38 +74,45 @@ def _fault(row: Mapping[str, Any]) -> Fault:
     if "lost" in row:
         return Lost(row["lost"])
     if "page" in row:
-        return _PAGES[row["page"]]
+        return Page(_PAGES[row["page"]])
     return Expiry() if "token" in row else Gone()
 
 
-def _case(row: Mapping[str, Any]) -> Case:
-    faults: dict[int, Fault] = {}
-    for fault in row.get("faults", ()):
-        begin = fault.get("from") or fault["at"]
-        end = begin + _MANY if "from" in fault else begin + 1
-        faults |= dict.fromkeys(range(begin, end), _fault(fault))
-    code, iterator = row.get("exit", COMPLETE), row.get("iterator", {})
-    requests = row.get("requests")
-    return Case(
-        name=row["name"],
-        rule=row["rule"],
-        faults=faults,
-        exit=code,
-        error=iterator.get("error", ERRORS.get(code)),
-        missing=frozenset(row.get("missing", ())),
-        invalid=frozenset(row.get("invalid", ())),
-        requests=requests,
-        iterator_requests=iterator.get("requests", requests),
-        tokens=row.get("tokens", 1),
-        total=row.get("total", STAYS),
-        expires_in=row.get("expires_in", 3600),
-        timeout=row.get("timeout", 60),
-    )
+class Case:
+    """A case: its faults, and what `copy` and an iterator do."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        iterator = row.get("iterator", {})
+        self.name, self.rule = str(row["name"]), str(row["rule"])
+        self.exit = int(row.get("exit", COMPLETE))
+        self.error: str | None = iterator.get("error", ERRORS.get(self.exit))
+        self.missing = frozenset[str](row.get("missing", ()))
+        self.invalid = frozenset[str](row.get("invalid", ()))
+        self.requests: int | None = row.get("requests")
+        self.iterator_requests = iterator.get("requests", self.requests)
+        self.tokens = int(row.get("tokens", 1))
+        self.total: int | None = row.get("total", STAYS)
+        self.expires_in = int(row.get("expires_in", 3600))
+        self.timeout = float(row.get("timeout", 60))
+        self._faults: dict[int, Fault] = {}
+        for fault in row.get("faults", ()):
+            begin = fault.get("from") or fault["at"]
+            end = begin + _MANY if "from" in fault else begin + 1
+            self._faults |= dict.fromkeys(range(begin, end), _fault(fault))
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids that a client has in the end."""
+        return sorted({str(id) for id in range(1, STAYS + 1)} - self.missing)
+
+    def begin(self, service: Service, before: int = 0) -> None:
+        """Give a service the stays and the faults, after requests that have none."""
+        service.open(STAYS)
+        for id in self.invalid:
+            service.hospital.change("Encounter", id, state=State.INVALID)
+        service.expires_in = self.expires_in
+        service.faults = {at + before: fault for at, fault in self._faults.items()}
 
 
-CASES = tuple(
-    _case(row)
-    for row in yaml.safe_load(
-        (Path(__file__).parent / "behaviour.yaml").read_text("utf-8")
-    )
-)
+_FILE = Path(__file__).parent / "behaviour.yaml"
+CASES = [Case(row) for row in yaml.safe_load(_FILE.read_text("utf-8"))]

@@ -35,9 +35,9 @@ def client(served: Service, **changes: str) -> Encounters:
     return Encounters.from_environment(served.environ(**changes), retry=QUICK)
 
 
-def client_of(case: Case, service: Service) -> Encounters:
+def client_of(case: Case, service: Service, before: int = 0) -> Encounters:
     """Return a client of the service with the stays and faults of a case."""
-    case.begin(service)
+    case.begin(service, before)
     return client(service, TIMEOUT_SECONDS=str(case.timeout))
 
 
@@ -103,9 +103,8 @@ def test_sync_behaves_as_the_table_says(
     case: Case, service: Service, tmp_path: Path
 ) -> None:
     file, error, report = tmp_path / "copy.sqlite", None, None
-    with client_of(case, service) as hospital, SqliteStore(file) as store:
-        # Its first request is for the CapabilityStatement.
-        service.faults = {at + 1: fault for at, fault in case.faults.items()}
+    # Its first request is for the CapabilityStatement.
+    with client_of(case, service, before=1) as hospital, SqliteStore(file) as store:
         try:
             report = hospital.sync(store, types=["Encounter"], page_size=10)
         except EncountersError as raised:
