@@ -27,14 +27,14 @@ SETTINGS = (
 Done = subprocess.CompletedProcess[str]
 
 
-def output(command: Sequence[str | Path], directory: Path, **environ: str) -> str:
+def output(command: Sequence[str | Path], directory: Path, **settings: str) -> str:
     """Run a program in a directory to its end; return what it prints."""
     # Into a file, as node ends before a pipe has taken everything.
     with tempfile.TemporaryFile("w+") as file:
         done = subprocess.run(
             [*map(str, command)],
             cwd=directory,
-            env={**os.environ, **environ},
+            env={**os.environ, **settings},
             stdout=file,
             stderr=subprocess.PIPE,
             text=True,
@@ -64,12 +64,17 @@ def javascript_program(folder: Path) -> Path:
     return target
 
 
-def run(command: Sequence[str], environ: Mapping[str, str], *arguments: str) -> Done:
-    """Run a client to its end, with these settings and no others."""
+def environ(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a client with these settings and no others."""
     rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
+    return {**rest, "PYTHONPATH": str(CLIENTS / "python"), **settings}
+
+
+def run(command: Sequence[str], settings: Mapping[str, str], *arguments: str) -> Done:
+    """Run a client to its end."""
     return subprocess.run(
         [*command, *arguments],
-        env={**rest, "PYTHONPATH": str(CLIENTS / "python"), **environ},
+        env=environ(settings),
         capture_output=True,
         text=True,
         timeout=120,

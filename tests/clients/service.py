@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from enum import StrEnum
@@ -63,26 +63,13 @@ _CODES: Mapping[State, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A stay or a patient; `content` is whatever of it may change."""
-
-    resource_type: str
-    id: str
-    content: str
-    changed: datetime | None
-    state: State = State.CURRENT
-    patient: str = ""
-    replaced_by: str = ""
-
-
 @dataclass
 class Hospital:
-    """The records by type and id, which are rows too; its time passes by `tick` alone."""
+    """The rows by type and id of what they become; time passes by `tick` alone."""
 
     tables: Tables
     now: datetime = BEGIN
-    records: dict[tuple[str, str], Record] = field(default_factory=dict)
+    records: dict[tuple[str, str], StayRow | PatientRow] = field(default_factory=dict)
 
     def tick(self, seconds: float = 1) -> None:
         """Let time pass."""
@@ -98,46 +85,50 @@ class Hospital:
     ) -> None:
         """Add a stay, and its patient; `late` ones say that they are older."""
         if ("Patient", patient) not in self.records:
-            self._put(Record("Patient", patient, "new", self.now))
-        changed = self.now - late if dated else None
-        self._put(Record("Encounter", id, "new", changed, patient=patient))
+            self._put(PatientRow(int(patient), "new", changed=_written(self.now)))
+        changed = _written(self.now - late) if dated else None
+        self._put(StayRow(int(id), int(patient), unit="new", changed=changed))
 
-    def change(self, resource_type: str, id: str, **changes: Any) -> None:
-        """Change a record now; one without a time of change gets none."""
-        record = self.records[resource_type, id]
-        changed = self.now if record.changed else None
-        self._put(replace(record, changed=changed, **changes))
+    def change(
+        self,
+        resource_type: str,
+        id: str,
+        *,
+        state: State = State.CURRENT,
+        content: str = "changed",
+    ) -> None:
+        """Change a row now; one without a time of change gets none."""
+        row = self.records[resource_type, id]
+        changed = row.changed and _written(self.now)
+        if isinstance(row, StayRow):
+            code = _CODES[state]
+            self._put(row._replace(state=code, unit=content, changed=changed))
+        else:
+            born = "not a day" if state is State.INVALID else None
+            self._put(row._replace(used_name=content, born=born, changed=changed))
+            if state in (State.CANCELLED, State.REMOVED):
+                self.tables.delete_patient(row.id)
 
     def merge(self, old: str, survivor: str) -> None:
         """Merge a patient into another; its stays follow, without a new time of change."""
-        self.change("Patient", old, replaced_by=survivor)
-        for record in [*self.records.values()]:
-            if record.patient == old:
-                self._put(replace(record, patient=survivor))
+        changed = _written(self.now)
+        for row in [*self.records.values()]:
+            if isinstance(row, StayRow) and row.patient == int(old):
+                self._put(row._replace(patient=int(survivor)))
+            elif isinstance(row, PatientRow) and row.id == int(old):
+                self._put(row._replace(replaced_by=int(survivor), changed=changed))
 
-    def _put(self, record: Record) -> None:
-        self.records[record.resource_type, record.id] = record
-        changed = record.changed and f"{record.changed:%Y-%m-%d %H:%M:%S}"
-        if record.resource_type == "Encounter":
-            row = StayRow(
-                int(record.id),
-                int(record.patient),
-                _CODES[record.state],
-                unit=record.content,
-                changed=changed,
-            )
+    def _put(self, row: StayRow | PatientRow) -> None:
+        if isinstance(row, StayRow):
+            self.records["Encounter", str(row.id)] = row
             self.tables.put_stay(row)
-        elif record.state in (State.CANCELLED, State.REMOVED):
-            self.tables.delete_patient(int(record.id))
         else:
-            patient = PatientRow(
-                int(record.id),
-                record.content,
-                born=None if record.state is State.CURRENT else "not a day",
-                replaced_by=int(record.replaced_by) if record.replaced_by else None,
-                changed=changed,
-            )
-            self.tables.put_patient(patient)
+            self.records["Patient", str(row.id)] = row
+            self.tables.put_patient(row)
+
+
+def _written(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 # ---- faults

@@ -14,7 +14,7 @@ import pytest
 from encounters_client.cli import main
 
 from tests.clients.cases import COMPLETE, INCOMPLETE, REFUSED, USAGE
-from tests.clients.running import CLIENTS, COMMAND, SETTINGS, copied
+from tests.clients.running import COMMAND, SETTINGS, copied, environ
 from tests.clients.service import Answer, Lost, Page, Service, State
 from tests.live import wait_until
 
@@ -152,12 +152,6 @@ def test_sync_and_patient(served: Service, tmp_path: Path, capsys: Capture) -> N
 # ---- as a process
 
 
-def environ(served: Service) -> dict[str, str]:
-    """Return the environment of a process."""
-    rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
-    return {**rest, "PYTHONPATH": str(CLIENTS / "python"), **served.environ()}
-
-
 @pytest.mark.system
 def test_ctrl_c_leaves_what_the_next_run_continues(
     served: Service, tmp_path: Path
@@ -169,7 +163,7 @@ def test_ctrl_c_leaves_what_the_next_run_continues(
         log.open("w") as stderr,
         subprocess.Popen(
             [*COMMAND, "copy", "--to", str(file), *PAGES],
-            env=environ(served),
+            env=environ(served.environ()),
             stderr=stderr,
         ) as process,
     ):
@@ -193,7 +187,7 @@ def test_a_terminal_shows_progress_and_problems(
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "copy", "--to", str(tmp_path / "stays.csv"), *PAGES],
-        env={**environ(served), "TERM": "xterm", "COLUMNS": "120"},
+        env={**environ(served.environ()), "TERM": "xterm", "COLUMNS": "120"},
         stderr=terminal,
     )
     assert process.wait(30) == COMPLETE
