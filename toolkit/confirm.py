@@ -471,7 +471,11 @@ def _text(
     for stay, keys in questions:
         yield f"  # {_name_of(stay)}\n  - id: {json.dumps(stay.record.id)}\n"
         yield from (f'    {key}: "{_OPEN}"\n' for key in keys)
-    searches = _countable(served, [stay.record for stay, _ in questions])
+    searches = [
+        search
+        for search in _countable(served, [stay.record for stay, _ in questions])
+        if _is_counted_in_time(served, search)
+    ]
     yield _COUNTS if searches else ""
     for search in searches:
         pairs = (f"{name}: {json.dumps(value)}, " for name, value in search)
@@ -495,7 +499,7 @@ def _countable(
     """Return searches that clients have, whose stays the hospital counts.
 
     Those of last month (of a copy that is older, of its newest month) or all; of these, the
-    ones of each class and of some units.
+    ones of each class and of some units; and all that began before.
     """
     today = datetime.now(served.clock)
     last = f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
@@ -516,6 +520,7 @@ def _countable(
             [*period, ("service-provider._extension", f"{url}|{unit}")]
             for unit in [*units][:_MOST_UNITS]
         ),
+        [("date", f"lt{newest}")],
     ]
     return [search for search in searches if _is_offered(served, search)]
 
@@ -523,6 +528,13 @@ def _countable(
 def _is_offered(served: Served, search: Sequence[tuple[str, str]]) -> bool:
     with suppress(RefusedError):
         served.searches.query(STAY, search)
+        return True
+    return False
+
+
+def _is_counted_in_time(served: Served, search: Sequence[tuple[str, str]]) -> bool:
+    with suppress(TooCostlyError):
+        served.searches.count(served.searches.query(STAY, search))
         return True
     return False
 

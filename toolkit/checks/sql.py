@@ -493,7 +493,8 @@ def zero_dates(inspection: SqlInspection) -> Findings:
     zero = inspection.database.dialect.zero_date
     columns = inspection.opened.columns
     for place in inspection.places if zero else ():
-        if place.rows or not place.field.columns or zero in place.field.absent:
+        is_absent = any(text.startswith(zero) for text in place.field.absent)
+        if place.rows or not place.field.columns or is_absent:
             continue
         name = place.field.columns[0]
         column = columns.column(name)
