@@ -54,7 +54,7 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> list[sa.T
             tables += of_schema
         if not tables:
             hint = f"name a schema with --schema ({', '.join(visible)})"
-            raise SourceDataError(f"there is no table here: {hint}")
+            raise SourceDataError(f"the schema has no table: {hint}")
         return sorted(tables, key=lambda table: str(table.key))
 
     with warnings.catch_warnings():
@@ -103,7 +103,7 @@ def is_unique(table: sa.Table, column: str) -> bool:
     keys: list[Sequence[str]] = [primary_key(table)]
     for constraint in table.constraints:
         if isinstance(constraint, sa.UniqueConstraint):
-            keys.append([one.name for one in constraint.columns])
+            keys.append([column.name for column in constraint.columns])
     keys += [[c.name for c in index.columns] for index in table.indexes if index.unique]
     return [column] in keys
 

@@ -191,8 +191,8 @@ def _clocks(mapping: SourceMapping) -> Iterator[Finding]:
                 word = match[0].partition("(")[0].strip()
                 bound = ":today" if match["day"] else ":now"
                 text = (
-                    f"{word} is the database's clock, whose zone differs from session to"
-                    f" session. Write {bound}, which the service binds"
+                    f"{word} is the clock of the database, whose time zone depends on the"
+                    f" session. Use {bound}, which the service sets"
                 )
                 element = f"{section.resource_type}.rows"
                 place = _line_of(mark, match[0])
@@ -210,8 +210,8 @@ def _left_out_by_the_clock(mapping: SourceMapping) -> Iterator[Finding]:
     for section in mapping.sections:
         if match := _IN_CONDITION.search(_QUOTED.sub(" ", section.rows)):
             text = (
-                f"a condition compares with {match[1]}: what was on a page can be missing from"
-                " the next one, and a read of it is 404"
+                f"a condition compares with {match[1]}, so rows disappear as time passes: later"
+                " pages omit them, and reading them fails with 404"
             )
             place = _line_of(section.mark, match[1])
             element = f"{section.resource_type}.rows"
@@ -234,14 +234,14 @@ def _contradictions(mapping: SourceMapping) -> Iterator[Finding]:
             field, same = fields.get(name), fields.get(other)
             if field and same and field.columns and field.columns == same.columns:
                 column = ", ".join(field.columns)
-                text = f"{other} is read from the same column: which of the two is it?"
+                text = f"{other} is read from the same column. Check which of the two it contains"
                 place = element_of((element.lower(), "fields", name))
                 yield Finding.at(field.mark, text, place, column, Severity.WARNING)
         changed = fields.get("last_updated")
         if changed and changed.covers_all and _BOUND.search(section.rows):
             text = (
-                "covers: all is wrong: what follows from :now or :today changes without a"
-                " newer last change, and clients miss it. Remove covers"
+                "covers: all is wrong: values that depend on :now or :today change without a"
+                " new last_updated, so clients miss the change. Remove covers"
             )
             column, place = ", ".join(changed.columns), f"{element}.meta.lastUpdated"
             yield Finding.at(changed.mark, text, place, column, Severity.WARNING)
@@ -251,13 +251,15 @@ def _dangling(mapping: SourceMapping) -> Iterator[Finding]:
     """Yield the first reference to each type of resource that the file has no section for."""
     sections = mapping.sections
     lacking = {*ResourceType} - {section.resource_type for section in sections}
-    for one in (one for section in sections for one in places_of(section)):
-        kind = REFERS.get(one.slot.rpartition(".")[2])
+    for place in chain.from_iterable(map(places_of, sections)):
+        kind = REFERS.get(place.slot.rpartition(".")[2])
         if kind and kind in lacking:
             lacking.remove(kind)
-            text = f"the file has no section '{kind.lower()}', to which this refers"
-            column = ", ".join(one.field.columns)
-            yield Finding.of_field(one, column, text, Severity.WARNING)
+            text = (
+                f"refers to the section '{kind.lower()}', which the file does not have"
+            )
+            column = ", ".join(place.field.columns)
+            yield Finding.of_field(place, column, text, Severity.WARNING)
 
 
 _BOUND = re.compile(r"(?<![\w:]):(?:now|today)\b")
@@ -273,8 +275,8 @@ def _line_of(mark: Mark, words: str) -> Mark:
 
 
 _EXAMPLE_SYSTEM = (
-    "an identifier of examples (urn:oid:1.2.250.1.999…, example.org): "
-    "write the hospital's"
+    "an example of an identifier (urn:oid:1.2.250.1.999…, example.org): "
+    "write the hospital's own"
 )
 
 
@@ -316,15 +318,15 @@ def check_live(file: Path, seconds: float = CHECK_SECONDS) -> Iterator[Result]:
                 results.extend(check.run())
         if late:
             text = (
-                f"the check is not complete: after {seconds:g} seconds (--seconds) these were"
-                f" not examined: {', '.join(late)}"
+                f"the check is not complete: it ended after {seconds:g} seconds (--seconds) and"
+                f" did not examine {', '.join(late)}"
             )
             results.append(Finding.of_file(str(file), text, Severity.WARNING))
     except MappingError as error:
         results += findings_of(error)
     except AdapterError as error:
         text = f"{file}: the source cannot be checked: {error}"
-        question = "check that it is up, and its address and account"
+        question = "check that it runs, and its address and account"
         raise CannotRunError(f"{text}; {question}") from error
     finally:
         show_progress("")

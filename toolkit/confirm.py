@@ -135,7 +135,7 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
     With `is_wrong` the mapping has errors to correct first: the latter is left out.
     """
     mapping = load_mapping(path, os.environ)
-    stays = [one for one in mapping.sections if one.resource_type is STAY]
+    stays = [section for section in mapping.sections if section.resource_type is STAY]
     # The rows of a custom adapter cannot be compared.
     if not any(section.rows or section.http for section in stays):
         return
@@ -598,7 +598,9 @@ class _Comparison:
             text = "the screen shows nothing here, but clients get something"
         else:
             text = "the screen shows something else" if shown else "clients get nothing"
-            hints = [_apart(answer, one) for one in shown if key in ("start", "end")]
+            hints = [
+                _apart(answer, value) for value in shown if key in ("start", "end")
+            ]
             hints += [
                 f"{column} has it"
                 for column, cell in resource.cells.items()
@@ -621,9 +623,9 @@ class _Comparison:
         except RefusedError:
             offer = searches.offer.resources.get(STAY)
             offered = ", ".join(offer.parameters) if offer else "nothing"
-            return f"clients cannot search like this: they are offered {offered}"
+            return f"clients cannot search like this: they may use {offered}"
         except TooCostlyError:
-            return "the count takes too long: write a search that finds less"
+            return "the count takes too long: write a search with fewer matches"
         if total == int(number):
             return ""
         word = "more" if total > int(number) else "fewer"

@@ -50,8 +50,8 @@ def show_progress(text: str) -> None:
 
 
 _CUSTOM = (
-    "a custom adapter makes the resources: the file names no fields, and no row can be"
-    " tried here; its author tests it (docs/change/own-adapter.md)"
+    "a custom adapter builds the resources, so the file has no fields and no row can be"
+    " tried here. Test the adapter itself (docs/change/own-adapter.md)"
 )
 
 
@@ -99,7 +99,7 @@ class MappingFile:
             return named[0]
         names = list(dict.fromkeys(n for s in sections for n in self.names(s)))
         if not names:
-            raise NoSectionError(f"'{key}' has one source: leave 'source' out")
+            raise NoSectionError(f"'{key}' has one source: remove 'source'")
         if source and not named:
             near = did_you_mean(source, names) or f": use {', '.join(names)}"
             raise NoSectionError(f"'{key}' has no source '{source}'{near}")

@@ -18,7 +18,7 @@ _HEAD = """\
 # A first mapping, written from the catalogue of the database.
 # Only declared keys, primary keys and columns with the name of a slot fill slots. Each other column
 # is a comment "# …: {{from: column}}": write a slot in place of "…" and remove the "# " before it.
-# After a column stand its type, its key, and counts: rows with NULL or an empty text (''), codes,
+# Behind a column are its type, its key and counts: rows with NULL or an empty text (''), codes,
 # days before 1800 or after 2199; "3 more" are values that are not named, also those of few rows.
 # "# ?" marks what is open: answer it, and remove the mark. `encounters mapping check` counts the
 # marks; with --live it checks the columns and rows. docs/bring/keys.md explains each key.

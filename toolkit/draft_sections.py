@@ -193,14 +193,14 @@ class _SectionReader:
             return next((c for c in fitting if c.source.name in referred), None), ""
         question = ""
         if self._kind is not STAY:
-            question = "no declared key refers to it: is it what stays refer to?"
+            question = "no declared key refers to it: do stays refer to it?"
         names = primary_key(table)
         if len(names) == 1:
             return next((c for c in fitting if c.source.name in names), None), question
         if names:
-            text = f"the primary key is ({', '.join(names)}): make one text of it"
+            text = f"the primary key is ({', '.join(names)}): make one text of them"
             return None, text
-        return named, "no primary key is declared: is it different in all rows?"
+        return named, "no primary key is declared: is it unique?"
 
     def _reference(
         self,
@@ -225,7 +225,7 @@ class _SectionReader:
             return leading[0], f"or is it {others}?"
         # A declared key that leads elsewhere says that it is no such id.
         if named and not named.refers:
-            return named, "no key is declared: is it the id there?"
+            return named, f"no key is declared: is it the id of the {kind.lower()}?"
         return None, ""
 
     def _doubts(self, slot: Slot, column: SelectedColumn) -> Iterator[str]:
@@ -234,14 +234,14 @@ class _SectionReader:
         if slot.kind is SlotKind.TIME and column.holds is Holds.DATE:
             yield "at which time of day?"
         if slot.kind is SlotKind.TIME and column.holds is Holds.LOCAL_TIME:
-            yield "by whose clock?"
+            yield "in which time zone?"
         if contents.far:
             days = ", ".join(f'"{day.text}"' for day in contents.far)
-            yield f"no value? Then absent: [{days}]"
+            yield f"does it mean no value? Then add absent: [{days}]"
         elif slot.kind in (SlotKind.TIME, SlotKind.DATE) and contents.rare:
             yield "some days are before 1800 or after 2199"
         if slot.name in REQUIRED[self._kind] and contents.nulls + contents.blanks:
-            yield "it is empty in some rows, which cannot be served"
+            yield "rows without a value cannot be served"
         if slot.kind is SlotKind.ID and column.holds is Holds.TEXT:
             yield "is every value a FHIR id (letters, digits, - and .)?"
 

@@ -130,7 +130,7 @@ def whereabouts(
     try:
         row = reader.row(kind, id)
     except GoneError:
-        return Whereabouts("removed", "the API says that it is gone")
+        return Whereabouts("removed", "the API reports that it is gone")
     except NotFoundError:
         return _not_selected(reader, kind, id)
     tried = TriedRow.of(file, row, masked)
@@ -139,7 +139,7 @@ def whereabouts(
         return Whereabouts(tried.unserved, f"by {origin.rule} ({origin.place})", tried)
     if tried.faults:
         number = f"{len(tried.faults)} rules" if tried.faults[1:] else "a rule"
-        return Whereabouts("invalid", f"its row breaks {number} of the file", tried)
+        return Whereabouts("invalid", f"its row fails {number} of the file", tried)
     try:
         searches.adapter.read(kind, id)
     except (NotFoundError, GoneError, SourceDataError) as error:
@@ -155,7 +155,7 @@ def _not_selected(reader: SourceReader, kind: ResourceType, id: str) -> Whereabo
     except NotFoundError:
         prefixes = (s.fields["id"].prefix for s in reader.file.sections(kind))
         text = (
-            f"no id of the file begins like this: they begin with {', '.join(prefixes)}"
+            f"no id of the file begins like this: ids begin with {', '.join(prefixes)}"
         )
         return Whereabouts("absent", text)
     prefix = section.fields["id"].prefix
@@ -173,9 +173,7 @@ def _left_out(adapter: SqlAdapter, section: ResourceMapping, id: str) -> Whereab
     name = section.fields["id"].filter_column or ""
     origin = origins_of(database, section.rows).get(name)
     if origin is None:
-        text = (
-            "the SELECT returns no such row, and does not show which table has its ids"
-        )
+        text = "the SELECT returns no such row, and the table of its ids is not known"
         return Whereabouts("unknown", text)
     table = origin.table
     select = f"SELECT {origin.column} AS {name} FROM {table}"
@@ -189,5 +187,5 @@ def _left_out(adapter: SqlAdapter, section: ResourceMapping, id: str) -> Whereab
         )
     if not number:
         return Whereabouts("absent", f"{table} has no row with this id")
-    text = f"{table} has the row: a JOIN or a condition of the SELECT leaves it out"
+    text = f"{table} has the row, but a JOIN or a condition of the SELECT leaves it out"
     return Whereabouts("filtered", text)

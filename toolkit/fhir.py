@@ -172,7 +172,9 @@ def _questions(stays: str, patients: str) -> Iterator[str]:
         question = "which system do visit numbers have? No stay could be read:"
         yield f"{QUESTION}{question} docs/bring/extend.md"
     if patients:
-        question = "clients see the identifiers of patients of all systems: may they?"
+        question = (
+            "clients see the patient identifiers of all systems: is this allowed?"
+        )
         yield f"{QUESTION}{question} {patients}"
 
 

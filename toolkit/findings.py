@@ -184,7 +184,9 @@ def measurements_in(results: Iterable[Result]) -> list[Measurement]:
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Return errors first, missing indexes last in each severity."""
     ranks = list(Severity)
-    return sorted(findings, key=lambda one: (ranks.index(one.severity), one.is_index))
+    return sorted(
+        findings, key=lambda finding: (ranks.index(finding.severity), finding.is_index)
+    )
 
 
 def summary(findings: Iterable[Finding]) -> str:
@@ -245,7 +247,7 @@ def missing_indexes(results: Iterable[Result]) -> list[str]:
     results = list(results)
     lacking = [index for cost in measurements_in(results) for index in cost.indexes]
     # Searches that take too long for want of an index have no cost.
-    lacking += [one.remedy for one in findings_in(results) if one.is_index]
+    lacking += [finding.remedy for finding in findings_in(results) if finding.is_index]
     return list(dict.fromkeys(lacking))
 
 

@@ -94,8 +94,8 @@ def _joined(rows: str, origin: Origin) -> Iterator[Origin]:
     """Yield the columns of other tables that a SELECT compares with a column."""
     column = parts_of_name(str(origin).lower())[-2:]
     for inner, outer in comparisons(rows):
-        for one, other in ((inner, outer), (outer, inner)):
-            if parts_of_name(str(one).lower())[-2:] == column:
+        for origin, other in ((inner, outer), (outer, inner)):
+            if parts_of_name(str(origin).lower())[-2:] == column:
                 yield other
 
 

@@ -208,7 +208,7 @@ def _fault(case: Case) -> Finding | None:
     expected = [
         key for key in (*ROW_EXPECTATIONS, *SEARCH_EXPECTATIONS) if key in case.parts
     ]
-    one_of = f"expect something by one of {', '.join(fitting)}"
+    one_of = f"write what is expected under one of {', '.join(fitting)}"
     if others := [key for key in expected if key not in fitting]:
         return case.finding(others[0], f"not for this test: {one_of}")
     if not expected:
@@ -216,9 +216,9 @@ def _fault(case: Case) -> Finding | None:
     if len(expected) > 1 and {"expect_error", *SEARCH_EXPECTATIONS} & {*expected}:
         return case.finding(expected[-1], one_of)
     if expected == ["expect"] and case.parts["expect"] == {}:
-        return case.finding("expect", "expects nothing of the resource")
+        return case.finding("expect", "names no element of the resource")
     if not isinstance(case.parts.get(tried), Table):
-        return case.finding(tried, "expected names and their values here")
+        return case.finding(tried, "expected keys and values here")
     return None
 
 
@@ -301,7 +301,7 @@ def _resource(tried: TriedRow, case: Case) -> Iterator[Finding]:
             yield _difference(tried, path, mark, text)
     for scalar in case.texts("expect_absent"):
         if any(_is_at(leaf, scalar) for leaf, _ in leaves(tried.outcome)):
-            text = "expected nothing here, but there is something"
+            text = "expected no value here, but there is one"
             yield _difference(tried, str(scalar), scalar.mark, text)
 
 
@@ -349,7 +349,7 @@ def _search(file: MappingFile, case: Case) -> Iterator[Finding]:
             yield case.finding(key, f"the search is refused: {error}")
         return
     if refused:
-        findings = [case.finding("expect_refused", "the search is answered")]
+        findings = [case.finding("expect_refused", "the search succeeds")]
     yield from findings
 
 
@@ -400,7 +400,7 @@ def _found(file: MappingFile, case: Case) -> Iterator[Finding]:
         page = searches.page(query)
     for row in page.rows:
         if isinstance(row, RowFault):
-            text = f"a row that is found is invalid: {_fault_text(case.kind, row)}"
+            text = f"the search finds an invalid row: {_fault_text(case.kind, row)}"
             yield case.finding("given", text)
     ids = [row.id for row in page.rows if not isinstance(row, RowFault)]
     wanted = {str(scalar): scalar.mark for scalar in case.texts("expect_found")}

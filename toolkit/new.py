@@ -57,7 +57,7 @@ def run(
     warnings: list[str] = []
     if url.lower().startswith(("http:", "https:")):
         if schema or any(named.values()):
-            text = "a FHIR server has no tables: name its address alone"
+            text = "a FHIR server has no tables: give its address only"
             raise CannotRunError(text)
         is_hidden = source.startswith("env:") or "@" in url
         variable = variable if is_hidden else ""
@@ -70,7 +70,7 @@ def run(
             _report([*warnings, f"next: {NAME_TABLES}"])
             return FINE
         if not stay:
-            raise CannotRunError("name the table of stays as well: --stay TABLE")
+            raise CannotRunError("name the table of stays too: --stay TABLE")
         tables = {
             kind: [_table(catalogue, name) for name in names]
             for kind, names in named.items()
@@ -83,7 +83,9 @@ def run(
         print(text, end="")
     lines = [*warnings]
     if "\npatient:\n" not in text and "\nextend:" not in text:
-        lines.append("there is no section of patients: name their table with --patient")
+        lines.append(
+            "the file has no section of patients: name their table with --patient"
+        )
     questions = len([*marked_lines(text)])
     lines.append(f"{out or 'the file'}: {questions} questions are marked '# ?'")
     if out is not None:

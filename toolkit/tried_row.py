@@ -313,11 +313,11 @@ def masked_cells(section: ResourceMapping, row: FoundRow) -> Iterator[str | None
     """
     traced = trace(section, row.columns, row.cells, {})
     for column, cell in zip(row.columns, row.cells, strict=True):
-        fields = [one for one in traced if column in one.field.columns]
+        fields = [slot for slot in traced if column in slot.field.columns]
         is_hidden = not fields or any(
-            f"{section.resource_type}.{one.name}" in PERSONAL_TEXTS
-            or _may_be_anything(one, cell)
-            for one in fields
+            f"{section.resource_type}.{slot.name}" in PERSONAL_TEXTS
+            or _may_be_anything(slot, cell)
+            for slot in fields
         )
         if cell is None:
             yield None
@@ -408,5 +408,5 @@ def _makes(traced: TracedField, path: str, inside: str) -> bool:
 def _plain(value: Any) -> Any:
     """Return what a field makes as a resource would write it."""
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return as_text(value) if isinstance(value, (bool, date)) else str(value)

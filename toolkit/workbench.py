@@ -162,7 +162,7 @@ class Workbench:
     def good(self) -> MappingFile:
         """Return the last version without problems. Raises CannotRunError."""
         if self.draft.file is None:
-            text = "The file has never been without problems: correct them first."
+            text = "The file has problems. Correct them first."
             raise CannotRunError(text)
         if self.draft.no_source:
             raise CannotRunError(self.draft.no_source)
@@ -391,7 +391,7 @@ def _rows() -> str:
     return render_template(
         "rows.html",
         kind=request.args["kind"],
-        sources=[file.of_source(one) for one in sections],
+        sources=[file.of_source(listed) for listed in sections],
         source=source,
         page=page,
         first=page * PAGE_ROWS,

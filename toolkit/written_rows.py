@@ -71,8 +71,8 @@ def read_items(
     by_name, cells = dict(_named_items(section)), {}
     for name, node in items.items():
         if name not in by_name:
-            use = ", ".join(by_name) or "none, the section has no such item"
-            text = f"no items of their own SELECT are called '{name}': use {use}"
+            use = ", ".join(by_name) or "none: no item of the section has a SELECT"
+            text = f"no item with a SELECT is called '{name}': use {use}"
             raise _refusal(items.key_marks[name], text)
         known = known_item_columns(by_name[name])
         cells[by_name[name]] = [_cells(row, known) for row in rows_of(node)]
@@ -119,8 +119,8 @@ def _cells(row: Table, known: Sequence[str]) -> Cells:
     problems = []
     for column, node in row.items():
         if column not in known:
-            near = did_you_mean(column, known) or ": leave it out"
-            text = f"the mapping names no '{column}'{near}"
+            near = did_you_mean(column, known) or ": remove it"
+            text = f"the mapping reads no column '{column}'{near}"
             problems.append(MappingProblem(row.key_marks[column], "", text))
         elif not isinstance(node, Scalar):
             text = f"expected one text for '{column}'"

@@ -174,7 +174,7 @@ class Client:
         for host in self._hosts:
             if _origin(urlsplit(f"{base_url.scheme}://{host}")) == _origin(target):
                 return target._replace(netloc=host).geturl()
-        raise unreadable("a link leads to another server: source.hosts names others")
+        raise unreadable("a link leads to another server: allow it with source.hosts")
 
     def close(self) -> None:
         """Close the connections."""

@@ -128,7 +128,7 @@ class ExactText(Text):
     def unprintable(self, text: str) -> str:
         """Return the text unchanged; raises ValueError for a control character."""
         if _FORBIDDEN.search(text):
-            raise ValueError("holds a control character")
+            raise ValueError("contains a control character")
         return text
 
 
@@ -147,7 +147,9 @@ class Id(Converter):
         if type(cell) is bytes:
             cell = text_of(cell, self.form)
         elif type(cell) is float and not cell.is_integer():
-            raise ValueError("a fraction: an id is a whole number or a text")
+            raise ValueError(
+                "a number with a fraction: an id is a whole number or a text"
+            )
         text = _clean(cell, self.absent)
         if text is None:
             return None

@@ -549,7 +549,7 @@ def _of_places(places: Iterable[Place], *, searched: bool) -> Iterator[_Named]:
 
 def two_columns(name: str) -> str:
     """Return the problem of a name that two columns have."""
-    return f"the SELECT returns two columns '{name}': give each a name of its own"
+    return f"the SELECT returns two columns '{name}': rename one of them"
 
 
 def _problems(

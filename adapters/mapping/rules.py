@@ -136,10 +136,9 @@ def forms_fit(doc: Document) -> Iterator[Fault]:
 
 # ------------------------------------------------------------------------------- times
 
-Z_IS_A_LETTER = "Z usually means UTC, but a format does not read it: add time_zone: UTC"
+Z_IS_A_LETTER = "a format does not read the zone Z: if it means UTC, add time_zone: UTC"
 _CENTURY = (
-    "%y requires pivot, and only %y does: pivot: 1970 is the first of the hundred years"
-    " that it means"
+    "%y and pivot require each other: pivot: 1970 reads %y as the years 1970 to 2069"
 )
 
 
@@ -271,12 +270,15 @@ def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]
     """Yield why the values of a site are not compared as they are."""
     column, form = site.options.text("search"), site.options.text("format")
     if column in site.columns and len(site.columns) > 1:
-        text = f"'{column}' alone is not the whole time: "
-        yield ("search",), text + "join both in the SELECT, and name that column"
+        text = f"'{column}' is only a part of the time: "
+        yield (
+            ("search",),
+            text + "combine both columns in the SELECT, and name the result",
+        )
     if column:
         return
-    text = f"'{use.word}' cannot compare {{}}: make one value of it in the SELECT, or "
-    text += "name a column for it under search"
+    text = f"'{use.word}' cannot compare {{}}: compute one value in the SELECT, or "
+    text += "name another column under search"
     row = SEARCH_PARAMETERS[site.section.kind].get(use.word)
     # A database is asked for the codes that stand for a word, but not for an id.
     is_number = row is not None and (row.is_id or row.system_slot is not None)
@@ -286,7 +288,7 @@ def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]
     if form and not sorts_as_text(form):
         yield ("format",), text.format(f"texts like {form}")
     if "codes" in site.options and not is_word:
-        yield ("codes",), text.format("what a code table makes")
+        yield ("codes",), text.format("the results of a code table")
 
 
 def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
@@ -457,7 +459,7 @@ def several_are_sent(doc: Document) -> Iterator[Fault]:
                 if key in search:
                     other = template_of(search.text(key))
                     if other.is_list_of_texts != template.is_list_of_texts:
-                        text = "needs its values in the same place as query"
+                        text = "needs its values in the same place as in query"
                         yield Fault((*path, key), text)
 
 
@@ -525,10 +527,10 @@ def profile_can_be_served(doc: Document) -> Iterator[Fault]:
             continue
         may_lack = section.kind is ResourceType.ORGANIZATION or not offered.parameters
         if not listed and not may_lack:
-            text = f"the profile '{name}' has searches: add list, or use another"
+            text = f"the profile '{name}' requires searches: add list, or use another profile"
             yield Fault(section.path, text, at_key=True)
         if listed and profile.paging and "paging" not in listed:
-            text = f"the profile '{name}' has pages: add paging, or use another"
+            text = f"the profile '{name}' requires pages: add paging, or use another profile"
             yield Fault((*section.path, "list"), text, at_key=True)
 
 
@@ -540,7 +542,7 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
         otherwise, listed = codes and codes.otherwise, section.data.table("list")
         unserved = {*ours, otherwise} & {*UNSERVED}
         if listed and unserved and "fixed" not in listed:
-            text = "add parameters that exclude hidden and removed stays under fixed"
+            text = "add fixed, with parameters that exclude hidden and removed stays"
             yield Fault((*section.path, "list"), text, at_key=True)
         call, path = section.search.table(name), (*section.path, "search", name)
         if not call:
@@ -553,9 +555,7 @@ def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
             yield Fault((*path, "excluding"), text)
         query = template_of(call.text("query"))
         if twice and not query.takes_several(call.text("separator")):
-            text = (
-                f"'{twice[0]}' stands for several codes of the source: write {{values}}"
-            )
+            text = f"several codes of the source become '{twice[0]}': write {{values}}"
             yield Fault((*path, "query"), text)
 
 
@@ -608,7 +608,7 @@ def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
         refused = _KEYS_OF_DATABASES if is_http else _KEYS_OF_APIS
         if (key := "rows" if is_http else "read") in section.data:
             kind = "an HTTP API" if is_http else "a database"
-            text = f"'{key}' is not for this source, which is {kind}"
+            text = f"'{key}' cannot be used with this source, which is {kind}"
             yield Fault((*section.path, key), text, at_key=True)
         for path, options in (
             *((item.path, item.options) for item in section.items),
@@ -659,11 +659,14 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
             known = dict.fromkeys(str(section.source_path[-1]) for section in there)
             text = one_of(named, known, f"a source of {kind.lower()}")
         elif not there and len(alike) > 1 and site.columns:
-            text = f"two sources may hold the same id: the file needs a section {kind.lower()}"
+            text = f"two sources may have the same id: add a section {kind.lower()}"
         elif len(targets) > 1:
-            text = f"several sources have a {kind.lower()}: name one, or its prefix, under source"
+            text = (
+                f"several sources have a section {kind.lower()}: name one, or its prefix,"
+                " under source"
+            )
         elif len(whole) > LONGEST_ID:
-            text = f"'{whole}' is longer than an id may be: {LONGEST_ID} characters"
+            text = f"'{whole}' has more than {LONGEST_ID} characters, the longest id of FHIR"
         if text:
             yield Fault(site.path, text, at_key=True)
 

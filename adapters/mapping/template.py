@@ -252,20 +252,22 @@ def template_fault(text: str, purpose: str) -> str:
     if purpose != "one" and "=" not in text:
         return f"'{text}' has no name: write name=text"
     if not all(name and "{value" not in name for name, _ in template.parameters):
-        return "the name of a parameter is missing, or has a place for a value"
+        return "the name of a parameter is missing or contains {value}"
     if other := sorted(template.names - allowed):
         return f"{{{other[0]}}} cannot be used here"
     if purpose == "system" and len(template.names) < len(allowed):
         return "needs {system} and {value}"
     if allowed and not template.names:
-        return f"has no place for the value: {{{min(allowed)}}}"
+        return f"has no place for the value: add {{{min(allowed)}}}"
     if "values" in template.names and len(template.places) > 1:
         return "{values} takes all values at once: write {value} for one value"
     if any(part.is_open and part.places for _, part in template.parameters):
-        return "a quotation mark has no end"
+        return "a quotation mark is not closed"
     forms = {place.form for place in template.places}
     if purpose != "time" and (other := sorted(forms.difference(FORMS))):
-        return f"'{other[0]}' is only for times; otherwise use any, int32 or int64"
+        return (
+            f"'{other[0]}' is only for times; for other values use any, int32 or int64"
+        )
     return ""
 
 

@@ -674,8 +674,8 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
     if word := name_of(_SYNTAX, message, rows):
         return f"the source cannot read the SELECT of rows at '{word}': check what precedes it"
     return (
-        "the source refuses the SELECT of rows: does it lack a table or column, or is its end"
-        " cut off?"
+        "the source refuses the SELECT of rows: check its tables and columns, and that its"
+        " end is complete"
     )
 
 

@@ -429,7 +429,7 @@ def test_a_page_has_findings_and_costs_and_nobody(
     file = written(tmp_path)
     assert main(["mapping", "check", "--live", "--html", str(out), str(file)]) == 1
     page = out.read_text("utf-8")
-    assert "codes.states names no" in page
+    assert "codes.states" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert "Encounter?patient" in page

@@ -259,10 +259,10 @@ def on_another_host(body: dict[str, object], _: Request) -> None:
 HABITS = (
     (of_the_page, "", "Encounter.list.total", "total"),
     (of_the_page, "next: suite.lien", "Encounter.list.total", "total"),
-    (capped, "", "Encounter.list.total", "beyond"),
-    (capped, "page: page", "Encounter.list.total", "beyond"),
+    (capped, "", "Encounter.list.total", "total"),
+    (capped, "page: page", "Encounter.list.total", "total"),
     (capped, "next: suite.lien", "Encounter.list.total", "longer"),
-    (in_another_order, "", "Encounter.list", "another order"),
+    (in_another_order, "", "Encounter.list", "order"),
     (without_a_row, "", "Encounter", ", message. "),
     (on_another_host, "next: suite.lien", "Encounter.list", "hosts"),
 )

@@ -130,9 +130,9 @@ ANSWERS = (
     # What cannot be compared.
     ("clock: Europe/Paris", "clock: Europe/Pariss", "no such time zone"),
     ("clock: Europe/Paris", "clock: +01:00", "no such time zone"),
-    ("counts: [{date: 2020-05", "counts: [{day: 2020-05", "offered"),
+    ("counts: [{date: 2020-05", "counts: [{day: 2020-05", "cannot search"),
     ("  - {id: 9, ", "  - {", "'id' is missing"),
-    ("functional_unit: U1", "ward: U1", "not asked for"),
+    ("functional_unit: U1", "ward: U1", "use visit_number"),
     (START, "start: 1 May, in the afternoon", "08:15"),
     (START, "start: 2020-05-01", "time of day"),
     (START, "start: 2020-05-01T15:10+02:00", "08:15"),
@@ -141,7 +141,7 @@ ANSWERS = (
     ("status: finished", "status: terminated", "in-progress"),
     ("birth_date: 1911-02-03", "birth_date: 03/02/1911", "2024-03-30"),
     ("stays: 104", "stays: many", "digits"),
-    ("{date: 2020-05, stays", "{date: May, stays", "offered"),
+    ("{date: 2020-05, stays", "{date: May, stays", "cannot search"),
     # What clients get differently.
     ("birth_date: 1911-02-03", "birth_date: 1911-02", "something else"),
     ("  - {id: 9, ", "  - {id: 9999, ", "do not get this stay"),

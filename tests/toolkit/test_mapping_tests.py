@@ -101,7 +101,7 @@ REPORTS = {
     "bound": (DEMO, f"{SEARCH}{{date: gt2024-01-01}}{AT}_found: [1]", "5:20", "'1'|none"),
     "order": (DEMO, f"{SEARCH}{{_sort: -date}}{AT}_found: [2, 1]", "5:5", "1, 2"),
     "refused": (DEMO, f"{SEARCH}{{status: done}}{AT}_found: []", "4:5", "'done'"),
-    "not refused": (DEMO, f"{SEARCH}{{status: planned}}{AT}_refused: sorry", "5:5", "answered"),
+    "not refused": (DEMO, f"{SEARCH}{{status: planned}}{AT}_refused: sorry", "5:5", "search"),
     "an invalid row": (DEMO, "  - name: t\n    given: [{sejour_id: 1, patient_id: 4 2, etat: S}]\n"
                        f"    search: {{}}{AT}_found: []", "3:5", "Encounter.subject ← patient_id"),
     "several sources": (

@@ -325,7 +325,7 @@ def test_an_account_that_may_write_is_warned_of(
         (["--from", "env:PAS_NOWHERE"], "PAS_NOWHERE"),
         (["--from", "env:1"], "env:NAME"),
         (["--from", "http://127.0.0.1:1"], "docs/bring/guide-http.md"),
-        (["--from", "http://127.0.0.1:1", "--stay", "x"], "its address alone"),
+        (["--from", "http://127.0.0.1:1", "--stay", "x"], "FHIR server has no tables"),
         (["--from", "nonsense"], "postgresql://host/database"),
         (["--from", "postgresql://u:secret@127.0.0.1:1/db?sslmode=secret"], "sslmode"),
         (["--from", "db2://secret@host/x"], "db2"),

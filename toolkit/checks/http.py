@@ -80,11 +80,11 @@ _FILTER_PAGE = 10
 _CLOCK_CHANGE = timedelta(hours=1)
 """How far apart the times of an autumn night may be read from their order."""
 
-_KNOWN = "does the API know the parameter?"
+_CHECK_PARAMETER = "check that the API has this parameter"
 _FORBIDDEN = 403
 _NO_CREDENTIALS = (
-    "the source refuses access, and the file sends neither headers nor auth: how does the"
-    " API authenticate its clients?"
+    "the API refuses access, and the file sends no credentials. Set source.headers or"
+    " source.auth as the documentation of the API requires"
 )
 
 
@@ -187,7 +187,7 @@ def checks(adapter: HttpAdapter, kinds: Collection[ResourceType]) -> Iterator[Ch
             continue
         inspection = HttpInspection(adapter, kind)
         if inspection.opened.http.list is None:
-            text = "it has no list: it is not examined"
+            text = "not examined, because the section has no list"
             finding = inspection.finding(text, Severity.NOTE, UNEXAMINED)
             yield Check(f"{kind}: rows", partial(iter, [finding]))
             continue
@@ -227,7 +227,7 @@ def _not_examined(sample: HttpInspection) -> Findings:
     if sample.is_refused:
         # The error about the list says so.
         return
-    sample.skipped.insert(0, "types and indexes (no API reveals them)")
+    sample.skipped.insert(0, "types and indexes (an API does not report them)")
     if sample.kind is ResourceType.ENCOUNTER:
         sample.skip("starts before births, references", "no patient is read for a stay")
     yield from sample.not_examined()
@@ -238,14 +238,14 @@ def _check_rows(sample: HttpInspection) -> Findings:
     if not sample.rows:
         yield _no_rows(sample)
         return
-    rows = f"the first {len(sample.rows):,} rows alone are examined"
-    text = f"{rows}, of {sample.size:,} that were requested at once"
+    rows = f"only the first {len(sample.rows):,} rows of the list are examined"
+    text = f"{rows} ({sample.size:,} were requested in one call)"
     yield sample.finding(text, Severity.NOTE, UNEXAMINED)
     yield from missing_columns(sample)
     if hidden := sum(stay.status in UNSERVED for stay in sample.stays):
         text = (
-            f"{hidden} rows of the list are hidden or removed, which searches refuse: keep"
-            " them out with list.fixed"
+            f"{hidden} rows of the list are hidden or removed, so searches that meet them"
+            " fail (502). Exclude them with a parameter under list.fixed"
         )
         yield sample.finding(text, Severity.ERROR)
 
@@ -259,8 +259,8 @@ def _no_rows(sample: HttpInspection) -> Finding:
     """Return the finding for a list without a row: no hospital has one of stays."""
     keys = ", ".join(sample.adapter.keys_beside_rows(sample.kind)) or "none"
     text = (
-        f"the list has no row; the keys of its answer are: {keys}. If one says that"
-        " something failed, name it in source.error; else correct list.rows"
+        f"the list has no rows; the keys of its answer are: {keys}. If one of them reports"
+        " an error, name it in source.error; otherwise correct list.rows"
     )
     is_stay = sample.kind is ResourceType.ENCOUNTER
     return sample.finding(text, Severity.ERROR if is_stay else Severity.WARNING)
@@ -323,7 +323,7 @@ def _check_paging(sample: HttpInspection) -> Findings:
         reason = error or "the second page is the same as the first"
         element = f"{sample.kind}.list.paging"
         sent = paging.query.source if paging.query else ""
-        yield Finding.at(paging.mark, f"{reason}: {_KNOWN}", element, sent)
+        yield Finding.at(paging.mark, f"{reason}: {_CHECK_PARAMETER}", element, sent)
 
 
 def _check_total(sample: HttpInspection) -> Findings:
@@ -334,8 +334,9 @@ def _check_total(sample: HttpInspection) -> Findings:
     small, large = (page.total if page else None for page, _ in totals)
     if small is not None and large is not None and small != large:
         text = (
-            f"the total is {small:,} with a page of 1 and {large:,} with one of"
-            f" {API_PAGE}: it does not count all matches"
+            f"the total is {small:,} on a page of 1 row and {large:,} on a page of"
+            f" {API_PAGE}: it does not count all matches. Name another path in list.total,"
+            " or use list.counting"
         )
         yield sample.of_list(text, "list.total")
         return
@@ -352,12 +353,12 @@ def _beyond_the_end(sample: HttpInspection, total: int) -> str:
         last = Position(Group.KEYED, total - 1, id=None)
         page, _ = sample.search(replace(query, after=last))
         if page is not None and page.rows:
-            return f"there are rows beyond the total of {total:,}: it is too small"
+            return f"the total is {total:,}, but the list has more rows"
     elif paging is not None and total <= LIST_ROWS:
         records, error = _walk(sample, replace(query, count=API_PAGE))
         if error or len(records) > total:
             numbers = (
-                f"the pages have {len(records):,} rows, and the total is {total:,}"
+                f"the total is {total:,}, but the pages have {len(records):,} rows"
             )
             return error or numbers
     else:
@@ -377,8 +378,8 @@ def _check_steady(sample: HttpInspection) -> Findings:
     is_whole = len(both) >= max(len(first), len(second)) // 2
     if not (is_same and is_whole):
         text = (
-            "two equal requests return the rows in another order: pages repeat some and"
-            " leave out others. Add the id to the order (sort.by, or list.fixed)"
+            "two identical requests return the rows in different orders, so pages repeat"
+            " some rows and omit others. Add the id to the order (sort.by, or list.fixed)"
         )
         yield sample.of_list(text)
 
@@ -393,20 +394,20 @@ def _check_page_size(sample: HttpInspection) -> Findings:
         total = sample.adapter.count(sample.query(count=API_PAGE))
     except TooCostlyError:
         text = (
-            "searches have no total where more than one page matches: counting takes"
+            "searches with more than one page of matches have no total: counting takes"
             " longer than source.count_timeout_seconds"
         )
     else:
         if rows >= (due := min(API_PAGE, total)):
             return
-        text = f"returns {rows} rows instead of {due}: "
+        text = f"the list returns {rows} rows instead of {due}: "
         if sample.listed.total is None:
             text += "the others are never served"
             severity = Severity.ERROR
         else:
             text += (
-                "a search with more (_count) is refused (502). Ask the vendor for the"
-                " largest page, and offer no larger one: count: {max: …} in a profile"
+                "a search with a larger _count fails (502). Ask the vendor for the largest"
+                " page, and set it as the maximum in a profile (count: {max: …})"
             )
     yield sample.of_list(text, severity=severity)
 
@@ -425,7 +426,7 @@ def _check_filters(sample: HttpInspection) -> Iterator[Result]:
                 # The API cannot compare this value.
                 continue
         else:
-            reason = "no row of the list has a value that the API compares"
+            reason = "no row of the list has a value that can be sent"
             sample.skip(f"search by '{parameter}'", reason)
 
 
@@ -437,7 +438,9 @@ def _check_filter(
     page, _, costs = _measured(sample, name, query)
     yield from costs
     if page and len(page.rows) == _FILTER_PAGE and _may_be_ignored(sample, query):
-        text = f"'{name}' returns as many rows as without it: {_KNOWN}"
+        text = (
+            f"'{name}' matches as many rows as a search without it: {_CHECK_PARAMETER}"
+        )
         yield sample.at(place, text, Severity.WARNING)
         return
     for trial in _trials(sample, criterion):
@@ -573,13 +576,13 @@ def _order_fault(slot: str, records: Sequence[Record], sort: Sort) -> str:
     first_without = keys.index(None) if None in keys else len(keys)
     if times and any(isinstance(key, datetime) for key in keys[first_without:]):
         return (
-            "puts rows without the key before those with it. Write sort.nulls: high,"
-            " low or first, or remove sort"
+            "returns the rows without a value first. Set sort.nulls to high, low or first,"
+            " or remove sort"
         )
     ordered = times[::-1] if sort.descending else times
-    if all(one <= other + _CLOCK_CHANGE for one, other in pairwise(ordered)):
+    if all(start <= later + _CLOCK_CHANGE for start, later in pairwise(ordered)):
         return ""
-    return f"returns the rows in another order: {_KNOWN}"
+    return f"returns the rows in another order: {_CHECK_PARAMETER}"
 
 
 def _check_read(sample: HttpInspection) -> Findings:
@@ -592,7 +595,7 @@ def _check_read(sample: HttpInspection) -> Findings:
     try:
         sample.adapter.read(sample.kind, record.id)
     except (NotFoundError, GoneError):
-        text = "read finds nothing by the id of a row of the list"
+        text = "read does not find a row of the list by its id. Check read.path and this column"
         yield sample.at(place, text, Severity.ERROR)
 
 

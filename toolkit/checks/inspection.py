@@ -69,7 +69,9 @@ class Inspection(ABC):
     @cached_property
     def stays(self) -> list[EncounterRecord]:
         """The stays of the sample."""
-        return [one for one in self.records if isinstance(one, EncounterRecord)]
+        return [
+            record for record in self.records if isinstance(record, EncounterRecord)
+        ]
 
     def name(self, column: str) -> str:
         """Return what a column of the section's own rows is called in the source."""

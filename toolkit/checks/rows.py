@@ -72,9 +72,9 @@ RULES_OF_CODES = ("no entry for ", "required and empty")
 """How the rules begin whose breaches are reported where all codes are counted."""
 
 _HINTS: Mapping[str, str] = {
-    "a local time that does not exist (clock change)": " (is the column in UTC or"
-    " another zone? Otherwise never: shift serves them)",
-    "not readable as a time": " (write its format; a month or day of zeros is invalid)",
+    "a local time that does not exist (clock change)": " (set time_zone if the"
+    " column is in UTC or another zone; otherwise never: shift serves such rows)",
+    "not readable as a time": " (set its format; a month or day of zeros is invalid)",
     "outside the years 1 to 9999": " (if it means no value, add it to absent)",
 }
 
@@ -109,7 +109,8 @@ def invalid_rows(inspection: Inspection) -> Findings:
 def empty(place: Place, column: str, rows: int) -> Finding:
     """Return the finding of rows that lack what they must have."""
     text = (
-        f"{rows_that(rows, 'have')} no value here, but need one: they cannot be served"
+        f"{rows_that(rows, 'have')} no value here, but the field requires one: they cannot"
+        " be served"
     )
     return Finding.of_field(place, column, text, Severity.ERROR)
 
@@ -226,12 +227,11 @@ class CodeCounts:
                 if number > MOST_DIFFERENT
                 else f"{number} values"
             )
-            texts.append(f"texts that are not shown ({rows_that(others)}; {values})")
-        text = f"codes.{table.name} names no {', '.join(texts)}"
-        if not codes:
-            text += ": is this a column of codes?"
+            texts.append(f"texts not shown here ({rows_that(others)}; {values})")
+        text = f"codes.{table.name} has no entry for {', '.join(texts)}"
+        doubt = "" if codes else ". Check that this is a column of codes"
         if table.otherwise is None:
-            text += ": such rows cannot be served"
+            text += f": such rows cannot be served{doubt}"
             mark = (table.mark if codes else None) or place.field.mark
             remedy = "\n".join(map(self._entry, codes[:_SHOWN]))
             yield Finding.at(mark, text, place.element, self.column, remedy=remedy)
@@ -240,7 +240,7 @@ class CodeCounts:
         is_rare = rows < max(FEW_ROWS, _RARELY * sum(self.counts.values()))
         is_meant = bool(codes) and (is_rare or table.otherwise not in _OPEN)
         severity = Severity.NOTE if is_meant else Severity.WARNING
-        text += f": all become '{table.otherwise}'"
+        text += f": all become '{table.otherwise}'{doubt}"
         topic = "code tables whose 'otherwise' is used"
         yield Finding.of_field(place, self.column, text, severity, topic=topic)
 
@@ -308,9 +308,13 @@ def never_filled(inspection: Inspection) -> Findings:
                 continue
             fields = [item.fields[n] for n in listed.content if n in item.fields]
             names = [name for field in (*fields, *item.lines) for name in field.columns]
-            doubt = f": is key '{item.key}' the id of the row?" if item.key else ""
+            doubt = (
+                f". Check that key '{item.key}' is the id of the row"
+                if item.key
+                else ""
+            )
             if item.only_if and (item_rows or not item.rows):
-                doubt = f": is only_if '{item.only_if.column}' as it says?"
+                doubt = f". Check the values of only_if '{item.only_if.column}'"
             cells = [row[at[name]] for row in item_rows for name in names if name in at]
             severity, text = _emptiness(len(own_rows), cells, doubt)
             element = f"{section.resource_type}.{listed.element}"
@@ -348,7 +352,7 @@ def _emptiness(
     rows: int, cells: Sequence[object], doubt: str = ""
 ) -> tuple[Severity, str]:
     """Return how much it matters that no row has a value, and its text."""
-    text = f"none of {rows:,} rows has it"
+    text = f"none of {rows:,} rows has a value"
     is_empty = not any(str(cell).strip() for cell in cells if cell is not None)
     if cells and is_empty:
         return Severity.NOTE, f"{text}: it is empty in the source"
@@ -358,7 +362,7 @@ def _emptiness(
 # Times
 
 
-ZONE = "is the time zone of the column right (time_zone:)?"
+ZONE = "Check the time zone of the column (time_zone:)"
 
 
 _TIMES = ("start", "end", "last_updated", "deceased_at")
@@ -381,15 +385,16 @@ def doubtful_times(inspection: Inspection) -> Findings:
         are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
         is_cut = rule.at is None and are_utc and not are_local
         if is_cut and len(times) >= ENOUGH_ROWS:
-            text = (
-                f"all of {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
-            )
-            yield inspection.at(place, f"{text}: {ZONE}", Severity.WARNING)
+            text = f"all {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
+            yield inspection.at(place, f"{text}. {ZONE}", Severity.WARNING)
         now = inspection.now
         ahead = sum(m > now for m in times) if place.slot in _NEVER_AHEAD else 0
         if ahead:
-            text = f"{ahead:,} of {len(times):,} are in the future: is a clock wrong, or a year?"
-            yield inspection.at(place, f"{text} Or {ZONE}", Severity.WARNING)
+            text = (
+                f"{ahead:,} of {len(times):,} times are in the future. {ZONE}, the clock and"
+                " the years"
+            )
+            yield inspection.at(place, text, Severity.WARNING)
 
 
 _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
@@ -416,8 +421,8 @@ def unknown_zone(inspection: Inspection, place: Place) -> Findings:
         return
     zone = rule.zone.key
     text = (
-        f"neither the file nor its values name a zone: it is read in {zone}, and no row shows"
-        " whether that is wrong. Ask the vendor in which zone it is written"
+        f"neither the file nor the values name a time zone: the service reads them in {zone},"
+        " and no check can verify that. Ask the vendor for the zone, and set time_zone"
     )
     remedy = f"time_zone: UTC   # or {zone}"
     yield inspection.at(place, text, Severity.WARNING, remedy)
@@ -450,7 +455,7 @@ def far_days(inspection: Inspection) -> Findings:
             if place.slot in ("start", "end"):
                 verb, on = place.slot, "on "
             groups = (f"{rows_that(rows_of[day], verb)} {on}{day}" for day in days)
-            text = f"{' and '.join(groups)}: no value? Then set absent"
+            text = f"{' and '.join(groups)}. If that means no value, set absent"
             absent = json.dumps(
                 [*sorted(place.field.absent), *days], ensure_ascii=False
             )
@@ -458,7 +463,7 @@ def far_days(inspection: Inspection) -> Findings:
         if others := sum(rows for text, rows in rows_of.items() if text not in days):
             text = (
                 f"{rows_that(others, 'have')} a day more than 20 years ahead, or before"
-                " the year 1000: is a year wrong?"
+                " the year 1000. Check their years"
             )
             yield inspection.at(place, text, Severity.WARNING)
 

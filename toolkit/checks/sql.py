@@ -117,8 +117,8 @@ def hidden_rows(inspection: SqlInspection) -> Findings:
     for rows in dict.fromkeys(filter(None, selects)):
         for table in inspection.database.filtered(rows):
             text = (
-                f"row-level security of {table} hides rows from the account of the source:"
-                " clients would see a part of them. Use an account that sees every row"
+                f"row-level security of {table} hides rows from the account of the source, so"
+                " clients would not see them. Use an account that sees every row"
                 " (PostgreSQL: BYPASSRLS)"
             )
             yield inspection.finding(text, Severity.ERROR)
@@ -128,8 +128,8 @@ def no_stays(inspection: SqlInspection) -> Findings:
     """Report a hospital without stays: the table, the account or the database is another."""
     if inspection.kind is ResourceType.ENCOUNTER and not inspection.sample:
         text = (
-            "no stay is served: is the table empty, does rows leave out all of them, or is"
-            " it another database?"
+            "the source has no stay that can be served. Check the address of the database,"
+            " the table and the conditions of rows"
         )
         yield inspection.finding(text, Severity.WARNING)
 
@@ -186,11 +186,12 @@ def _stays_not_seen(
     text = f"clients see {served:,} of {rows_that(rows)} of {table}"
     is_most = served >= rows / 2
     if served == rows:
-        text += ": is no row a cancelled stay?"
+        text += ". Check that no row is a cancelled stay"
     elif rows > selected or not is_most:
         text += (
-            f": rows leaves out {rows - selected:,}, codes {HIDDEN} and {REMOVED}"
-            f" {selected - served:,}. Are these the cancelled stays, and no others?"
+            f": the SELECT omits {rows - selected:,}, and the codes {HIDDEN} and {REMOVED}"
+            f" omit {selected - served:,}. Check that these are the cancelled stays, and no"
+            " others"
         )
     else:
         return
@@ -208,7 +209,7 @@ _WITHOUT_ZONE = {
     ColumnKind.SECOND_TIME,
 }
 _WITH_FRACTIONS = {ColumnKind.NUMBER, ColumnKind.DOUBLE}
-_TYPES = "columns of types that are not the best"
+_TYPES = "columns whose type can be improved"
 
 
 def types_of_columns(inspection: SqlInspection) -> Findings:
@@ -223,10 +224,10 @@ def types_of_columns(inspection: SqlInspection) -> Findings:
         if place.field.time:
             yield from _type_of_time(inspection, place, kind, place.field.time)
         elif place.kind is SlotKind.ID and kind in _WITH_FRACTIONS:
-            text = "a type with fractions: CAST it to an integer or a text"
+            text = "an id of a type with fractions: CAST it to an integer or a text"
             yield inspection.at(place, text, Severity.NOTE, topic=_TYPES)
         elif place.kind in (SlotKind.ID, SlotKind.EXACT) and kind in TIMES:
-            text = "a column of times cannot be an id"
+            text = "a column of times, not of ids or numbers: name another column"
             yield inspection.at(place, text, Severity.WARNING, topic=_TYPES)
         elif (
             place.kind is SlotKind.PARTS
@@ -246,24 +247,30 @@ def _type_of_time(
     is_text, is_time = are_texts(kind), place.kind is SlotKind.TIME
     severity, remedy = Severity.ERROR, ""
     if kind in NUMBERS and rule.format is None and is_time:
-        text = "numbers: write their format, or make a time in the SELECT"
+        text = "the column contains numbers. Set format, or convert them to times in the SELECT"
         remedy = 'format: "%Y%m%d%H%M%S"'
     elif rule.format in EPOCHS and is_compared and kind in TEXTS:
-        text = "numbers in a column of texts, which searches would compare as texts: CAST them"
+        text = (
+            "the column contains numbers as texts, and searches would compare them as"
+            " texts. CAST them to numbers in the SELECT"
+        )
     elif kind in NUMBERS and is_compared and rule.format not in (None, *EPOCHS):
-        text = "searched as text: make a text or a time of it in the SELECT"
+        text = "searches compare these numbers as texts. CAST them to texts or times in the SELECT"
         severity = Severity.WARNING
     elif is_day and is_compared and place.field.search_column:
         text = (
-            "has a time of day, but searches compare a column of days: searches by the"
-            " hour and orders are wrong. Name one column of both under search"
+            "the field has a time of day, but searches compare a column of days: searches"
+            " by the hour and sorts are wrong. Name a column of the whole time under search"
         )
     elif is_day and not rule.at and len(place.field.columns) == 1:
-        text, remedy = "a column of days: add at: with the time of day", 'at: "00:00"'
+        text, remedy = (
+            "the column contains days without a time. Add at: with the time of day",
+            'at: "00:00"',
+        )
         rule_of_row = "a date without a time"
         inspection.reported.add((place.field.columns[0], rule_of_row))
     elif kind in (ColumnKind.OTHER, ColumnKind.BOOLEAN, ColumnKind.UUID):
-        text = "not a column of times: make one of it in the SELECT"
+        text = "not a column of times. Convert it to times in the SELECT"
         if kind is ColumnKind.OTHER:
             severity = Severity.WARNING
     elif is_text and is_compared:
@@ -273,13 +280,13 @@ def _type_of_time(
             return
         remedy = format_of(values, kind, place.field)
         text = (
-            f"{unequal:,} of {len(values):,} texts do not sort as the times that they mean: the"
-            " service refuses searches by the column"
+            f"{unequal:,} of {len(values):,} texts do not sort in the order of their times: the"
+            " service refuses searches by this column"
         )
         if not remedy:
             text += (
-                ". No format fits all: make a time of it in the SELECT, or name a column of"
-                " times with search:"
+                ". No format fits all of them: convert the column to times in the SELECT, or"
+                " name a column of times with search:"
             )
     else:
         return
@@ -309,8 +316,9 @@ def mixed_zones(inspection: SqlInspection) -> Findings:
             local = next((kind for kind in kinds if kind in _WITHOUT_ZONE), None)
             if local and ColumnKind.INSTANT in kinds:
                 text = (
-                    f"{call[1]} mixes a time without a zone ('{kinds[local]}') and one"
-                    f" with ('{kinds[ColumnKind.INSTANT]}'): one of them is hours off"
+                    f"{call[1]} mixes times without a zone ('{kinds[local]}') and with one"
+                    f" ('{kinds[ColumnKind.INSTANT]}'), so some are hours off. Convert both"
+                    " to one type"
                 )
                 severity = Severity.WARNING
                 yield Finding.at(mark, text, inspection.kind, severity=severity)
@@ -333,8 +341,8 @@ def trailing_blanks(inspection: SqlInspection) -> Findings:
         blanks = all_of([inspection.condition_of(place), column.ends_in_blanks])
         if rows := inspection.count(columns, blanks):
             text = (
-                f"{rows_that(rows, 'end')} in blanks, which the database counts:"
-                " searches do not find them. RTRIM the column in the SELECT"
+                f"{rows_that(rows, 'end')} in blanks, which the database compares: searches"
+                " do not find them. RTRIM the column in the SELECT"
             )
             yield inspection.at(place, text, Severity.ERROR)
 
@@ -349,8 +357,10 @@ def search_columns(inspection: SqlInspection) -> Findings:
         searched = columns.key(place.field)
         served = ALWAYS if place.rows else inspection.served
         in_one = sum(
-            inspection.count(columns, all_of([served, one.present, other.missing]))
-            for one, other in ((shown, searched), (searched, shown))
+            inspection.count(
+                columns, all_of([served, column.present, empty_column.missing])
+            )
+            for column, empty_column in ((shown, searched), (searched, shown))
         )
         names = [shown.column.name, searched.column.name]
         in_both = all_of([served, shown.present, searched.present])
@@ -359,12 +369,12 @@ def search_columns(inspection: SqlInspection) -> Findings:
         differ = sum(not _holds_same(place, *pair) for pair in pairs)
         texts = []
         if in_one:
-            texts.append(f"{in_one:,} rows have a value in only one of both")
+            texts.append(f"{in_one:,} rows have a value in only one of the columns")
         if differ:
-            texts.append(f"{differ:,} of {len(pairs):,} rows differ")
+            texts.append(f"{differ:,} of {len(pairs):,} rows have different values")
         if texts:
-            text = f"search: {place.field.search_column} is not what is shown: "
-            text += f"{', '.join(texts)}. Searches return wrong rows"
+            text = f"search: {place.field.search_column} differs from what the field shows, so"
+            text += f" searches return wrong rows: {', '.join(texts)}"
             is_text = place.kind in (SlotKind.TEXT, SlotKind.PARTS)
             severity = Severity.WARNING if is_text else Severity.ERROR
             yield inspection.at(place, text, severity)
@@ -416,8 +426,10 @@ def orders_of_uuids(inspection: SqlInspection) -> Findings:
             for tried in (form, other)
         )
         if valid < len(keys) == valid_otherwise and len(keys) >= ENOUGH_ROWS:
-            text = f"{len(keys) - valid:,} of {len(keys):,} are UUIDs without a version, but"
-            text += f" none is as {other}: are the bytes in that order?"
+            text = (
+                f"{len(keys) - valid:,} of {len(keys):,} keys are no valid UUIDs as {form}, but"
+                f" all are as {other}. Check the order of their bytes"
+            )
             yield inspection.at(place, text, Severity.WARNING, f"form: {other}")
 
 
@@ -448,8 +460,8 @@ def encoded_twice(inspection: SqlInspection) -> Findings:
             continue
         rows = rows_that(inspection.count(columns, condition), "have")
         text = (
-            f"{rows} UTF-8 that was stored as Latin-1 (Ã¨ for è): served like that, and searches"
-            " do not find them. Correct the data, or read them like this in the SELECT"
+            f"{rows} UTF-8 that was stored as Latin-1 (Ã¨ for è). Clients see it like that, and"
+            " searches do not find it. Correct the data, or convert it in the SELECT"
         )
         kind, _, _ = inspection.database.dialect.driver.partition("+")
         latin = "LATIN1" if column.encoding == "iso8859-1" else "WIN1252"
@@ -482,7 +494,7 @@ def required_values(inspection: SqlInspection) -> Findings:
                 served = inspection.opened.filters.served
             rows = inspection.count(columns, all_of([served, shown.missing]))
             if rows and field.slot == "id":
-                text = f"{rows_that(rows, 'have')} no id: no client sees them"
+                text = f"{rows_that(rows, 'have')} no id and cannot be served"
                 yield inspection.at(place, text, Severity.ERROR)
             elif rows:
                 yield empty(place, inspection.column(place), rows)
@@ -508,7 +520,7 @@ def zero_dates(inspection: SqlInspection) -> Findings:
         is_null = Condition(f"{column.plain} IS NULL")
         both = inspection.count(columns, all_of([served, is_zero, is_null]))
         text = f"{rows_that(rows, 'contain')} {zero}, which "
-        text += "the database also matches with IS NULL" if both else "is no day"
+        text += "the database also matches with IS NULL" if both else "is not a day"
         text += f". Add it to absent, or use NULLIF({name}, 0) in the SELECT"
         inspection.reported.add((name, "not readable"))
         remedy = f"absent: {[zero, *sorted(place.field.absent)]}"
@@ -545,7 +557,7 @@ def times_cut_to_days(inspection: SqlInspection) -> Findings:
             if number and number >= len(rows) / 10:
                 text = (
                     f"the SELECT keeps only the day of {column}, which has a time of day in"
-                    f" {number:,} of {len(rows):,} rows: select it as it is, without at:"
+                    f" {number:,} of {len(rows):,} rows: select the column itself, without at:"
                 )
                 yield inspection.at(place, text, Severity.WARNING)
                 break
@@ -570,15 +582,15 @@ def repeated_ids(inspection: SqlInspection) -> Findings:
         return
     many = "at least " if len(repeated) == GROUPS else ""
     text = (
-        f"{many}{len(repeated):,} ids have several rows, up to {repeated[0]:,}: the"
-        " SELECT must return one row for each"
+        f"{many}{len(repeated):,} ids have several rows (at most {repeated[0]:,}). The SELECT"
+        " must return one row for each id"
     )
     replaced = section.mapping.fields.get("replaced_by")
     if replaced and replaced.columns:
         merged = all_of([present, section.columns.key(replaced).present])
         statement = section.columns.count_by(section.id, merged, GROUPS)
         if any(rows > 1 for _, rows in database.fetch(statement)):
-            text += ". Is replaced_by the wrong way round?"
+            text += ". Check that replaced_by is not the wrong way round"
     yield inspection.at(inspection.place("id"), text, Severity.ERROR)
 
 
@@ -602,8 +614,8 @@ def parts_of_keys(inspection: SqlInspection) -> Findings:
         groups = sa.select(sa.func.count()).select_from(source).group_by(*columns)
         if database.fetch(groups.having(sa.func.count() > 1).limit(1)):
             text = (
-                f"rows joins {table} without {', '.join(lacks)}, a part of the id: rows of"
-                " other stays match. Compare all of its columns"
+                f"the SELECT joins {table} without {', '.join(lacks)}, a part of the id, so"
+                " rows of other stays match. Compare all columns of the id"
             )
             yield inspection.at(place, text, Severity.WARNING)
 
@@ -616,15 +628,15 @@ def references(inspection: SqlInspection) -> Findings:
         if kind is None or section is None:
             continue
         if field.codes or field.strip:
-            reason = "the id is made from what the column holds"
+            reason = "the id is computed from the column"
             inspection.skip(f"references of {place.element}", reason)
             continue
         target = inspection.open(section)
-        text = f"the section {kind.lower()} does not have"
+        text = f"an id that the section {kind.lower()} does not have"
         if field.constant is not None:
             of_id = target.filters.of_id(f"{field.prefix}{field.constant}")
             if not inspection.count(target.columns, of_id):
-                text = f"refers to '{field.constant}', which {text}"
+                text = f"refers to '{field.constant}', {text}"
                 yield inspection.at(place, text, Severity.WARNING)
             continue
         columns = inspection.columns_of(place)
@@ -637,7 +649,7 @@ def references(inspection: SqlInspection) -> Findings:
             for condition in (key.present, all_of([key.present, among]))
         )
         if lost := rows - others:
-            text = f"{lost:,} of {rows_that(rows, 'refer')} to what {text}"
+            text = f"{lost:,} of {rows_that(rows, 'refer')} to {text}"
             yield inspection.at(place, text, Severity.WARNING)
 
 
@@ -647,7 +659,7 @@ def _section(
     """Return the section of this source whose ids have a prefix; note that there is none."""
     section = inspection.mapping.beside.get((kind, prefix))
     if section is None:
-        inspection.skip(f"references to {kind}", "no section of this source has them")
+        inspection.skip(f"references to {kind}", "this source has no such section")
     return section
 
 
@@ -667,7 +679,9 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
     section = inspection.mapping.beside.get((ResourceType.PATIENT, prefix))
     if not starts or section is None:
         reason = (
-            "no stay has a start" if section else "no section here has the patients"
+            "no stay has a start"
+            if section
+            else "this source has no section of patients"
         )
         inspection.skip("starts before births", reason)
         return
@@ -686,8 +700,8 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
     # A mother may be admitted with the number of a child to come.
     if early >= max(FEW_ROWS, _EARLY * len(known)):
         text = (
-            f"{early:,} of {len(known):,} stays start before the birth of their patient: is"
-            " one of the two another date, or patient_id another key?"
+            f"{early:,} of {len(known):,} stays start before the birth of their patient. Check"
+            " the columns of both dates, and that patient_id is the id of the patient"
         )
         yield inspection.at(inspection.place("start"), text, Severity.WARNING)
 
@@ -708,14 +722,14 @@ def merged_patients(inspection: SqlInspection) -> Findings:
         served = all_of([inspection.served, of_merged])
         if stays := inspection.count(section.columns, served):
             text = (
-                f"{rows_that(stays, 'have')} a patient who was replaced: searches by the"
-                " survivor do not find them"
+                f"{rows_that(stays, 'have')} a patient who was merged into another. Searches by"
+                " the surviving patient do not find them"
             )
             yield inspection.at(place, text, Severity.WARNING, "merges: follow")
     if lost := merges.without_survivor(inspection.database):
         text = (
-            f"{rows_that(lost, 'lead')} into a circle of merges, where no patient is"
-            " the last: their stays keep their own patient"
+            f"{rows_that(lost, 'lead')} into a circle of merges, in which no patient"
+            " survives: their stays keep their own patient. Correct the data"
         )
         yield Finding.of_field(*inspection.survivor, text, Severity.WARNING)
 

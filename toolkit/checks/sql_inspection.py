@@ -81,7 +81,7 @@ class SqlInspection(Inspection):
         except SourceTimedOutError:
             if subject == "rows":
                 # No client gets a page of rows then.
-                text = "not even a page of rows is read within source.timeout_seconds"
+                text = "reading one page takes longer than source.timeout_seconds"
                 yield self.finding(f"{subject}: {text}", Severity.WARNING)
             self.skip(subject, "it took longer than source.timeout_seconds")
         except UnfitError as error:

@@ -137,7 +137,7 @@ class SearchChecks:
                 costs.extend(self._costs(f"{self._kind}?{word}", query))
         except TooCostlyError:
             text = (
-                "without a total where more than one page matches: counting takes longer"
+                "served without a total if more than one page matches: counting takes longer"
                 " than source.count_timeout_seconds"
             )
             self._note(word, place, text)
@@ -219,10 +219,10 @@ class SearchChecks:
         read = f"{cost.read:,} rows read for {cost.rows:,}, " if cost.read else ""
         text = f"slow: {read}in {cost.milliseconds:,.0f} ms"
         if any(isinstance(criterion, StringCriterion) for criterion in query.criteria):
-            text += ". A column of folded texts, named by search:, makes it faster"
+            text += ". To make it faster, name a column of folded texts with search:"
             severity = Severity.NOTE if cost.milliseconds <= SLOW_MS else severity
         elif not column:
-            text += ": the SELECT computes the column, of which no table has an index"
+            text += ": the SELECT computes this column, and no table has an index on it"
         self._note(word, place, text, severity, column)
 
     def _note(
@@ -281,7 +281,7 @@ class SearchChecks:
         read = self._columns_read(origins) if order or criterion is None else []
         text, severity = f"{_NO_INDEX} this column", self._severity
         if place.field.codes is not None:
-            text += " (of few different values: an index helps with rare ones only)"
+            text += " (few different values: an index helps only with rare ones)"
             severity = Severity.NOTE
         statement = self._statement(*origins, read=read)
         yield self._finding(place, text, severity, statement)
@@ -336,9 +336,11 @@ class SearchChecks:
         compared, lacks = names_compared(self._rows), list[Finding]()
         for columns in dict.fromkeys(map(tuple, joins)):
             starts = self._index_starts(columns[0].table, compared)
-            if starts is None or any(_plain(one.column) in starts for one in columns):
+            if starts is None or any(
+                _plain(origin.column) in starts for origin in columns
+            ):
                 continue
-            text = f"{_NO_INDEX} a column that joins tables"
+            text = f"{_NO_INDEX} this column, which joins tables"
             remedy, name = self._statement(*columns), str(columns[0])
             lacks.append(
                 self._finding(place, text, self._severity, remedy=remedy, column=name)

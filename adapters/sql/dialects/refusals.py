@@ -15,13 +15,15 @@ PORT = (
     "nothing listens at its host and port: check both, and that the server runs and listens"
     " on the network"
 )
-SILENT = "its host does not answer in time: check the host, and firewalls in between"
+SILENT = (
+    "its host does not answer in time: check the host, and the firewalls on the way"
+)
 SOCKET = (
     "its socket cannot be opened: check the directory in the address, and that the server"
     " runs on this machine"
 )
 FILE = (
-    "its file is not there, or cannot be read: check path, rights and disk (an absolute path"
+    "its file does not exist or cannot be read: check path, rights and disk (an absolute path"
     " follows sqlite:/// and begins with /)"
 )
 NO_DATABASE_FILE = "its file is no SQLite database: check the path"
@@ -29,7 +31,7 @@ DATABASE = (
     "the server has no such database: check the name after the host in the address"
 )
 NO_RIGHT = "the account may not use that database: grant it the right to connect to it"
-ACCOUNT = "the server has no such account: check the user of the address, or create it"
+ACCOUNT = "the server has no such account: check the user in the address, or create it"
 CREDENTIALS = (
     "the server refuses the account or its password: check both (characters like @ : / in a"
     " password are written as %40 %3A %2F)"
@@ -46,15 +48,18 @@ LOCKED = (
     "the account is locked or its password has expired: ask the database administrator"
 )
 TLS_REQUIRED = "the server requires TLS: add the option for it to the address"
-NO_TLS = "the server offers no TLS, which the address requires: turn it on there"
+NO_TLS = (
+    "the server offers no TLS, which the address requires: enable it on the server, or"
+    " correct the address"
+)
 CERTIFICATE = (
     "the certificate of the server is not trusted, or is for another host: check the"
-    " authority that the address names, and the host"
+    " host, and the authority that the address names"
 )
 FULL = "it has no connection left: raise its limit, or lower source.connections"
-STARTING = "it is starting or stopping: it will answer later"
-POOLER = "the pooler in between does not reach the database: its log has the reason"
-POOLER_OPTIONS = "the pooler in between refuses an option of the connection"
+STARTING = "it is starting or stopping: try again later"
+POOLER = "the pooler cannot reach the database: its log has the reason"
+POOLER_OPTIONS = "the pooler refuses an option of the connection"
 DRIVER = (
     "the ODBC driver that the address names is not installed: install it, or correct"
     " `driver=` in the address"

@@ -133,7 +133,7 @@ FAULTS: tuple[tuple[str, object, str, str], ...] = (
     ),
     ("id", "a_b", "id", NO_ID),
     ("patient", "x" * 65, "patient_id", NO_ID),
-    ("visit", "12\x003", "visit_number", "holds a control character"),
+    ("visit", "12\x003", "visit_number", "contains a control character"),
     ("unit", b"\x01\x02", "functional_unit", NO_TEXT),
     ("unit", {"code": "U1"}, "functional_unit", AN_OBJECT),
     ("ended", "202403300814", "end", "ends before it starts"),
@@ -323,7 +323,7 @@ def test_texts_for_people_lose_their_control_characters(patient: MapRow) -> None
     made = patient(name="DU\x00PONT\x1f", town="a\tb\nc", street="\x01")
     assert made.names == (NameRecord("official", "DU PONT", ("Anne", "Marie")),)
     assert (made.addresses[0].city, made.addresses[0].lines) == ("a\tb\nc", ())
-    fault = RowFault("identifiers.value", "ipp", "holds a control character")
+    fault = RowFault("identifiers.value", "ipp", "contains a control character")
     assert patient(ipp="1\x00") == fault
 
 
