@@ -471,11 +471,7 @@ def _text(
     for stay, keys in questions:
         yield f"  # {_name_of(stay)}\n  - id: {json.dumps(stay.record.id)}\n"
         yield from (f'    {key}: "{_OPEN}"\n' for key in keys)
-    searches = [
-        search
-        for search in _countable(served, [stay.record for stay, _ in questions])
-        if _is_counted_in_time(served, search)
-    ]
+    searches = _countable(served, [stay.record for stay, _ in questions])
     yield _COUNTS if searches else ""
     for search in searches:
         pairs = (f"{name}: {json.dumps(value)}, " for name, value in search)
@@ -498,8 +494,9 @@ def _countable(
 ) -> list[Sequence[tuple[str, str]]]:
     """Return searches that clients have, whose stays the hospital counts.
 
-    Those of last month (of a copy that is older, of its newest month) or all; of these, the
-    ones of each class and of some units; and all that began before.
+    Those of last month (of a copy that is older, of its newest month) or all; all that began
+    before, and of these the ones of each class and of some units, if they are counted in
+    time, else those of the month.
     """
     today = datetime.now(served.clock)
     last = f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
@@ -513,15 +510,17 @@ def _countable(
     classes = dict.fromkeys(stay.class_code for stay in stays if stay.class_code)
     units = dict.fromkeys(s.functional_unit for s in stays if s.functional_unit)
     url = served.reader.file.mapping.constants.functional_unit_extension
-    searches = [
-        period,
-        *([*period, ("class", code)] for code in classes),
-        *(
-            [*period, ("service-provider._extension", f"{url}|{unit}")]
-            for unit in [*units][:_MOST_UNITS]
-        ),
-        [("date", f"lt{newest}")],
-    ]
+    groups = [("class", code) for code in classes]
+    for unit in [*units][:_MOST_UNITS]:
+        groups.append(("service-provider._extension", f"{url}|{unit}"))
+
+    before = ("date", f"lt{newest}")
+    searches = [period]
+    if _is_counted_in_time(served, [before]):
+        searches.append([before])
+    for group in groups:
+        is_quick = _is_counted_in_time(served, [before, group])
+        searches.append([before, group] if is_quick else [*period, group])
     return [search for search in searches if _is_offered(served, search)]
 
 
@@ -533,7 +532,8 @@ def _is_offered(served: Served, search: Sequence[tuple[str, str]]) -> bool:
 
 
 def _is_counted_in_time(served: Served, search: Sequence[tuple[str, str]]) -> bool:
-    with suppress(TooCostlyError):
+    """Whether a search is offered, and its stays are counted within the time for counts."""
+    with suppress(RefusedError, TooCostlyError):
         served.searches.count(served.searches.query(STAY, search))
         return True
     return False
