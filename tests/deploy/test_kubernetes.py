@@ -9,14 +9,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
-import requests
 import yaml
-from requests.adapters import HTTPAdapter
 
 from app.config import PREFIX
 from tests.certificates import certify
@@ -110,28 +110,26 @@ def test_a_pod_is_probed_on_the_operations_port() -> None:
         assert (asked["path"], asked["port"]) == ("/live", "operations")
 
 
-def check_explorer(
-    objects: Iterable[Any], settings: dict[str, str], name: str = NAME
-) -> None:
+def check_explorer(objects: Iterable[Any], settings: dict[str, str]) -> None:
     """Check that the proxy reaches the explorer where its settings say that it is."""
     by_name = {(each["kind"], each["metadata"]["name"]): each for each in objects}
     port = int(settings[f"{PREFIX}EXPLORER_BIND"].rpartition(":")[2])
-    (only,) = by_name["StatefulSet", name]["spec"]["template"]["spec"]["containers"]
+    (only,) = by_name["StatefulSet", NAME]["spec"]["template"]["spec"]["containers"]
     ports = {each["name"]: each["containerPort"] for each in only["ports"]}
     assert ports == {"http": 8000, "operations": 9000, "explorer": port}
-    services = by_name["Service", name]["spec"]["ports"]
+    services = by_name["Service", NAME]["spec"]["ports"]
     assert "explorer" in {e["targetPort"] for e in services if e["name"] == "explorer"}
-    proxy, monitoring = by_name["NetworkPolicy", name]["spec"]["ingress"]
+    proxy, monitoring = by_name["NetworkPolicy", NAME]["spec"]["ingress"]
     assert [each["port"] for each in proxy["ports"]] == [8000, port]
     assert [each["port"] for each in monitoring["ports"]] == [9000]
-    ingress = by_name["Ingress", f"{name}-explorer"]
+    ingress = by_name["Ingress", f"{NAME}-explorer"]
     assert not [a for a in ingress["metadata"]["annotations"] if "auth-tls" in a]
     (rule,) = ingress["spec"]["rules"]
     assert f"https://{rule['host']}" == settings[f"{PREFIX}EXPLORER_URL"]
     assert ingress["spec"]["tls"][0]["hosts"] == [rule["host"]]
     (path,) = rule["http"]["paths"]
     service = path["backend"]["service"]
-    assert service == {"name": name, "port": {"name": "explorer"}}
+    assert service == {"name": NAME, "port": {"name": "explorer"}}
 
 
 @pytest.mark.system
@@ -400,27 +398,16 @@ def test_the_proxy_of_a_pod_serves_for_any_user_id(tmp_path: Path, tls: bool) ->
                 assert refused.status == 400
             else:
                 forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "9.9.9.9"}
-                url = f"http://{HOST}:{before}/fhir/v3/metadata"
                 for address, proto, client in (
                     ("127.0.0.2", "https", "9.9.9.9"),
                     ("127.0.0.3", "http", "127.0.0.3"),
                 ):
-                    with requests.Session() as session:
-                        session.mount("http://", From(address))
-                        headers = session.get(url, headers=forwarded, timeout=60).json()
+                    asking = HTTPConnection(HOST, before, 60, (address, 0))
+                    with closing(asking):
+                        asking.request("GET", "/fhir/v3/metadata", headers=forwarded)
+                        headers = json.loads(asking.getresponse().read())
                     assert headers["X-Forwarded-Proto"] == proto
                     assert headers["X-Forwarded-For"] == client
         finally:
             process.terminate()
             process.wait(60)
-
-
-class From(HTTPAdapter):
-    """Connects from an address of this machine."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        super().__init__()
-
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        super().init_poolmanager(*args, **options, source_address=(self._address, 0))

@@ -2,7 +2,9 @@
 
 import re
 
-from tests.own.package import Installed
+from tests.docs.pages import CHANGE, blocks
+from tests.own.conftest import Installed
+from tests.own.kestrel.tests.filled import MAPPING
 
 
 def test_the_suite_runs_with_nothing_but_what_is_installed(kestrel: Installed) -> None:
@@ -30,3 +32,8 @@ def test_the_suite_finds_a_bound_that_is_off_by_one(kestrel: Installed) -> None:
     assert done.returncode == 1, done.stdout
     assert "test_prefix_table[start-le]" in done.stdout
     assert "AssertionError: le2019-03-14" in done.stdout
+
+
+def test_the_page_shows_the_mapping_of_the_package() -> None:
+    (shown,) = blocks((CHANGE / "own-adapter.md").read_text("utf-8"), "yaml")
+    assert shown.text == MAPPING

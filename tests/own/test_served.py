@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import responses
 
+from tests.own.conftest import Installed
 from tests.own.kestrel.tests.filled import MAPPING, fill, holdable
-from tests.own.package import Installed
 from tests.redis_server import RedisServer
 from tests.serving import Served, ids, publish_keys, serve
 from toolkit.contract.hospital import EDGES, Hospital
