@@ -558,7 +558,7 @@ class _Comparison:
         stays = self._served.stays(id for id, _ in entries)
         for id, entry in entries:
             if id not in stays:
-                text = "clients do not get this stay: mapping explain --live says why"
+                text = "clients do not get this stay: run mapping explain --live for the reason"
                 yield Finding.at(entry.mark, text, STAY)
                 continue
             for key, node in entry.items():
@@ -602,7 +602,7 @@ class _Comparison:
                 _apart(answer, value) for value in shown if key in ("start", "end")
             ]
             hints += [
-                f"{column} has it"
+                f"column {column} contains it"
                 for column, cell in resource.cells.items()
                 if plain_text(cell) == answer and column not in columns
             ]

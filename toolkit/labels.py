@@ -132,7 +132,7 @@ def _labels(
         return Labels(problem=f"{name} cannot be read as labels: {error}.")
     if several := sum(different > 1 for _, different, _, _ in rows):
         text = f"{several:,} of {len(rows):,} codes have several texts in {name}"
-        return Labels(problem=f"{text}: these are no labels.")
+        return Labels(problem=f"{text}: choose a column with one label for each code.")
     is_key = source.is_elsewhere and all(number == 1 for *_, number in rows)
     return Labels(
         by_code={

@@ -279,10 +279,10 @@ def _row(file: MappingFile, case: Case) -> Iterator[Finding]:
     if isinstance(outcome, RowFault):
         fault_text = _fault_text(case.kind, outcome)
         places = (f"{traced.field.mark}: " for traced in tried.named(outcome.field))
-        actual = f"a fault: {next(places, '')}{fault_text}"
+        actual = f"invalid: {next(places, '')}{fault_text}"
 
     if fault:
-        wanted, is_as_expected = f"the fault '{fault}'", fault in fault_text
+        wanted, is_as_expected = f"the error '{fault}'", fault in fault_text
     else:
         wanted = case.text("expect") or "a resource"
         is_as_expected = wanted == actual

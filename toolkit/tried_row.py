@@ -197,7 +197,7 @@ class TriedRow:
                 yield self._line(path, value, self.origin(path))
         for traced in self.traced if resource is None else ():
             if traced.is_included and traced.fault:
-                rule = f"a fault: {traced.fault.rule}"
+                rule = f"invalid: {traced.fault.rule}"
                 origin = ElementOrigin(rule, traced, traced.field.mark)
                 yield self._line(traced.element, None, origin)
             elif traced.is_included and traced.value not in (None, ()):
@@ -211,11 +211,11 @@ class TriedRow:
             if not traced.cells or (traced.is_included and has_value):
                 continue
             condition = traced.item.only_if if traced.item else None
-            reason = "counts as no value" if traced.is_filled else ""
+            reason = "read as no value" if traced.is_filled else ""
             if condition and not traced.counts:
                 reason = f"the item is left out: only_if {condition.column}"
             elif has_value:
-                reason = "the item is left out: nothing else in it"
+                reason = "the item is left out: no other field has a value"
             origin = ElementOrigin(reason, traced, traced.field.mark)
             yield self._line(traced.element, None, origin)
 

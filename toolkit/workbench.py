@@ -203,8 +203,12 @@ def run(*, file: Path, source: str | None, **tables: Any) -> int:
         # The file names the variable: no password is written into it.
         os.environ.setdefault(VARIABLE, source)
     if not file.is_file():
-        hint = "name its tables" if source else "--from URL writes a first one"
-        raise CannotRunError(f"{file}: there is no such file ({hint})")
+        hint = (
+            "name the tables of a first one"
+            if source
+            else "--from URL writes a first one"
+        )
+        raise CannotRunError(f"{file} does not exist: {hint}")
     workbench = Workbench(file, os.environ)
     # Its lines would hold searches, and so ids of patients.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -507,7 +511,7 @@ def _coded(file: MappingFile) -> list[tuple[ResourceMapping, Place]]:
         for place in places_of(section)
         if place.field.codes and place.field.columns
     ]
-    return sorted(coded, key=lambda one: not one[1].takes)
+    return sorted(coded, key=lambda coded_field: not coded_field[1].takes)
 
 
 def _codes() -> str:

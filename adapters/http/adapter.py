@@ -193,7 +193,7 @@ class HttpAdapter:
             else:
                 if not all(map(section.id_text, rows)):
                     mark = section.mapping.fields["id"].mark
-                    yield Problem(f"{mark}: {kind}.id: no row holds it there")
+                    yield Problem(f"{mark}: {kind}.id: no row has a value at this path")
 
     def close(self) -> None:
         """Close the connections."""
@@ -429,7 +429,7 @@ def _item_rows(row: JsonRow, path: Path, columns: tuple[Path, ...]) -> Sequence[
     if rows is None:
         return ()
     if not isinstance(rows, list):
-        raise unreadable("the path of the items of a row leads to no list")
+        raise unreadable("a row has no list at the path of its items")
     return [[at(row, column) for column in columns] for row in rows]
 
 

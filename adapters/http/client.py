@@ -529,7 +529,7 @@ class Content(NamedTuple):
         if value is None or place.name.lower() != "link":
             return value
         links = parse_header_links(value)
-        following = (one for one in links if "next" in one.get("rel", "").split())
+        following = (link for link in links if "next" in link.get("rel", "").split())
         return next((link["url"] for link in following), None)
 
     def rows_at(self, path: Path) -> tuple[Mapping[str, Any], ...]:
@@ -539,7 +539,7 @@ class Content(NamedTuple):
             # Many APIs leave out an empty list; the total beside it says whether it is one.
             return ()
         if not isinstance(rows, list):
-            raise unreadable("the path of the rows leads to no list")
+            raise unreadable("the answer has no list at the path of the rows")
         if not all(isinstance(row, dict) for row in rows):
             raise unreadable("a row is not an object")
         return tuple(rows)

@@ -44,14 +44,16 @@ def _number(value: Any) -> str:
 def _double(value: float) -> str:
     if abs(value) > _EXACT:
         # JSON's whole numbers beyond 64 bits come so: two ids would be one.
-        raise ValueError("a number with too many digits: make it a text in the source")
+        raise ValueError(
+            "a number with too many digits: convert it to a text in the source"
+        )
     return _number(value)
 
 
 def _time_of_day(value: timedelta) -> str:
     # What the driver of MariaDB makes of a TIME, which may be any span.
     if not _NO_TIME <= value < _DAY:
-        raise ValueError("a span of time is not a text: make it one in the SELECT")
+        raise ValueError("an interval is not a text: convert it in the SELECT")
     text = str(value)
     return f"0{text}" if text[1] == ":" else text
 
@@ -87,9 +89,9 @@ def _nearest(kind: type) -> Callable[[Any], str]:
         if base in _WRITERS:
             return _WRITERS[base]
     if hint := _HINTS.get(kind):
-        raise ValueError(f"{hint}, or make a text of it in the SELECT")
+        raise ValueError(f"{hint}, or convert it to a text in the SELECT")
     raise ValueError(
-        f"a value of type {kind.__name__} is not a text: make it one in the SELECT"
+        f"a value of type {kind.__name__} is not a text: convert it in the SELECT"
     )
 
 

@@ -86,7 +86,7 @@ _MAY_WRITE = (
     " (docs/run/databases.md, The database account), or set source.may_write: true"
 )
 _OF_MERGES = "-- merged patients, again for each step of a chain\n"
-_BLANKS = "a code of a stay that is not served ends in blanks: RTRIM it in the SELECT"
+_BLANKS = "a hidden or removed code ends in blanks: RTRIM the column in the SELECT"
 
 
 class UnfitError(SourceDataError):
@@ -563,7 +563,7 @@ def _forms(fields: Iterable[FieldMapping]) -> dict[str, Form]:
 
 
 _UNEQUAL_KINDS: Mapping[ColumnKind, str] = {
-    ColumnKind.SINGLE: "a float of 32 bits (REAL, FLOAT), which equals no value that is sent:"
+    ColumnKind.SINGLE: "a float of 32 bits (REAL, FLOAT), which equals no value of a search:"
     " CAST it to an integer or a text in the SELECT",
     ColumnKind.LARGE: "a large object (BLOB, CLOB, image, text), which a database does not"
     " compare: CAST it to a short text or to bytes in the SELECT",
@@ -668,7 +668,7 @@ def _refusal(dialect: Dialect, message: str, rows: str) -> str:
             )
     for pattern in dialect.missing:
         if name := name_of(pattern, message, rows):
-            return f"the source has no {name}, which the SELECT of rows names"
+            return f"the source has no {name}, which the SELECT of rows uses"
     if name := name_of(dialect.repeated, message, rows):
         return two_columns(name)
     if word := name_of(_SYNTAX, message, rows):

@@ -53,7 +53,7 @@ MISTAKES = {
     ),
     "two columns": (
         [("{from: unit}", "{from: visit}"), ("{from: visit}", "{from: unit}")],
-        {"Encounter.serviceProvider.extension": "has it"},
+        {"Encounter.serviceProvider.extension": "contains it"},
     ),
     "a field that is lost": (
         [("    end: {from: ended}\n", "")],

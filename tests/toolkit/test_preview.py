@@ -213,7 +213,7 @@ def test_a_fault_stays_a_fault_and_shows_no_cell(preview: Preview) -> None:
         .replace("date_entree: 2024-03-30 08:15:00", "date_entree: Anne Dupont")
     )
     status, out, _ = preview(bad, "--redact")
-    assert (status, out.count("a fault: ")) == (1, 3)
+    assert (status, out.count("invalid: ")) == (1, 3)
     assert "Dupont" not in out
     assert "4 2" not in out
     status, out, _ = preview(STAY.replace("etat: S", "etat: Q7"), "--redact")

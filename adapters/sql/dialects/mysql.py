@@ -136,7 +136,7 @@ def read_back(connection: Any, seconds: float) -> None:
         raise SessionError(
             "the session lacks the time limit, the zone or the read-only mode that the"
             " service has set: a proxy in between drops them. Let the proxy keep one"
-            " server for each connection, or connect to the server itself"
+            " server for each connection, or connect to the server directly"
         )
 
 

@@ -282,7 +282,9 @@ def _collations(
     collations = [
         f"pg_collation_for(c{n})" if n in texts else "NULL" for n in range(size)
     ]
-    reports = ", ".join(f"{one}, ({_FOLDS} {one}::regcollation)" for one in collations)
+    reports = ", ".join(
+        f"{name}, ({_FOLDS} {name}::regcollation)" for name in collations
+    )
     row = execute(
         connection,
         f"SELECT {reports} FROM (SELECT 1) AS one LEFT JOIN"

@@ -52,9 +52,9 @@ def _refuse_options(url: URL, config: PoolConfig) -> None:
     if url.query.keys() - _OF_FILES:
         # Unknown names are not quoted: they may be a part of something secret.
         known = ", ".join(sorted(_OF_FILES))
-        raise AddressError(f"the address has an option of a file other than {known}")
+        raise AddressError(f"the address has an unknown option: use {known}")
     if url.query.get("mode", "ro") != "ro":
-        raise AddressError("the address has a mode: the file is opened with mode=ro")
+        raise AddressError("the address sets another mode than ro: remove it")
     if config.schema:
         raise AddressError("a file has no schema: remove source.schema")
 

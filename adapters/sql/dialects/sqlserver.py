@@ -76,7 +76,9 @@ def read_only(url: URL, config: PoolConfig) -> URL:
     intent = re.search(r"(?i)ApplicationIntent\s*=\s*(\w+)", text)
     stated = str(options.get("applicationintent", intent[1] if intent else _READ_ONLY))
     if stated.lower() != _READ_ONLY.lower():
-        raise AddressError("the address has an ApplicationIntent other than ReadOnly")
+        raise AddressError(
+            "the address sets an ApplicationIntent other than ReadOnly: remove it"
+        )
     if text and not intent:
         both = {"odbc_connect": f"{text.rstrip(';')};ApplicationIntent={_READ_ONLY}"}
         url = url.difference_update_query(["odbc_connect"]).update_query_dict(both)

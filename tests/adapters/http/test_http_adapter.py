@@ -241,7 +241,7 @@ def test_check_tells_what_is_wrong(
     source.get(f"{URL}/patients", body="<html>")
     source.get(f"{URL}/etablissements", status=403)
     problems = list(adapter.check())
-    assert "no row holds it there" in problems[0].text
+    assert "Encounter.id: no row" in problems[0].text
     assert [problem.outage for problem in problems] == [False, False, False]
     # A source that is down is told from one that refuses.
     source.upsert("GET", f"{URL}/etablissements", status=503)

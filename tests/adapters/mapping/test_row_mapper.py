@@ -115,9 +115,9 @@ def test_cells(stay: MapRow) -> None:
 
 EMPTY = "required and empty"
 NO_ID = "not a FHIR id: up to 64 letters, digits, '-' and '.'"
-NO_TEXT = "a value of type bytes is not a text: make it one in the SELECT"
+NO_TEXT = "a value of type bytes is not a text: convert it in the SELECT"
 AN_OBJECT = (
-    "an object: name a path inside it, like patient.ipp, or make a text of it in"
+    "an object: name a path inside it, like patient.ipp, or convert it to a text in"
     " the SELECT"
 )
 FAULTS: tuple[tuple[str, object, str, str], ...] = (
