@@ -140,29 +140,32 @@ class Conditions:
         """Return a condition in words and its values, which are [] without one."""
         title = gettext(field.title)
         value = " ".join(self.form.get(field.name, "").split())
-        shown, sent = value, _escaped(value)
-        if field.input == "days":
-            return self._read_days(field)
-        if field.input == "codes":
-            names = CODES[field.parameter]
-            codes = [c for c in self.form.getlist(field.name) if c in names]
-            shown = _any_of([gettext(names[code]).lower() for code in codes])
-            sent = ",".join(codes)
-        elif field.input == "day":
-            born = self._read_day(field, field.name)
-            shown, sent = (day(born), born.isoformat()) if born else ("", "")
-        elif field.input == "number":
-            shown = sent = _escaped(value.replace(" ", ""))
-            if value and not re.search(r"\d", value):
-                text = gettext(
-                    "“%(text)s” looks like a name: a number has digits.", text=value
-                )
-                self.faults[field.name] = FieldFault(title, text, value)
-        elif field.input == "ward":
-            # A list of wards writes the name behind the code.
-            code = value.partition(" ")[0]
-            title = gettext("Ward")
-            shown, sent = f"{code} {self.wards.get(code, '')}".strip(), _escaped(code)
+        match field.input:
+            case "days":
+                return self._read_days(field)
+            case "day":
+                born = self._read_day(field, field.name)
+                shown, sent = (day(born), born.isoformat()) if born else ("", "")
+            case "codes":
+                names = CODES[field.parameter]
+                codes = [c for c in self.form.getlist(field.name) if c in names]
+                shown = _any_of([gettext(names[code]).lower() for code in codes])
+                sent = ",".join(codes)
+            case "number":
+                shown = sent = _escaped(value.replace(" ", ""))
+                if value and not re.search(r"\d", value):
+                    text = gettext(
+                        "“%(text)s” looks like a name: a number has digits.", text=value
+                    )
+                    self.faults[field.name] = FieldFault(title, text, value)
+            case "ward":
+                # A list of wards writes the name behind the code.
+                code = value.partition(" ")[0]
+                title = gettext("Ward")
+                shown = f"{code} {self.wards.get(code, '')}".strip()
+                sent = _escaped(code)
+            case _:
+                shown, sent = value, _escaped(value)
         words = gettext("%(title)s: %(value)s", title=title, value=shown)
         return words, [sent] if sent else []
 

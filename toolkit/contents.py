@@ -81,31 +81,36 @@ def count_contents(
     rows, cell = _newest(table, name, holds)
     if holds in TIME_TYPES:
         return _of_times(database, rows, cell)
-    figures: list[Any] = []
+
+    # Counts by their names: rows, cells that are not NULL, and what the type adds.
+    figures: dict[str, Any] = {"rows": sa.func.count()}
     if holds is Holds.TEXT:
         cut = sa.func.rtrim(sa.cast(cell, sa.String(_LONGEST_READ))).label("text_")
         rows = sa.select(cut).select_from(rows).subquery("texts")
         text = rows.c.text_
         # Codes that differ in case are two, whatever the collation says.
         cell = sa.literal_column(database.dialect.exact("text_"), sa.String())
-        figures.append(sa.func.sum(sa.case((text == "", 1), else_=0)))
-        figures.append(sa.func.max(sa.func.char_length(text)))
+        figures["blanks"] = sa.func.sum(sa.case((text == "", 1), else_=0))
+        figures["longest"] = sa.func.max(sa.func.char_length(text))
+    figures["filled"] = sa.func.count(cell)
     if holds in _CODE_TYPES:
-        figures.append(sa.func.count(cell.distinct()))
-    figures = [sa.func.count(), sa.func.count(cell), *figures]
-    counted = _fetch(database, sa.select(*figures).select_from(rows))
+        figures["different"] = sa.func.count(cell.distinct())
+    counted = _fetch(database, sa.select(*figures.values()).select_from(rows))
     if not counted:
         return Contents()
-    total, filled, *more = counted[0]
-    blanks, longest = more[:2] if holds is Holds.TEXT else (0, 0)
-    different = more[-1] if more else 0
-    contents = Contents(total - filled, blanks or 0, different=different)
-    if (longest or 0) > _LONGEST_CODE or not 0 < different <= most_codes:
+    counts = dict(zip(figures, counted[0], strict=True))
+    blanks, longest = counts.get("blanks") or 0, counts.get("longest") or 0
+    different = counts.get("different", 0)
+    contents = Contents(
+        nulls=counts["rows"] - counts["filled"], blanks=blanks, different=different
+    )
+    if longest > _LONGEST_CODE or not 0 < different <= most_codes:
         return contents
+
     number = sa.func.count()
-    common = sa.select(cell, number).select_from(rows).group_by(cell)
-    counts = _fetch(database, common.having(number >= _FEWEST_ROWS))
-    codes = _sorted([(as_text(v), n) for v, n in counts if v is not None])
+    by_code = sa.select(cell, number).select_from(rows).group_by(cell)
+    common = _fetch(database, by_code.having(number >= _FEWEST_ROWS))
+    codes = _sorted([(as_text(v), n) for v, n in common if v is not None])
     # An empty text is no code.
     codes = [code for code in codes if code.text]
     rare = different - len(codes) - (1 if blanks else 0)

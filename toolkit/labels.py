@@ -42,25 +42,36 @@ def read_labels(
     if not isinstance(adapter, SqlAdapter):
         return Labels()
     inspection = SqlInspection(adapter, section.resource_type, math.inf)
-    others = {
+    names, labels = list[str](), Labels()
+    for source, column in _offered(inspection, place):
+        names.append(f"{source.table}.{column}" if source.table else column)
+        if names[-1] == chosen:
+            labels = _labels(inspection, place, source, column)
+    return labels._replace(columns=names)
+
+
+def _offered(
+    inspection: SqlInspection, place: Place
+) -> Iterator[tuple["_Source", str]]:
+    """Yield the columns that may hold labels, each with its SELECT."""
+    # Neither times nor what identifies a person.
+    excluded = {
         name
         for other in inspection.places
         if other.field.time or f"{inspection.kind}.{other.slot}" in PERSONAL_TEXTS
         for name in (*other.field.columns, other.field.search_column)
     }
-    names, labels = list[str](), Labels()
+    of_patients = inspection.kind is ResourceType.PATIENT
     for source in _sources(inspection, place):
+        if of_patients and not source.is_elsewhere:
+            # Texts beside a patient are about them.
+            continue
+        texts = [c.name for c in source.columns.described if are_texts(c.kind)]
+        columns = [name for name in texts if name not in {source.code, *excluded}]
+        yield from ((source, name) for name in columns)
         if not source.is_elsewhere:
-            # Texts beside a patient are about them, and what the SELECT has is listed once.
-            if inspection.kind is ResourceType.PATIENT:
-                continue
-            others |= {*names}
-        for column in source.columns.described:
-            if are_texts(column.kind) and column.name not in {source.code, *others}:
-                names.append(".".join(filter(None, (source.table, column.name))))
-                if names[-1] == chosen:
-                    labels = _labels(inspection, place, source, column.name)
-    return labels._replace(columns=names)
+            # The table of the codes has them too: they are listed once.
+            excluded |= {*columns}
 
 
 class _Source(NamedTuple):

@@ -160,17 +160,22 @@ class SqlInspection(Inspection):
         return self._counted(columns, name, counts, 2 * MOST_DIFFERENT)
 
     def counted_days(self, place: Place) -> Counted:
-        """Return the days of all rows, of ordinary years only where SQL cannot tell."""
-        name, far = place.field.columns[0], ALWAYS
-        form = place.field.time and place.field.time.format
-        is_compared = place.field.filter_column == name
-        if is_compared and not (form and not sorts_as_text(form)):
-            compared = self.opened.filters.time(place.slot)
-            # Texts that stand for no time are told apart as rows are read.
-            compared = compared._replace(key=KeyColumn(compared.key.column))
+        """Return the days of rows: those before and after ordinary years, or all.
+
+        All days are counted where SQL cannot compare the column as times.
+        """
+        name, condition = place.field.columns[0], self.served
+        form = place.field.time.format if place.field.time else None
+        sorts_as_time = form is None or sorts_as_text(form)
+        if place.field.filter_column == name and sorts_as_time:
+            time_column = self.opened.filters.time(place.slot)
+            # Without `absent`: texts that stand for no time are told apart as rows are read.
+            key = KeyColumn(time_column.key.column)
+            time_column = time_column._replace(key=key)
             early = datetime.combine(EARLIEST_DAY, time(), UTC)
-            far = any_of([compared.since(self.now + FAR_AHEAD), compared.before(early)])
-        condition = all_of([self.served, far])
+            late = self.now + FAR_AHEAD
+            is_far = any_of([time_column.since(late), time_column.before(early)])
+            condition = all_of([condition, is_far])
         return self._counted(self.opened.columns, name, condition, GROUPS)
 
     def _counted(
