@@ -144,7 +144,7 @@ class Case:
     def texts(self, key: str) -> tuple[Scalar, ...]:
         """Return the texts of a list behind a key."""
         node = self.parts.get(key, Items(self.mark))
-        assert isinstance(node, Items), "the shape of a file says so"
+        assert isinstance(node, Items), "the schema requires a list"
         return tuple(item for item in node if isinstance(item, Scalar))
 
     def finding(self, key: str, text: str) -> Finding:

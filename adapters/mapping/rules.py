@@ -601,7 +601,7 @@ def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
         if is_http and section.is_entry:
             text = (
                 "an HTTP API cannot be one of several sources: make it the only source"
-                f" of {section.kind}, or give it a deployment of its own"
+                f" of {section.kind}, or deploy it separately"
             )
             yield Fault(section.path, text, at_key=True)
             continue

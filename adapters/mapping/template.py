@@ -260,7 +260,7 @@ def template_fault(text: str, purpose: str) -> str:
     if allowed and not template.names:
         return f"has no place for the value: add {{{min(allowed)}}}"
     if "values" in template.names and len(template.places) > 1:
-        return "{values} takes all values at once: write {value} for one value"
+        return "{values} sends all values at once: write {value} to send one"
     if any(part.is_open and part.places for _, part in template.parameters):
         return "a quotation mark is not closed"
     forms = {place.form for place in template.places}
