@@ -259,6 +259,11 @@ def test_a_list_without_an_end_ends_by_its_total(tmp_path: Path, paging: str) ->
             page = adapter.search(ask(count=SIZE, after=page.last))
         assert (page.rows, page.incomplete) == ((), False)
         assert api.requests == ALL / SIZE + 1
+    # Without a total in its answers nothing says that it is the end.
+    with api_and_adapter(tmp_path, paging=paging, total=COUNTED) as (imitated, adapter):
+        imitated.strange = Habit(links=lambda *_: True, total=lambda *_: None)
+        with pytest.raises(SourceDataError, match="has a next page"):
+            pages_of(adapter)
 
 
 @pytest.mark.parametrize("paging", PAGINGS)
