@@ -11,9 +11,8 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,14 +22,8 @@ from tests.live import HOST, ROOT, free_ports, listens, wait_until
 PORTS = (8000, 8001, 8002, 8003, 8010)
 """What the page names, and those between; each stands for a port that nobody has."""
 
-INCLUDED = "--8<--"
-"""What begins a block that shows a file of docs/."""
-
-MAKES = re.compile(r"(Save as|Add to|Change in|A slip in) `([\w./-]+)`:$")
-
+_MAKES = re.compile(r"(Save as|Add to|Change in|A slip in) `([\w./-]+)`:$")
 _STAMP = re.compile(r"\b[a-z2-7]{32}\b")
-_UP = "Ctrl-C stops all of it."
-_DONE = "-- done --"
 _SECONDS = 90
 
 
@@ -47,28 +40,25 @@ def follow(pages: Iterable[Path], directory: Path) -> list[Typed]:
     """Follow pages in a directory that looks like the project's; return what was typed."""
     typed, slips = [], list[tuple[Path, str]]()
     (directory / "docs").symlink_to(ROOT / "docs")
-    with _Terminal(directory).opened() as terminal:
-        page_blocks = [(p, b) for p in pages for b in every_block(p.read_text("utf-8"))]
+    page_blocks = [(p, b) for p in pages for b in every_block(p.read_text("utf-8"))]
+    with ExitStack() as stack:
+        terminal = _Terminal(directory, stack)
         for page, block in page_blocks:
             if block.language == "console":
-                was = "".join(map(terminal.type, _commands(block.text)))
-                shown = block.text
-                typed.append(Typed(page, block, shown, _as_shown(was, shown)))
+                commands = re.findall(r"^\$ (.*(?:\\\n.*)*)$", block.text, re.MULTILINE)
+                was = "".join(map(terminal.type, commands))
+                typed.append(Typed(page, block, block.text, _as_shown(was, block.text)))
                 while slips:
                     file, text = slips.pop()
                     file.write_text(text, "utf-8")
-            elif not block.text.startswith(INCLUDED):
-                found = MAKES.search(block.above)
+            elif not block.text.startswith("--8<--"):  # a file of docs/ that is shown
+                found = _MAKES.search(block.above)
                 assert found, f"{page.name}:{block.line}: what is this?"
-                file = terminal.path(found.group(2))
+                file = Path(terminal.environ["PWD"]) / found.group(2)
                 if found.group(1) == "A slip in":
                     slips.append((file, file.read_text("utf-8")))
                 _make(found.group(1), file, block.text)
     return typed
-
-
-def _commands(text: str) -> list[str]:
-    return re.findall(r"^\$ (.*(?:\\\n.*)*)$", text, re.MULTILINE)
 
 
 def _make(how: str, file: Path, text: str) -> None:
@@ -86,142 +76,95 @@ def _make(how: str, file: Path, text: str) -> None:
 
 def _as_shown(was: str, shown: str) -> str:
     """Return what was printed, with the ids of the page, and abridged as it is there."""
-    was = _with_ids(was, shown)
+    drawn = dict.fromkeys(_STAMP.findall(was))
+    written = dict.fromkeys(_STAMP.findall(shown))
+    if len(drawn) == len(written):
+        for new, old in zip(drawn, written, strict=True):
+            was = was.replace(new, old)
     abridged = re.escape(shown).replace("…\\\n", "(?:.*\n)+")
     return shown if re.fullmatch(abridged, was) else was
 
 
-def _with_ids(was: str, shown: str) -> str:
-    drawn = dict.fromkeys(_STAMP.findall(was))
-    written = dict.fromkeys(_STAMP.findall(shown))
-    if len(drawn) == len(written):
-        for own, theirs in zip(drawn, written, strict=True):
-            was = was.replace(own, theirs)
-    return was
-
-
 class _Terminal:
-    """A shell in a directory with `.venv/bin/activate`, and what goes on beside it."""
+    """Commands typed one after the other, each in the environment that the last one left."""
 
-    def __init__(self, directory: Path) -> None:
-        self._root = directory
+    def __init__(self, directory: Path, stack: ExitStack) -> None:
         first = free_ports(len(PORTS))
         self._ports = dict(zip(PORTS, range(first, first + len(PORTS)), strict=True))
-        self._running: list[str] = []
-        _make_scripts(directory / ".venv" / "bin", self._ports)
-
-    @contextmanager
-    def opened(self) -> "Iterator[_Terminal]":
-        """Open the shell; what was started in it ends with the block."""
-        self._shell = subprocess.Popen(
-            ["bash", "--norc"],
-            cwd=self._root,
-            env=_environ(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        try:
-            yield self
-        finally:
-            for name in [*self._running]:
-                self._end(name)
-            self._shell.communicate("exit\n", timeout=_SECONDS)
-
-    def path(self, name: str) -> Path:
-        """Return the path of a file as seen from where the shell is."""
-        return Path(self._say("pwd").strip()) / name
+        self._state = directory / "environ"
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        stack.callback(lambda: [self._end(port) for port in PORTS])
+        self.environ = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("ENCOUNTERS_", "PAS_"))
+        }
+        self.environ |= {
+            "PWD": str(directory),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+        }
+        scripts = directory / ".venv" / "bin"
+        scripts.mkdir(parents=True)
+        (scripts / "activate").write_text(f"PATH={shlex.quote(str(scripts))}:$PATH\n")
+        for name, arguments in (("python", ""), ("encounters", "-m app.cli")):
+            script = scripts / name
+            command = f"{shlex.quote(sys.executable)} {arguments}"
+            script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+            script.chmod(0o700)
 
     def type(self, command: str) -> str:
         """Type a command; return it with its prompt and what it printed."""
-        sent = self._there(command)
+        sent = command
+        for port, meant in self._ports.items():
+            sent = sent.replace(f"{HOST}:{port}", f"{HOST}:{meant}")
         if "demo.http" in command:
-            printed = self._serve(sent, "http", self._ports[8010])
+            printed = self._serve(sent, 8010)
         elif "encounters demo" in command:
-            printed = self._serve(sent, "demo", self._ports[8000])
+            printed = self._serve(sent, 8000)
         else:
-            printed = self._say(sent)
-        return f"$ {command}\n{self._here(printed)}"
+            # `-a` exports what the command sets, functions too.
+            done = subprocess.run(
+                ["bash", "-ac", f"{sent}\nenv -0 >{shlex.quote(str(self._state))}"],
+                cwd=self.environ["PWD"],
+                env=self.environ,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+            variables = self._state.read_text("utf-8").split("\0")[:-1]
+            self.environ = dict(variable.split("=", 1) for variable in variables)
+            printed = re.sub(r"[^\n]\Z", r"\g<0>\n", done.stdout)
+        for port, meant in self._ports.items():
+            printed = printed.replace(f"{HOST}:{meant}", f"{HOST}:{port}")
+        return f"$ {command}\n{printed}"
 
-    def _serve(self, command: str, name: str, port: int) -> str:
-        """Start what goes on; return what it says, nothing of what it logs."""
-        if name in self._running:
-            self._end(name)
-        log = self._root / f"{name}.log"
-        log.write_text("", "utf-8")
-        self._say(f"{command} >{shlex.quote(str(log))} 2>&1 & {name}=$!")
-        self._running.append(name)
-        is_demo = name == "demo"
+    def _serve(self, command: str, port: int) -> str:
+        """Start what goes on, in place of what has the port; return what a demo says."""
+        self._end(port)
+        own = self._ports[port]
+        log = self._state.with_name(f"{port}.log")
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec env {command} --port {own}"],
+                cwd=self.environ["PWD"],
+                env=self.environ,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        self._running[port] = process
+        is_demo = port == 8000
 
         def settled() -> bool:
-            up = _UP in log.read_text() if is_demo else listens(port)
-            return up or not self._goes_on(name)
+            is_up = "Ctrl-C stops" in log.read_text() if is_demo else listens(own)
+            return is_up or process.poll() is not None
 
         wait_until(settled, log, _SECONDS)
-        if not self._goes_on(name):
-            self._end(name)
         return log.read_text() if is_demo else ""
 
-    def _goes_on(self, name: str) -> bool:
-        return bool(self._say(f"jobs -rp | grep -x ${name}").strip())
-
-    def _end(self, name: str) -> None:
-        self._running.remove(name)
-        self._say(f"kill ${name} 2>/dev/null; wait ${name}")
-
-    def _say(self, command: str) -> str:
-        """Run a command in the shell and return what it prints."""
-        assert self._shell.stdin is not None
-        assert self._shell.stdout is not None
-        self._shell.stdin.write(f"{command}\necho; echo '{_DONE}'\n")
-        self._shell.stdin.flush()
-        late = threading.Timer(_SECONDS, self._shell.kill)
-        late.start()
-        try:
-            lines = iter(self._shell.stdout.readline, "")
-            printed = "".join(iter(lambda: next(lines, f"{_DONE}\n"), f"{_DONE}\n"))
-        finally:
-            late.cancel()
-        # The line that was broken off before the mark; jobs speak up unasked.
-        kept = re.sub(r"\n\Z", "", printed)
-        return kept if not kept or kept.endswith("\n") else f"{kept}\n"
-
-    def _there(self, text: str) -> str:
-        for port, meant in self._ports.items():
-            text = text.replace(f"{HOST}:{port}", f"{HOST}:{meant}")
-        return text
-
-    def _here(self, text: str) -> str:
-        for port, meant in self._ports.items():
-            text = text.replace(f"{HOST}:{meant}", f"{HOST}:{port}")
-        return text
-
-
-def _environ() -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("ENCOUNTERS_", "PAS_"))
-    }
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-
-
-def _make_scripts(folder: Path, ports: dict[int, int]) -> None:
-    folder.mkdir(parents=True)
-    python = shlex.quote(sys.executable)
-    scripts = {
-        "python": f"""\
-            [ "$2" != demo.http ] || set -- "$@" --port {ports[8010]}
-            exec {python} "$@"
-            """,
-        "encounters": f"""\
-            [ "$1" != demo ] || set -- "$@" --port {ports[8000]}
-            exec {python} -m app.cli "$@"
-            """,
-    }
-    for name, text in scripts.items():
-        script = folder / name
-        script.write_text(f"#!/bin/sh\n{text}")
-        script.chmod(0o700)
-    (folder / "activate").write_text(f"PATH={shlex.quote(str(folder))}:$PATH\n")
+    def _end(self, port: int) -> None:
+        if process := self._running.pop(port, None):
+            process.terminate()
+            process.wait(_SECONDS)
