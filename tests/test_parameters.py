@@ -7,7 +7,7 @@ from adapters.matching import criterion_of
 from adapters.memory import CAPABILITIES, FaultyRow, resource_type_of
 from adapters.parameters import SEARCH_PARAMETERS
 from tests.docs.pages import written
-from tests.docs.update import TABLES
+from tests.docs.tables import TABLES
 from toolkit.contract.harness import FOUND
 from toolkit.contract.hospital import EDGES
 

@@ -13,7 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,9 +44,7 @@ claim() {
 class Answered(NamedTuple):
     """A command with a claim: its place, what it says, what was answered."""
 
-    page: str
-    line: int
-    command: str
+    place: str
     says: str
     was: str
     body: str
@@ -54,7 +52,7 @@ class Answered(NamedTuple):
 
 def run_pages(pages: Iterable[Path], demo: Demo, directory: Path) -> list[Answered]:
     """Run the shell blocks of the pages in order; return the commands that claim an answer."""
-    claims: list[tuple[str, int, str, str]] = []
+    claims: list[tuple[str, str]] = []
     script = [_PRELUDE]
     for page in pages:
         for block in blocks(page.read_text("utf-8"), "sh"):
@@ -62,16 +60,35 @@ def run_pages(pages: Iterable[Path], demo: Demo, directory: Path) -> list[Answer
                 script.append(line)
                 if found := _CLAIM.search(line):
                     script.append(f"claim {len(claims)}")
-                    claims.append((page.name, number, line, found.group("says")))
-    done = _run("\n".join(script), demo, directory)
+                    claims.append((f"{page.name}:{number} {line}", found["says"]))
+    done = subprocess.run(
+        ["bash", "-c", _here(demo, "\n".join(script))],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "ANSWERS": str(directory),
+            "PYTHONPATH": str(ROOT / "clients" / "python"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    return [
-        Answered(*claim, *_answer(directory / str(number), claim[3]))
-        for number, claim in enumerate(claims)
-    ]
+    answers = []
+    for number, (place, says) in enumerate(claims):
+        was = (directory / f"{number}.status").read_text()[-3:]
+        body = (directory / f"{number}.body").read_text("utf-8")
+        resource = json.loads(body) if body else {}
+        if resource.get("resourceType") == "OperationOutcome":
+            was += f" {resource['issue'][0]['code']}"
+        if "total" in says and "total" in resource:
+            was += f", total {resource['total']}"
+        answers.append(Answered(place, says, was, body))
+    return answers
 
 
-def here(demo: Demo, text: str) -> str:
+def _here(demo: Demo, text: str) -> str:
     """Return commands of a page as they are for this demo."""
     python = shlex.quote(sys.executable)
     directory = shlex.quote(str(demo.directory))
@@ -90,37 +107,3 @@ def here(demo: Demo, text: str) -> str:
     ):
         text = text.replace(written, meant)
     return text
-
-
-def _run(
-    script: str, demo: Demo, directory: Path
-) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        ["bash", "-c", here(demo, script)],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "ANSWERS": str(directory),
-            "PYTHONPATH": str(ROOT / "clients" / "python"),
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def _answer(files: Path, says: str) -> tuple[str, str]:
-    """Return what was answered, in the words of a claim and as exactly; and its body."""
-    status = files.with_suffix(".status").read_text()[-3:]
-    body = files.with_suffix(".body").read_text("utf-8")
-    return "".join((status, *_details(body, says))), body
-
-
-def _details(body: str, says: str) -> Iterator[str]:
-    resource = json.loads(body) if body else {}
-    if resource.get("resourceType") == "OperationOutcome":
-        (issue,) = resource["issue"]
-        yield f" {issue['code']}"
-    if "total" in says and "total" in resource:
-        yield f", total {resource['total']}"

@@ -1,48 +1,33 @@
-"""All pages: their links lead somewhere, and the project speaks of itself alone."""
+"""All pages: what they name is there. `make lint` checks links between pages of docs/."""
 
 import re
+import subprocess
 
-from tests.docs.pages import DECISIONS, pages
+from tests.docs.pages import (
+    CHANGE,
+    DECISIONS,
+    DOCS,
+    blocks,
+    pages,
+    section,
+)
 from tests.live import ROOT
 
-_LINK = re.compile(r"\]\(([^)\s]+)\)")
-_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-_CODE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 
-
-def test_links_lead_somewhere_and_each_page_is_linked() -> None:
-    linked = {ROOT / "README.md"}
-    for page in pages():
-        text = _CODE.sub("", page.read_text("utf-8"))
-        for link in _LINK.findall(text):
-            if re.match(r"[a-z]+:", link):
-                continue
-            path, _, anchor = link.partition("#")
-            target = (page.parent / path).resolve() if path else page
-            assert target.exists(), (page, link)
-            assert target.is_relative_to(ROOT), (page, link)
-            if target != page:
-                linked.add(target)
-            if anchor:
-                assert anchor in _anchors(target.read_text("utf-8")), (page, link)
-    assert set(pages()) <= linked
-
-
-def _anchors(text: str) -> set[str]:
-    titles = _HEADING.findall(_CODE.sub("", text))
-    return {re.sub(r"[^\w\- ]", "", t).lower().replace(" ", "-") for t in titles}
-
-
-def test_files_that_are_named_are_there() -> None:
+def test_what_pages_name_and_link_is_there():
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for page in pages():
         text = page.read_text("utf-8")
-        for name in re.findall(
-            r"`((?:app|adapters|tests|mappings|docs|demo)/[^`\s]*)`", text
-        ):
+        folders = "app|adapters|tests|mappings|docs|demo"
+        for name in re.findall(rf"`((?:{folders})/[^`\s]*)`", text):
             assert (ROOT / name).exists() or "<" in name, (page, name)
+        assert {*re.findall(r"`make ([a-z-]+)", text)} <= {*targets}, page
+        if not page.is_relative_to(DOCS):
+            for link in re.findall(r"\]\(([^)#\s]+)", text):
+                assert ":" in link or (page.parent / link).exists(), (page, link)
 
 
-def test_decisions_that_the_code_names_are_written_down() -> None:
+def test_decisions_that_the_code_names_are_written_down():
     decided = DECISIONS.read_text("utf-8")
     numbers = {int(n) for n in re.findall(r"^(\d+)\. ", decided, re.MULTILINE)}
     assert numbers >= {*range(1, 35)}
@@ -50,3 +35,14 @@ def test_decisions_that_the_code_names_are_written_down() -> None:
         for file in (ROOT / folder).rglob("*.py"):
             named = re.findall(r"decisions? (\d+)", file.read_text("utf-8"))
             assert {int(n) for n in named} <= numbers, file
+
+
+def test_the_pages_for_developers_fit_the_code():
+    mapped = (CHANGE / "code.md").read_text("utf-8")
+    mapped = section(mapped, "Architecture and import rules")
+    for folder in ("app", "adapters"):
+        for package in {file.parent for file in (ROOT / folder).glob("*/*.py")}:
+            assert f"`{folder}/{package.name}/" in mapped
+    (patch,) = blocks((CHANGE / "index.md").read_text("utf-8"), "diff")
+    command = ["git", "apply", "--check", "-"]
+    subprocess.run(command, input=patch.text, text=True, cwd=ROOT, check=True)
