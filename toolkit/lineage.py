@@ -77,32 +77,39 @@ def _list(
     row: Row,
     extras: Extras,
 ) -> Iterator[TracedField]:
-    number = 0
+    """Yield the fields of each item of a list: of each of its own rows, or of the row."""
+    included = 0
     for item in section.items.get(listed.name, ()):
-        positions_here = item_positions(item, positions)
-        read, condition = (
-            item_reader(item, listed, positions),
-            counting(item, positions_here),
-        )
+        read_item = item_reader(item, listed, positions)
+        own_positions = item_positions(item, positions)
+        read_condition = counting(item, own_positions)
         places = [place for place in places_of(section) if place.item is item]
-        for source in extras.get(item, ()) if item.rows else (row,):
-            is_included, counts = _fills(read, source), _fills(condition, source)
-            path = f"{listed.element}[{number}]" if is_included else listed.element
+        item_rows = extras.get(item, ()) if item.rows else (row,)
+        for item_row in item_rows:
+            path = listed.element
+            is_included = _fills(read_item, item_row)
             if is_included:
-                number += 1
+                path += f"[{included}]"
+                included += 1
             lines = 0
             for place in places:
                 element = _relative(place.element).replace(listed.element, path, 1)
                 is_line = place.field in item.lines
-                element += f"[{lines}]" if is_line else ""
-                traced = _read(place, element, source, positions_here)
+                if is_line:
+                    element += f"[{lines}]"
+                traced = _read(place, element, item_row, own_positions)
                 if is_line and traced.value:
                     lines += 1
-                yield replace(traced, is_included=is_included, item=item, counts=counts)
+                yield replace(
+                    traced,
+                    item=item,
+                    is_included=is_included,
+                    counts=_fills(read_condition, item_row),
+                )
 
 
 def _fills(read: Reader, row: Row) -> bool:
-    """Whether a row fills an item; one that is a fault takes its place."""
+    """Whether a row fills an item; an invalid row does, so that its fault is shown."""
     try:
         return read(row) not in (None, False)
     except CellError:
@@ -114,18 +121,14 @@ def _read(
 ) -> TracedField:
     name, kind, field = place.slot, place.kind, place.field
     cells = tuple((column, row[positions[column]]) for column in field.columns)
+    traced = TracedField(name, element, kind=kind, field=field, cells=cells)
     try:
         value = compile_cell(Cell(field, name, positions), kind)(row)
     except CellError as error:
-        return TracedField(
-            name, element, kind=kind, field=field, cells=cells, fault=error.fault
-        )
+        return replace(traced, fault=error.fault)
     is_time = kind is SlotKind.TIME and value is not None
     has_offset = is_time and _has_offset(field, [cell for _, cell in cells])
-    traced = TracedField(
-        name, element, kind=kind, field=field, cells=cells, value=value
-    )
-    return replace(traced, has_offset=has_offset)
+    return replace(traced, value=value, has_offset=has_offset)
 
 
 def _has_offset(field: FieldMapping, cells: Sequence[object]) -> bool:

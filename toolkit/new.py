@@ -152,20 +152,22 @@ def _table(catalogue: Sequence[sa.Table], name: str) -> sa.Table:
 
 def _list_tables(url: str, catalogue: Sequence[sa.Table]) -> None:
     """Print the tables with their keys, and with their rows, counted up to MOST_ROWS."""
-    began, rows = monotonic(), dict[str, int | None]()
+    end = monotonic() + _LISTING_SECONDS
+    lines = [("table", "rows", "primary key", "foreign keys to")]
     with closing(Database(url, _COUNT_SECONDS, 1)) as database:
         for table in catalogue:
-            is_late = monotonic() - began > _LISTING_SECONDS
-            rows[table.key] = None if is_late else count_rows(database, table)
-    lines = [("table", "rows", "primary key", "foreign keys to")]
-    for table in catalogue:
-        number = rows[table.key]
-        targets = {target for _, target, _ in foreign_keys(table)}
-        counted = "not counted" if number is None else f"{number:,}"
-        if number is not None and number > MOST_ROWS:
-            counted = f"> {MOST_ROWS:,}"
-        primary, foreign = ", ".join(primary_key(table)), ", ".join(sorted(targets))
-        lines.append((table.key, counted, primary or "-", foreign or "-"))
+            rows = count_rows(database, table) if monotonic() < end else None
+            primary = ", ".join(primary_key(table))
+            targets = ", ".join(
+                sorted({target for _, target, _ in foreign_keys(table)})
+            )
+            lines.append((table.key, _counted(rows), primary or "-", targets or "-"))
     print("\n".join(aligned(lines)))
     limits = f"{_COUNT_SECONDS:g} s for a table, {_LISTING_SECONDS:g} s for all"
     print(f"Rows are counted, not estimated: up to {MOST_ROWS:,}, {limits}.")
+
+
+def _counted(rows: int | None) -> str:
+    if rows is None:
+        return "not counted"
+    return f"> {MOST_ROWS:,}" if rows > MOST_ROWS else f"{rows:,}"

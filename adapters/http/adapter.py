@@ -347,11 +347,13 @@ class OpenHttpSection:
             return record
         if isinstance(record, EncounterRecord) and record.status in UNSERVED:
             raise unreadable("the list contains a hidden or removed row")
-        faults = [self._absence(record, criterion) for criterion in criteria]
-        for criterion, fault in zip(criteria, faults, strict=True):
+        first_fault = None
+        for criterion in criteria:
+            fault = self._absence(record, criterion)
             if not fault and not self._can_match(record, criterion):
                 raise unreadable(_NO_MATCH)
-        return next(filter(None, faults), record)
+            first_fault = first_fault or fault
+        return first_fault or record
 
     def _absence(self, record: Record, criterion: Criterion) -> RowFault | None:
         """Return the fault of a row whose value to compare is left out, as `absent` may do."""

@@ -17,7 +17,7 @@ from adapters.mapping.binary import Form
 from adapters.mapping.document import Document, Item, Section, Site, resolved
 from adapters.mapping.paths import Header, ValuePlace, path_of
 from adapters.mapping.slots import (
-    KNOWN_IDENTIFIERS,
+    IMPLIED_BY_TYPE,
     LINES,
     LISTS,
     REQUIRED,
@@ -202,9 +202,9 @@ class Builder:
         values = [(site.slot, self._field(site)) for site in item.sites]
         fields = {slot.record: value for slot, value in values if slot is not LINES}
         if item.listed.name == "identifiers" and "type" in fields:
-            known = KNOWN_IDENTIFIERS.get(fields["type"].constant or "")
-            for slot, constant in known._asdict().items() if known else ():
-                if constant and slot not in fields:
+            implied = IMPLIED_BY_TYPE.get(fields["type"].constant or "", {})
+            for slot, constant in implied.items():
+                if slot not in fields:
                     fields[slot] = model.FieldMapping(slot, mark, constant=constant)
         condition = options.table("only_if")
         return model.ItemMapping(

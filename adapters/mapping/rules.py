@@ -153,9 +153,12 @@ def times_are_whole(doc: Document) -> Iterator[Fault]:
             yield Fault((*site.path, "format"), text)
         elif ends_in_a_z(form) and not site.zone_name:
             yield Fault((*site.path, "format"), Z_IS_A_LETTER)
-        has_century = "y" not in directives(form)
-        if has_century is ("pivot" in site.options):
-            yield Fault((*site.path, "pivot" if has_century else "format"), _CENTURY)
+        has_short_year = "y" in directives(form)
+        has_pivot = "pivot" in site.options
+        if has_short_year and not has_pivot:
+            yield Fault((*site.path, "format"), _CENTURY)
+        if has_pivot and not has_short_year:
+            yield Fault((*site.path, "pivot"), _CENTURY)
 
 
 # ------------------------------------------------------------------------------ source
@@ -651,14 +654,16 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
         if site.slot.name not in REFERS:
             continue
         kind, named = REFERS[site.slot.name], site.options.text("source")
-        there, targets = doc.sections_of(kind), doc.targets(site)
-        alike = {section.source_path for section in doc.sections_of(site.section.kind)}
+        referred, targets = doc.sections_of(kind), doc.targets(site)
+        sources = {
+            section.source_path for section in doc.sections_of(site.section.kind)
+        }
         whole = doc.prefix_of(site) + site.options.text("value")
         text = ""
         if named and not targets:
-            known = dict.fromkeys(str(section.source_path[-1]) for section in there)
+            known = dict.fromkeys(str(section.source_path[-1]) for section in referred)
             text = one_of(named, known, f"a source of {kind.lower()}")
-        elif not there and len(alike) > 1 and site.columns:
+        elif not referred and len(sources) > 1 and site.columns:
             text = f"two sources may have the same id: add a section {kind.lower()}"
         elif len(targets) > 1:
             text = (

@@ -233,25 +233,19 @@ REFERS: Mapping[str, ResourceType] = MappingProxyType(
 """The slots that hold the id of another resource, and its type."""
 
 
-class KnownIdentifier(NamedTuple):
-    """What a French identifier type implies (ANS, CI-SIS)."""
-
-    system: str | None
-    use: str
-
-
-KNOWN_IDENTIFIERS: Mapping[str, KnownIdentifier] = MappingProxyType(
+IMPLIED_BY_TYPE: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "INS-NIR": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.8", "official"),
-        "INS-NIA": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.9", "temp"),
-        "INS-NIR-TEST": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.10", "official"),
-        "INS-NIR-DEMO": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.11", "official"),
-        "INS-C": KnownIdentifier("urn:oid:1.2.250.1.213.1.4.2", "secondary"),
-        "NDP": KnownIdentifier("urn:oid:1.2.250.1.176.1.2", "secondary"),
-        "PI": KnownIdentifier(None, "usual"),
-        "RRI": KnownIdentifier(None, "secondary"),
+        "INS-NIR": {"system": "urn:oid:1.2.250.1.213.1.4.8", "use": "official"},
+        "INS-NIA": {"system": "urn:oid:1.2.250.1.213.1.4.9", "use": "temp"},
+        "INS-NIR-TEST": {"system": "urn:oid:1.2.250.1.213.1.4.10", "use": "official"},
+        "INS-NIR-DEMO": {"system": "urn:oid:1.2.250.1.213.1.4.11", "use": "official"},
+        "INS-C": {"system": "urn:oid:1.2.250.1.213.1.4.2", "use": "secondary"},
+        "NDP": {"system": "urn:oid:1.2.250.1.176.1.2", "use": "secondary"},
+        "PI": {"use": "usual"},
+        "RRI": {"use": "secondary"},
     }
 )
+"""By a French identifier type (ANS, CI-SIS), the slots of an identifier that it implies."""
 
 
 # ------------------------------------------------------------ names of FHIR elements

@@ -96,8 +96,12 @@ class _Select:
             return 0, 0
         end = renamed.start()
         scope = self.scopes[end]
-        before = [m.end() for m in self.find(_BEFORE_ITEM, scope) if m.end() <= end]
-        return max(before, default=scope[-1] + 1 if scope else 0), end
+        # It begins where its parentheses do, or behind the last comma or word before it.
+        start = scope[-1] + 1 if scope else 0
+        for before in self.find(_BEFORE_ITEM, scope):
+            if before.end() <= end:
+                start = before.end()
+        return start, end
 
     def item(self, name: str, end: int) -> str:
         """Return what makes a column in the list that ends there, "" if it is one of a `*`."""

@@ -408,10 +408,6 @@ def _holds_same(place: Place, shown: object, searched: object) -> bool:
     return value == compared
 
 
-_VERSIONED = re.compile(r".{14}[1-8].{4}[89ab].*")
-"""A UUID with a version and the variant of RFC 9562."""
-
-
 def orders_of_uuids(inspection: SqlInspection) -> Findings:
     """Report UUIDs that have a version, every one, only in the other order of their bytes."""
     for place in inspection.places:
@@ -421,16 +417,20 @@ def orders_of_uuids(inspection: SqlInspection) -> Findings:
         other = Form.UUID if form is Form.SWAPPED else Form.SWAPPED
         values = inspection.values(place)
         keys = [value for value in values if type(value) is bytes and len(value) == 16]
-        valid, valid_otherwise = (
-            sum(1 for key in keys if _VERSIONED.fullmatch(text_of(key, tried)))
-            for tried in (form, other)
-        )
-        if valid < len(keys) == valid_otherwise and len(keys) >= ENOUGH_ROWS:
+        if len(keys) < ENOUGH_ROWS:
+            continue
+        invalid = [key for key in keys if not _is_versioned(text_of(key, form))]
+        if invalid and all(_is_versioned(text_of(key, other)) for key in keys):
             text = (
-                f"{len(keys) - valid:,} of {len(keys):,} keys are no valid UUIDs as {form}, but"
+                f"{len(invalid):,} of {len(keys):,} keys are no valid UUIDs as {form}, but"
                 f" all are as {other}. Check the order of their bytes"
             )
             yield inspection.at(place, text, Severity.WARNING, f"form: {other}")
+
+
+def _is_versioned(uuid: str) -> bool:
+    """Whether a UUID has a version and the variant of RFC 9562."""
+    return re.fullmatch(r".{14}[1-8].{4}[89ab].*", uuid) is not None
 
 
 _REPAIRS = {

@@ -385,14 +385,13 @@ class SearchChecks:
     def _index_starts(
         self, table: str, passed: Collection[str] = ()
     ) -> frozenset[str] | None:
-        """Return what the indexes of a table begin with, None where none would help.
+        """Return what the indexes of a table begin with.
 
-        Nor is it known of a table that cannot be read.
+        Return None for a table that is too small for an index, or that cannot be read.
         """
-        some: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
+        rows: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
         try:
-            few = some.limit(TINY_TABLE + 1)
-            if len(self._database.fetch(few)) <= TINY_TABLE:
+            if len(self._database.fetch(rows.limit(TINY_TABLE + 1))) <= TINY_TABLE:
                 return None
             return self._database.run(
                 partial(_index_starts_of, table=table, passed=passed)

@@ -283,14 +283,19 @@ def _date_value(value: str) -> DateValue:
 
 def _day(text: str) -> tuple[datetime, datetime]:
     """Return the interval of a year, a month or a day."""
-    low = datetime.fromisoformat(f"{text}-01-01"[:10]).replace(tzinfo=PARIS)
-    match text.count("-"):
-        case 0:
-            return low, low.replace(year=low.year + 1)
-        case 1:
-            month = low.month % 12 + 1
-            return low, low.replace(year=low.year + low.month // 12, month=month)
+    match [int(part) for part in text.split("-")]:
+        case [year]:
+            return _midnight(year, 1), _midnight(year + 1, 1)
+        case [year, 12]:
+            return _midnight(year, 12), _midnight(year + 1, 1)
+        case [year, month]:
+            return _midnight(year, month), _midnight(year, month + 1)
+    low = datetime.fromisoformat(text).replace(tzinfo=PARIS)
     return low, low + timedelta(days=1)
+
+
+def _midnight(year: int, month: int) -> datetime:
+    return datetime(year, month, 1, tzinfo=PARIS)
 
 
 def _time(text: str) -> tuple[datetime, datetime]:
