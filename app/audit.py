@@ -357,6 +357,7 @@ class SyslogSink:
             self._lock.release()
 
     def _send(self, connection: socket.socket, frame: bytes) -> None:
+        """Send the rest of an interrupted message, and a whole new one."""
         data, sent = self._rest + frame, 0
         try:
             while sent < len(data):
@@ -365,10 +366,10 @@ class SyslogSink:
             if select.select([connection], [], [], 0)[0] and not connection.recv(1):
                 raise _failure(errno.ECONNRESET)
         except TimeoutError:
-            # What was begun must end, or the daemon takes the next message for its rest. A
-            # new connection would only fill another buffer that nobody reads.
-            rest = data[sent:]
-            self._rest = rest.removesuffix(frame)
+            # A message that was begun must end, or the daemon takes the next one for its rest;
+            # one that was not is dropped. A new connection would only fill another buffer that
+            # nobody reads.
+            self._rest = data[sent:].removesuffix(frame)
             raise
         except OSError:
             connection.close()

@@ -107,14 +107,21 @@ def count_contents(
     if longest > _LONGEST_CODE or not 0 < different <= most_codes:
         return contents
 
-    number = sa.func.count()
-    by_code = sa.select(cell, number).select_from(rows).group_by(cell)
-    common = _fetch(database, by_code.having(number >= _FEWEST_ROWS))
-    codes = _sorted([(as_text(v), n) for v, n in common if v is not None])
-    # An empty text is no code.
-    codes = [code for code in codes if code.text]
+    codes = _codes(database, rows, cell)
+    # An empty text is a different value, and no code.
     rare = different - len(codes) - (1 if blanks else 0)
     return replace(contents, codes=codes, rare=rare)
+
+
+def _codes(
+    database: Database, rows: sa.Subquery, cell: sa.ColumnElement[Any]
+) -> Sequence[ValueCount]:
+    """Return the values that enough rows have, the commonest first."""
+    count = sa.func.count()
+    by_code = sa.select(cell, count).select_from(rows).group_by(cell)
+    common = _fetch(database, by_code.having(count >= _FEWEST_ROWS))
+    codes = _sorted([(as_text(v), n) for v, n in common if v is not None])
+    return [code for code in codes if code.text]
 
 
 def _of_times(

@@ -247,17 +247,17 @@ def _as_text(comparison: FileComparison) -> Iterator[str]:
         yield f"constants.{name}: {before} → {after}, in every stay that shows it"
     yield f"{comparison.differing:,} stays differ"
     totals: Counter[Change] = Counter()
-    for (change, _), stays in comparison.counts.items():
+    # By the change and a column with codes, how many stays of each code it concerns.
+    by_code: dict[Change, dict[str, Counter[str]]] = {}
+    for (change, group), stays in comparison.counts.items():
         totals[change] += stays
+        columns = by_code.setdefault(change, {})
+        if group.column:
+            columns.setdefault(group.column, Counter())[group.code] += stays
     for change, total in sorted(totals.items(), key=lambda item: (-item[1], item[0])):
         yield f"  {change}: {total:,}"
-        codes: dict[str, Counter[str]] = {}
-        for (counted, group), stays in comparison.counts.items():
-            if counted == change:
-                codes.setdefault(group.column, Counter())[group.code] += stays
-        for column, counts in codes.items():
-            if column:
-                yield f"    by {column}: {_listed(counts.most_common())}"
+        for column, counts in by_code[change].items():
+            yield f"    by {column}: {_listed(counts.most_common())}"
 
 
 def _listed(counts: Sequence[tuple[str, int]]) -> str:

@@ -271,27 +271,39 @@ def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
 
 def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]:
     """Yield why the values of a site are not compared as they are."""
-    column, form = site.options.text("search"), site.options.text("format")
-    if column in site.columns and len(site.columns) > 1:
-        text = f"'{column}' is only a part of the time: "
-        yield (
-            ("search",),
-            text + "combine both columns in the SELECT, and name the result",
-        )
-    if column:
+    has_two_columns = len(site.columns) > 1
+    if column := site.options.text("search"):
+        if has_two_columns and column in site.columns:
+            text = (
+                f"'{column}' is only a part of the time: combine both columns in the"
+                " SELECT, and name the result"
+            )
+            yield ("search",), text
         return
-    text = f"'{use.word}' cannot compare {{}}: compute one value in the SELECT, or "
-    text += "name another column under search"
-    row = SEARCH_PARAMETERS[site.section.kind].get(use.word)
-    # A database is asked for the codes that stand for a word, but not for an id.
-    is_number = row is not None and (row.is_id or row.system_slot is not None)
-    is_word = row is None or (row.type is ParameterType.TOKEN and not is_number)
-    if len(site.columns) > 1:
+    text = (
+        f"'{use.word}' cannot compare {{}}: compute one value in the SELECT, or name"
+        " another column under search"
+    )
+    if has_two_columns:
         yield (), text.format("two columns")
+    form = site.options.text("format")
     if form and not sorts_as_text(form):
         yield ("format",), text.format(f"texts like {form}")
-    if "codes" in site.options and not is_word:
+    if "codes" in site.options and not _compares_words(site, use.word):
         yield ("codes",), text.format("the results of a code table")
+
+
+def _compares_words(site: Site, name: str) -> bool:
+    """Whether a parameter or a sort key can use the codes that stand for a word.
+
+    The words of a status or class are looked up in the code table; ids, numbers, texts and
+    times are compared with the column itself.
+    """
+    parameter = SEARCH_PARAMETERS[site.section.kind].get(name)
+    if parameter is None:
+        return True
+    is_id_or_number = parameter.is_id or parameter.system_slot is not None
+    return parameter.type is ParameterType.TOKEN and not is_id_or_number
 
 
 def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:

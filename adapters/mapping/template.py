@@ -226,11 +226,12 @@ def text_of(text: str) -> TextTemplate:
 
 
 def _quote_after(literal: str, quote: str) -> str:
-    for sign in literal:
-        if quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
+    """Return the quote that is open after a text, "" for none; `quote` is open before it."""
+    for character in literal:
+        if quote == "" and character in "'\"":
+            quote = character
+        elif quote == character:
+            quote = ""
     return quote
 
 

@@ -37,7 +37,10 @@ def ignore_signals() -> None:
 
 
 def begin_start() -> Event:
-    """Define each signal until gunicorn does: a stop ends the start, SIGHUP sets the event."""
+    """Handle signals until gunicorn does; return an event that SIGHUP sets.
+
+    SIGTERM, SIGINT and SIGQUIT end the start.
+    """
     ignore_signals()
     reload = Event()
     signal.signal(signal.SIGHUP, lambda *_: reload.set())

@@ -173,21 +173,20 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
         for name, type_, *_, is_nullable in description(connection, rows)
     ]
     texts = [column.name for column in columns if column.kind is ColumnKind.FOLDING]
-    collations = _collations(connection, rows, texts) if texts else {}
-    return tuple(
-        column._replace(
-            kind=_text_kind(collation),
-            collation=collation,
-        )
-        if (collation := collations.get(column.name))
-        else column
-        for column in columns
-    )
+    collations = _collations(connection, rows, texts)
+    for at, column in enumerate(columns):
+        if collation := collations.get(column.name):
+            kind = _text_kind(collation)
+            columns[at] = column._replace(kind=kind, collation=collation)
+    return tuple(columns)
 
 
 def _collations(
     connection: sa.Connection, rows: str, names: list[str]
 ) -> Mapping[str, str]:
+    """Return the collation of each of some columns."""
+    if not names:
+        return {}
     # One row of NULLs, each with the collation of its column.
     quoted = [name.replace("`", "``") for name in names]
     collations = ", ".join(f"COLLATION(pas.`{name}`)" for name in quoted)
