@@ -48,7 +48,7 @@ def canary_watch() -> Iterator[CanaryWatch]:
     """Look through every log line of the run, and at its end through all counts.
 
     What probes tell and what is traced is looked through where it is asked for
-    (`tests.app.server.running`, `tests.collector`).
+    (`tests.app.server.running`, `tests/demo/test_demo_canaries.py`).
     """
     watch, root = CanaryWatch(), logging.getLogger()
     root.addHandler(watch)

@@ -1,132 +1,86 @@
-"""`make run`, for real: what it prints works, and it stops without leaving anything.
+"""`make run`, for real: what it prints works, and it stops without leaving anything."""
 
-Everything here is a process of its own, on ports that nobody has.
-"""
-
+import json
 import os
 import signal
 import socket
-from collections.abc import Iterator
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
 from tests.demo.running import (
     PORTS,
     STOP_SECONDS,
-    Demo,
+    command,
     get,
-    make,
     offline_token,
-    pasted,
-    refused,
+    running,
     started,
 )
-from tests.live import HOST, free_ports
+from tests.live import HOST, ROOT, free_ports
 from tests.serving import ids, relations
 
 pytestmark = pytest.mark.system
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("run") / "demo"
+@pytest.fixture
+def checkout(tmp_path):
+    """Return a folder where make finds a set-up environment; its path is a long one."""
+    folder = tmp_path / ("long-" * 20)
+    scripts = folder / ".venv" / "bin"
+    scripts.mkdir(parents=True)
+    script = scripts / "encounters"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m app.cli "$@"\n')
+    script.chmod(0o755)
+    (folder / "requirements.lock").write_text("")
+    (folder / ".venv" / "run.stamp").write_text("")
+    return folder
 
 
-@pytest.fixture(scope="module")
-def demo(directory: Path) -> Iterator[Demo]:
-    with started(directory, directory.with_suffix(".log")) as running_demo:
-        yield running_demo
-
-
-def test_the_printed_lines_work_as_they_are(demo: Demo, directory: Path) -> None:
-    page, following, stay = pasted(demo)
-    first, second = ids(page), ids(following)
-    assert (len(first), len(second)) == (5, 5)
-    assert not set(first) & set(second)
-    assert page["total"] == following["total"] > 10
-    assert page["link"][0]["url"].startswith(f"{demo.base_url}/Bundle?_id=")
-    assert (stay["resourceType"], stay["id"]) == ("Encounter", first[0])
-    # An offline token has the scope that was asked for.
-    token = offline_token(directory, "--scope", "ORGANIZATION_READ", "--client", "x")
-    assert get(f"{demo.base_url}/Organization", token).status_code == 200
-    assert get(f"{demo.base_url}/Encounter", token).status_code == 403
-
-
-def test_what_is_in_use_is_one_sentence_before_anything_is_made(
-    demo: Demo, directory: Path, tmp_path: Path
-) -> None:
-    # The service has the first port, the hospital's API the third.
-    for group, first in (("", demo.port), ("a", demo.port - 2)):
-        other = tmp_path / f"other-{group}"
-        status, said = refused(other, first, group=group)
-        assert status == 1
-        assert said.startswith(f"Port {demo.port} cannot be used (")
-        assert (f"'make run GROUP={group} PORT=9000'" in said) is bool(group)
-        assert said.count("\n") == 1
-        folder = other / f"group-{group}" if group else other
-        assert [path.name for path in folder.iterdir()] == ["lock"]
-    status, said = refused(directory, free_ports(PORTS))
-    assert status == 1
-    assert said.startswith(f"Another demo is running in {directory}: ")
-    assert said.count("\n") == 1
-
-
-def test_a_second_start_at_once_keeps_data_tokens_and_pages(tmp_path: Path) -> None:
-    """The port was just left, by a server whose last connection lingers: it is free."""
-    directory, port = tmp_path / "demo", free_ports(PORTS)
-    with started(directory, tmp_path / "first.log", port) as first:
-        token = offline_token(directory)
-        page = get(f"{first.base_url}/Encounter?_count=3", token)
-        assert first.stop(signal.SIGINT) == 0
-    assert "Making a hospital" in first.said()
-    _linger(port)
-    with started(directory, tmp_path / "second.log", port) as second:
-        links = {link["relation"]: link["url"] for link in page.json()["link"]}
-        assert get(links["self"], token).json()["entry"] == page.json()["entry"]
-        assert get(links["next"], token).status_code == 200
-        assert second.stop() == 0
-    assert "Making a hospital" not in second.said()
-
-
-def _linger(port: int) -> None:
-    """Leave a port as a server does that closes a connection before it ends."""
-    with socket.create_server((HOST, port)) as server:
-        client = socket.create_connection((HOST, port))
-        served, _ = server.accept()
-        served.close()
-        client.close()
+def pasted(demo, folder):
+    """Return what the printed lines answer when they are pasted into bash."""
+    lines = demo.said().partition("in this order.\n")[2].partition("Ctrl-C")[0]
+    done = subprocess.run(
+        ["bash", "-eu", "-c", lines],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=STOP_SECONDS,
+        check=True,
+    )
+    assert done.stderr == ""
+    decoder, text, answers = json.JSONDecoder(), done.stdout.lstrip(), []
+    while text:
+        answer, end = decoder.raw_decode(text)
+        answers.append(answer)
+        text = text[end:].lstrip()
+    return answers
 
 
 @pytest.mark.parametrize(
-    ("word", "name", "group"),
-    [
-        ("demo.issuer", "token server", ""),
-        ("demo.http", "hospital's API", "a"),
-    ],
+    ("group", "signalled"),
+    [("", "the terminal"), ("a", "make"), ("b", "what make started")],
 )
-def test_when_one_part_ends_all_end_and_the_reason_is_said(
-    tmp_path: Path, word: str, name: str, group: str
-) -> None:
-    with started(tmp_path / "demo", tmp_path / "log", group=group) as demo:
-        family = demo.family()
-        demo.child(word).kill()
-        assert demo.process.wait(STOP_SECONDS) == 1
-        demo.assert_gone(family)
-    assert f"The {name} stopped by itself" in demo.said()
-    assert f"{name} stopped by itself; {tmp_path}/demo/" in demo.said()
-
-
-@pytest.mark.parametrize(
-    ("signalled", "group"),
-    [("make", "a"), ("what make started", "b"), ("the terminal", "")],
-)
-def test_make_run_serves_the_group_and_ends_cleanly_whoever_is_told(
-    checkout: Path, tmp_path: Path, signalled: str, group: str
-) -> None:
-    chosen = [f"GROUP={group.upper()}"] if group else []
-    with make(checkout, free_ports(PORTS), tmp_path / "log", *chosen) as demo:
-        demo.wait_until_up()
+def test_make_run_serves_and_ends_cleanly_whoever_is_told(
+    checkout, tmp_path, group, signalled
+):
+    port = free_ports(PORTS)
+    make = ["make", "-f", str(ROOT / "Makefile"), "run", f"PORT={port}"]
+    make += [f"GROUP={group.upper()}"] if group else []
+    with running(make, checkout / ".demo", port, tmp_path / "log", checkout) as demo:
+        page, second, stay = pasted(demo, checkout)
+        assert len(ids(page)) == 5
+        assert (stay["resourceType"], stay["id"]) == ("Encounter", ids(page)[0])
+        if group:
+            assert f"as group {group.upper()} is offered it" in demo.said()
+            assert relations(page) == ["self"]
+            assert second["issue"][0]["code"] == "not-supported"
+        else:
+            assert page["link"][0]["url"].startswith(f"{demo.base_url}/Bundle?_id=")
+            assert page["total"] == second["total"] > 10
+            assert len({*ids(page), *ids(second)}) == 10
         family = demo.family()
         if signalled == "make":
             demo.process.terminate()
@@ -134,48 +88,58 @@ def test_make_run_serves_the_group_and_ends_cleanly_whoever_is_told(
             demo.child("demo").terminate()
         else:
             os.killpg(demo.process.pid, signal.SIGINT)
-        demo.process.wait(STOP_SECONDS)
-        demo.assert_gone(family)
-    assert (f"as group {group.upper()} is offered it" in demo.said()) is bool(group)
+        demo.ending(family)
     assert "Stopped." in demo.said()
 
 
-# Groups A and B
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("groups") / "demo"
-
-
-@pytest.fixture(scope="module")
-def groups(root: Path) -> Iterator[dict[str, Demo]]:
-    """Both groups, up at the same time in one directory."""
-    with (
-        started(root, root.with_suffix(".a.log"), group="a") as a,
-        started(root, root.with_suffix(".b.log"), group="b") as b,
+def test_what_is_in_use_is_one_sentence_before_anything_is_made(demo, tmp_path):
+    other, group = tmp_path / "other", tmp_path / "group"
+    port_in_use = f"Port {demo.port} cannot be used ("
+    for directory, port, options, sentence in (
+        (other, demo.port, (), port_in_use),
+        # Its third port is that of the hospital's API.
+        (group, demo.port - 2, ("--group", "a"), port_in_use),
+        (demo.directory, free_ports(PORTS), (), "Another demo is running in "),
     ):
-        yield {"a": a, "b": b}
+        started = command(directory, port, *options)
+        done = subprocess.run(started, cwd=ROOT, capture_output=True, text=True)
+        said = done.stdout + done.stderr
+        assert done.returncode == 1
+        assert said.startswith(sentence)
+        assert said.count("\n") == 1
+        assert ("'make run GROUP=a PORT=9000'" in said) is (directory == group)
+    for folder in (other, group / "group-a"):
+        assert [path.name for path in folder.iterdir()] == ["lock"]
 
 
-@pytest.mark.parametrize("group", ["a", "b"])
-def test_a_group_serves_what_it_is_offered(
-    groups: dict[str, Demo], root: Path, group: str
-) -> None:
-    demo = groups[group]
-    page, refusal, stay = pasted(demo)
-    assert (len(ids(page)), relations(page)) == (5, ["self"])
-    assert refusal["issue"][0]["code"] == "not-supported"
-    assert (stay["resourceType"], stay["id"]) == ("Encounter", ids(page)[0])
-    assert f"as group {group.upper()} is offered it" in demo.said()
-    assert f"token --group {group} --directory" in demo.said()
-    # From a name to the stays of a patient, and what they refer to.
-    token = offline_token(root, "--group", group)
-    patients = get(f"{demo.base_url}/Patient?name=martin&_count=100", token).json()
-    assert patients["total"] == len(ids(patients)) > 0
-    searches = (f"{demo.base_url}/Encounter?patient={id}" for id in ids(patients))
-    stays = next(page for url in searches if ids(page := get(url, token).json()))
-    stay = get(f"{demo.base_url}/Encounter/{ids(stays)[0]}", token).json()
-    for reference in (stay["subject"], stay["serviceProvider"]):
-        url = f"{demo.base_url}/{reference['reference']}"
-        assert get(url, token).status_code == 200
+def test_a_second_start_at_once_keeps_data_tokens_and_pages(tmp_path):
+    directory, port = tmp_path / "demo", free_ports(PORTS)
+    with started(directory, tmp_path / "first.log", port) as first:
+        token = offline_token(directory)
+        page = get(f"{first.base_url}/Encounter?_count=3", token).json()
+        narrow = offline_token(directory, "--scope", "ORGANIZATION_READ")
+        assert get(f"{first.base_url}/Organization", narrow).status_code == 200
+        assert get(f"{first.base_url}/Encounter", narrow).status_code == 403
+        assert first.stop(signal.SIGINT) == 0
+    assert "Making a hospital" in first.said()
+    # The port was just left, by a server whose last connection lingers: it is free.
+    with socket.create_server((HOST, port)) as server:
+        client = socket.create_connection((HOST, port))
+        served, _ = server.accept()
+        served.close()
+        client.close()
+    with started(directory, tmp_path / "second.log", port) as second:
+        links = {link["relation"]: link["url"] for link in page["link"]}
+        assert get(links["self"], token).json()["entry"] == page["entry"]
+        assert get(links["next"], token).status_code == 200
+        assert second.stop() == 0
+    assert "Making a hospital" not in second.said()
+
+
+def test_when_one_part_ends_all_end_and_the_reason_is_said(tmp_path):
+    with started(tmp_path / "demo", tmp_path / "log", group="a") as demo:
+        family = demo.family()
+        demo.child("demo.http").kill()
+        assert demo.ending(family) == 1
+    reason = f"The hospital's API stopped by itself; {tmp_path}/demo/"
+    assert reason in demo.said()

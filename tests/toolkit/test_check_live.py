@@ -15,7 +15,7 @@ from adapters.mapping.binary import Form, bytes_of
 from app.cli import main
 from demo import hospital as demo
 from tests.databases import writing
-from tests.demo.conftest import MAPPING as DEMO
+from tests.live import ROOT
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
 from tests.toolkit.live_hospital import (
@@ -31,6 +31,7 @@ from tests.toolkit.live_hospital import (
 from toolkit.check import check_live
 from toolkit.findings import WIDTH, Finding
 
+DEMO = ROOT / "mappings" / "demo" / "demo.yaml"
 DEFECTS = defects("sql")
 RIGHT = defects("right")
 PARTS = 6
