@@ -53,8 +53,8 @@ class FaultyRow(NamedTuple):
 
 
 MemoryRow: TypeAlias = Record | FaultyRow
-Shown: TypeAlias = Record | RowFault
-Placed: TypeAlias = list[tuple[Position, Shown]]
+ShownRow: TypeAlias = Record | RowFault
+Placed: TypeAlias = list[tuple[Position, ShownRow]]
 
 
 def _capabilities(kind: ResourceType) -> ResourceCapabilities:
@@ -90,7 +90,7 @@ class MemoryAdapter:
     ) -> None:
         self._matcher = Matcher(time_zone, date_reading)
         self._number_ids = frozenset(number_ids)
-        self._rows: dict[tuple[ResourceType, str], tuple[Record, Shown]] = {}
+        self._rows: dict[tuple[ResourceType, str], tuple[Record, ShownRow]] = {}
         for row in rows:
             self.put(row)
 
@@ -152,7 +152,7 @@ class MemoryAdapter:
     def close(self) -> None:
         """Do nothing: a list has no connections."""
 
-    def _matching(self, query: SearchQuery) -> list[tuple[Record, Shown]]:
+    def _matching(self, query: SearchQuery) -> list[tuple[Record, ShownRow]]:
         criteria = tuple(
             self._with_survivors(query.resource_type, c) for c in query.criteria
         )

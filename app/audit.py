@@ -98,7 +98,7 @@ _VIEWS: Mapping[str, tuple[str | None, str | None]] = {
 _log = logging.getLogger(__name__)
 
 
-def open_trail(settings: Settings, *, mapping: str, site: str) -> "Trail | None":
+def open_trail(settings: Settings, *, mapping: str, site: str) -> "AuditTrail | None":
     """Return the trail of a deployment, None if it has none.
 
     Raises SettingsError where events go to a stdout that drops them without an error.
@@ -107,7 +107,7 @@ def open_trail(settings: Settings, *, mapping: str, site: str) -> "Trail | None"
         return None
     if settings.audit == AUDIT_STDOUT:
         check_stdout()
-    return Trail(settings, mapping=mapping, site=site)
+    return AuditTrail(settings, mapping=mapping, site=site)
 
 
 def check_stdout() -> None:
@@ -132,7 +132,7 @@ def open_sink(settings: Settings) -> "FileSink | StreamSink | SyslogSink":
     return SyslogSink(settings.audit.removeprefix(AUDIT_SYSLOG))
 
 
-class Trail:
+class AuditTrail:
     """Writes the audit events of a deployment. Thread-safe."""
 
     def __init__(self, settings: Settings, *, mapping: str, site: str) -> None:

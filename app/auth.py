@@ -44,9 +44,9 @@ from adapters.resilience import Bulkhead
 from app.config import Settings
 from app.errors import (
     REALM,
-    Headers,
     InsufficientScopeError,
     IssueCode,
+    ResponseHeaders,
     UnauthenticatedError,
     UnavailableError,
 )
@@ -252,7 +252,7 @@ def require(client: Client, *scopes: Scope) -> None:
         )
 
 
-def _challenge(error: str, **attributes: str) -> Headers:
+def _challenge(error: str, **attributes: str) -> ResponseHeaders:
     parts = {"realm": REALM, "error": error, **attributes}
     listed = ", ".join(f'{name}="{value}"' for name, value in parts.items())
     return (("WWW-Authenticate", f"Bearer {listed}"),)

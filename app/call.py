@@ -12,13 +12,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from adapters.contract import Record, ResourceType, RowFault
+from app.search.parser import Parameters
 
 if TYPE_CHECKING:
     from app.auth import Client
     from app.service import Service
-
-Parameters = Sequence[tuple[str, str]]
-"""The parameters of a request as they came: pairs of name and value."""
 
 CALL = "encounters.call"
 """The key of the `Call` in the environ of its request."""

@@ -550,7 +550,7 @@ SETTINGS: tuple[Setting, ...] = tuple(
 )
 
 
-class Origin(StrEnum):
+class SettingOrigin(StrEnum):
     """Where the text of a setting comes from."""
 
     ENVIRONMENT = "environment"
@@ -564,7 +564,7 @@ class Entry:
     """What an environment contains for a setting; a fault never quotes its text."""
 
     setting: Setting
-    origin: Origin
+    origin: SettingOrigin
     text: str | None = field(default=None, repr=False)
     value: Any = field(default=None, repr=False)
     fault: str = ""
@@ -608,14 +608,14 @@ def _unknown_names(environ: Mapping[str, str]) -> Iterator[str]:
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
     # Compose files write a variable that is not set as an empty one.
-    name, kind, origin = setting.name, setting.kind, Origin.ENVIRONMENT
+    name, kind, origin = setting.name, setting.kind, SettingOrigin.ENVIRONMENT
     text = environ.get(name, "").strip()
     path = environ.get(f"{name}_FILE", "").strip() if setting.secret else ""
     if text and path:
         fault = f"{name} and {name}_FILE are both set."
         return Entry(setting, origin, fault=fault)
     if path:
-        origin = Origin.FILE
+        origin = SettingOrigin.FILE
         try:
             text = Path(path).read_text(encoding="utf-8-sig").strip()
         except (OSError, ValueError):
@@ -623,9 +623,9 @@ def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
             return Entry(setting, origin, fault=fault)
     if not text and setting.default is None:
         missing = f"{name} is missing: {setting.sentence}" if setting.required else ""
-        return Entry(setting, Origin.NOWHERE, fault=missing)
+        return Entry(setting, SettingOrigin.NOWHERE, fault=missing)
     if not text:
-        text, origin = setting.default or "", Origin.DEFAULT
+        text, origin = setting.default or "", SettingOrigin.DEFAULT
     try:
         return Entry(setting, origin, text=text, value=kind.read(text))
     except (ValueError, KeyError, OSError):

@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeAlias
 
 from adapters import contract
 
-Headers: TypeAlias = tuple[tuple[str, str], ...]
+ResponseHeaders: TypeAlias = tuple[tuple[str, str], ...]
 
 REALM = "encounters"
-CHALLENGE: Headers = (("WWW-Authenticate", f'Bearer realm="{REALM}"'),)
+CHALLENGE: ResponseHeaders = (("WWW-Authenticate", f'Bearer realm="{REALM}"'),)
 RETRY_AFTER_SECONDS = 5
 
 
@@ -60,7 +60,7 @@ class ServiceError(Exception):
         location: str | None = None,
         *,
         code: IssueCode | None = None,
-        headers: Headers = (),
+        headers: ResponseHeaders = (),
     ) -> None:
         super().__init__(text)
         self.text = text
@@ -127,11 +127,11 @@ class Answer(NamedTuple):
     status: int
     code: IssueCode
     text: str | None = None
-    headers: Headers = ()
+    headers: ResponseHeaders = ()
     location: tuple[str, ...] = ()
 
 
-_RETRY: Headers = (("Retry-After", str(RETRY_AFTER_SECONDS)),)
+_RETRY: ResponseHeaders = (("Retry-After", str(RETRY_AFTER_SECONDS)),)
 _I = IssueCode
 
 OUTCOMES: Mapping[type[Exception], Answer] = {

@@ -22,7 +22,7 @@ from joserfc.util import base64_to_int
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
-from adapters.http.session import Sessions
+from adapters.http.session import ThreadSessions
 from adapters.instrumentation import CallKind, observe
 from adapters.lifetime import LIFETIME_SECONDS
 from app.config import Settings
@@ -51,7 +51,7 @@ Address: TypeAlias = str | Callable[[], str]
 """A URL, or what returns it and raises IdentityError as long as it is not known."""
 
 
-class Provider:
+class ProviderEndpoint:
     """One address of the identity provider. Safe to share between threads."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Provider:
         self._timeout = timeout
         # A compressed response could grow beyond the limit.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        self._sessions = Sessions(headers, lifetime)
+        self._sessions = ThreadSessions(headers, lifetime)
 
     def fetch(
         self, form: dict[str, str] | None = None, auth: AuthBase | None = None
@@ -117,10 +117,10 @@ def _object(body: bytes) -> dict[str, object]:
     return content
 
 
-def provider_at(address: Address, settings: Settings) -> Provider:
+def provider_at(address: Address, settings: Settings) -> ProviderEndpoint:
     """Return an address of the provider, with the time limits of the settings."""
     lifetime = settings.connection_lifetime_seconds
-    return Provider(address, settings.identity_timeout_seconds, lifetime)
+    return ProviderEndpoint(address, settings.identity_timeout_seconds, lifetime)
 
 
 class Metadata:

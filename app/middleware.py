@@ -22,13 +22,13 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from app.call import CALL, Call, begin, end
 from app.config import BASE_PATH, Network
 from app.error_responses import error_response
-from app.errors import Headers, SecurityError, ServiceError, UnavailableError
+from app.errors import ResponseHeaders, SecurityError, ServiceError, UnavailableError
 from app.logging import write_access_line
 from app.observability import METHODS, RequestSpan, count_request
 
 REQUEST_ID_HEADER = "X-Request-Id"
 
-SECURITY_HEADERS: Headers = (
+SECURITY_HEADERS: ResponseHeaders = (
     # Responses are about patients: no cache stores one, nor a 404 or 410 by heuristics
     # (RFC 9111, 4.2.2). A client may still revalidate its copy by ETag (decision 19).
     ("Cache-Control", "no-store"),
@@ -173,7 +173,7 @@ class Requests:
         application: _Application,
         transport: Transport,
         *,
-        headers: Headers = SECURITY_HEADERS,
+        headers: ResponseHeaders = SECURITY_HEADERS,
         limit: RequestLimit | None = None,
         trail: AuditTrail | None = None,
         is_counted: bool = True,

@@ -31,7 +31,7 @@ from app.offer import Offer, OfferedParameter, ResourceOffer
 from app.search.parser import MOST_PARAMETERS
 from app.search.types import TYPES
 
-Node: TypeAlias = dict[str, Any]
+JsonObject: TypeAlias = dict[str, Any]
 
 _TAGS: Mapping[str, str] = {
     "Encounter": "Hospital stays.",
@@ -54,30 +54,30 @@ _STATUS_TEXTS = {
 }
 """Texts of statuses with more than one cause."""
 
-_ANY: Node = {"type": "string", "minLength": 1}
+_ANY: JsonObject = {"type": "string", "minLength": 1}
 
 
-def _text(*values: str) -> Node:
+def _text(*values: str) -> JsonObject:
     return {"type": "string", "enum": [*values]} if values else {"type": "string"}
 
 
-def _object(required: Iterable[str], properties: Node) -> Node:
+def _object(required: Iterable[str], properties: JsonObject) -> JsonObject:
     """Return the schema of an object; OpenAPI allows no empty list of what is required."""
-    schema: Node = {"type": "object", "properties": properties}
+    schema: JsonObject = {"type": "object", "properties": properties}
     return {**schema, "required": names} if (names := [*required]) else schema
 
 
-def _list(items: Node) -> Node:
+def _list(items: JsonObject) -> JsonObject:
     return {"type": "array", "minItems": 1, "items": items}
 
 
-def _named(schema: str) -> Node:
+def _named(schema: str) -> JsonObject:
     return {"$ref": f"#/components/schemas/{schema}"}
 
 
 def _parameter(
-    name: str, schema: Node, place: str = "query", *, required: bool = False
-) -> Node:
+    name: str, schema: JsonObject, place: str = "query", *, required: bool = False
+) -> JsonObject:
     return {"name": name, "in": place, "required": required, "schema": schema}
 
 
@@ -85,7 +85,7 @@ _FORMATS = (
     _parameter("_format", _text(*FORMATS)),
     _parameter("_pretty", _text("true", "false")),
 )
-_HEADERS: Mapping[str, Node] = {
+_HEADERS: Mapping[str, JsonObject] = {
     name: {"description": text, "schema": {"type": kind}}
     for name, kind, text in (
         ("X-Request-Id", "string", "The id of the request, for the operator."),
@@ -111,14 +111,14 @@ _FOLLOW = (
     " search."
 )
 
-_KINDS: Mapping[SlotKind, Node] = {
+_KINDS: Mapping[SlotKind, JsonObject] = {
     SlotKind.FLAG: {"type": "boolean"},
     SlotKind.ID: _named("Reference"),
     SlotKind.PARTS: _list(_text()),
 }
 """The schema of an element by the kind of its slot; the others are texts."""
 
-_ELEMENTS: Mapping[str, Node] = {
+_ELEMENTS: Mapping[str, JsonObject] = {
     "id": _text(),
     "meta": _named("Meta"),
     "identifier": _list(_named("Identifier")),
@@ -132,7 +132,7 @@ _ELEMENTS: Mapping[str, Node] = {
 }
 """Elements that are more than the value of a slot."""
 
-_LISTS: Mapping[str, Node] = {
+_LISTS: Mapping[str, JsonObject] = {
     "identifier": _list(_named("Identifier")),
     "name": _list(_named("HumanName")),
     "telecom": _list(_named("ContactPoint")),
@@ -140,9 +140,9 @@ _LISTS: Mapping[str, Node] = {
 }
 
 
-def _elements(slots: Iterable[Slot]) -> Node:
+def _elements(slots: Iterable[Slot]) -> JsonObject:
     """Return the schema of each element that some slots make."""
-    elements: Node = {}
+    elements: JsonObject = {}
     for slot in slots:
         name = slot.element.partition(".")[0]
         codes = [code for code in slot.codes if code not in UNSERVED]
@@ -150,12 +150,12 @@ def _elements(slots: Iterable[Slot]) -> Node:
     return elements
 
 
-def _resource(kind: str, required: Iterable[str], properties: Node) -> Node:
+def _resource(kind: str, required: Iterable[str], properties: JsonObject) -> JsonObject:
     properties = {"resourceType": _text(kind), **properties}
     return _object(["resourceType", *required], properties)
 
 
-def _served(kind: ResourceType, *required: str) -> Node:
+def _served(kind: ResourceType, *required: str) -> JsonObject:
     """Return the schema of a resource; `_elements` may leave out what is not required."""
     elements = _elements(SLOTS[kind])
     elements |= {listed.element: _LISTS[listed.element] for listed in LISTS[kind]}
@@ -202,7 +202,7 @@ _ISSUE = {
     "diagnostics": _text(),
     "location": _list(_text()),
 }
-_SCHEMAS: Mapping[str, Node] = {
+_SCHEMAS: Mapping[str, JsonObject] = {
     "Encounter": _served(ResourceType.ENCOUNTER, "status"),
     "Patient": _served(ResourceType.PATIENT),
     "Organization": _served(ResourceType.ORGANIZATION),
@@ -256,7 +256,7 @@ def openapi(
     title: str,
     scopes: Mapping[str, frozenset[str]],
     token_url: str | None = None,
-) -> Node:
+) -> JsonObject:
     """Return the description of a deployment at `base_url`.
 
     Tokens come from `token_url`; `scopes` has what each scope grants.
@@ -270,7 +270,7 @@ def openapi(
         "parameters": [*_presentation(None)],
         "responses": _responses("CapabilityStatement", (400, 406, 412)),
     }
-    paths: Node = {"/metadata": {"get": metadata}}
+    paths: JsonObject = {"/metadata": {"get": metadata}}
     for resource in offer.resources.values():
         paths[f"/{resource.resource_type}/{{id}}"] = {"get": _read(resource)}
         if resource.searchable:
@@ -279,7 +279,7 @@ def openapi(
         paths["/Bundle"] = {"get": _bundle(paging=offer.paging)}
     operations = (operation for path in paths.values() for operation in path.values())
     names = {tag for operation in operations for tag in operation["tags"]}
-    security: Node = {"type": "http", "scheme": "bearer"}
+    security: JsonObject = {"type": "http", "scheme": "bearer"}
     if token_url:
         texts = {name: f"Grants {', '.join(sorted(scopes[name]))}." for name in scopes}
         flow = {"tokenUrl": token_url, "scopes": texts}
@@ -303,7 +303,7 @@ def openapi(
     }
 
 
-def _searches(offer: ResourceOffer) -> Node:
+def _searches(offer: ResourceOffer) -> JsonObject:
     """Return a search as GET and as a form, which has its parameters as properties."""
     kind = offer.resource_type
     parameters = [*search_parameters(offer), *_presentation(kind)]
@@ -334,7 +334,7 @@ def _searches(offer: ResourceOffer) -> Node:
     return {f"/{kind}": {"get": get}, f"/{kind}/_search": {"post": post}}
 
 
-def _read(offer: ResourceOffer) -> Node:
+def _read(offer: ResourceOffer) -> JsonObject:
     kind = offer.resource_type
     schema = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
     id = _parameter("id", schema, "path", required=True)
@@ -362,7 +362,7 @@ def _read(offer: ResourceOffer) -> Node:
     }
 
 
-def _bundle(*, paging: bool) -> Node:
+def _bundle(*, paging: bool) -> JsonObject:
     """Return the operation that follows a link: it has the parameters of the link's query.
 
     All are texts, so that a client sends them as it reads them.
@@ -385,7 +385,7 @@ def _bundle(*, paging: bool) -> Node:
     }
 
 
-def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
+def search_parameters(offer: ResourceOffer) -> Iterator[JsonObject]:
     """Yield the parameters of a search; each modifier makes one of its own."""
     for name, offered in offer.parameters.items():
         row = offered.row
@@ -405,7 +405,7 @@ def search_parameters(offer: ResourceOffer) -> Iterator[Node]:
         yield _parameter("_include", names)
 
 
-def _presentation(kind: ResourceType | None) -> Iterator[Node]:
+def _presentation(kind: ResourceType | None) -> Iterator[JsonObject]:
     """Yield `_summary`, `_elements` and the formats; without a type any elements."""
     yield _parameter("_summary", _text(*Summary))
     names = sorted(ELEMENTS[kind]) if kind else []
@@ -414,7 +414,7 @@ def _presentation(kind: ResourceType | None) -> Iterator[Node]:
     yield from _FORMATS
 
 
-def _values(offered: OfferedParameter) -> Node:
+def _values(offered: OfferedParameter) -> JsonObject:
     """Return the schema of a parameter's values, with an example of one (decision 4).
 
     Alternatives are one text with commas. Where several criteria make sense together,
@@ -431,7 +431,7 @@ def _values(offered: OfferedParameter) -> Node:
     return {"type": "array", "minItems": 1, "maxItems": most, "items": one}
 
 
-def _alternatives(pattern: str, most: int) -> Node:
+def _alternatives(pattern: str, most: int) -> JsonObject:
     """Return the schema of up to `most` values of a pattern, with commas between them."""
     number = f"{{0,{most - 1}}}" if most <= _MOST_COUNTED else "*"
     more = f"(?:,(?:{pattern})){number}" if most > 1 else ""
@@ -440,7 +440,7 @@ def _alternatives(pattern: str, most: int) -> Node:
 
 def _responses(
     schema: str, statuses: Iterable[int], headers: Iterable[str] = ()
-) -> Node:
+) -> JsonObject:
     """Return the responses of an operation: a `schema` with more `headers`, or a failure."""
     responses = {"200": _response("Success.", schema, *headers)}
     for status in statuses:
@@ -452,11 +452,11 @@ def _responses(
     return responses
 
 
-def _response(text: str, schema: str, *headers: str) -> Node:
+def _response(text: str, schema: str, *headers: str) -> JsonObject:
     content = {CONTENT_TYPE: {"schema": _named(schema)}}
     named = _header_references("X-Request-Id", *headers)
     return {"description": text, "headers": named, "content": content}
 
 
-def _header_references(*names: str) -> Node:
+def _header_references(*names: str) -> JsonObject:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

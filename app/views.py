@@ -116,7 +116,7 @@ _P = ParamSpec("_P")
 _log = logging.getLogger(__name__)
 
 
-class Segment(BaseConverter):
+class PathSegment(BaseConverter):
     """A part of a path that may be an id: any but `_search`, which is only for POST.
 
     Other methods on `_search` get 405 with `Allow`.
@@ -132,7 +132,7 @@ fhir = Blueprint("fhir", __name__, url_prefix=BASE_PATH)
 def register_views(app: Flask) -> None:
     """Add the routes to the service; logs and metrics name requests by them."""
     app.url_map.merge_slashes = False
-    app.url_map.converters["default"] = Segment
+    app.url_map.converters["default"] = PathSegment
     app.register_blueprint(fhir)
 
 

@@ -24,9 +24,9 @@ from app.middleware import REQUEST_ID_HEADER
 from app.rate_limit import Throttle
 from app.redis_client import connect
 from explorer.failures import PageError
-from explorer.offer import Offer, SearchOffer
+from explorer.offer import PublishedOffer, SearchOffer
 from explorer.records import BundleEntries
-from explorer.sessions import Pairs, SearchResult, Sessions
+from explorer.sessions import FormPairs, SearchResult, Sessions
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
 """What comes with stays, so that they have names."""
@@ -61,14 +61,14 @@ class Explorer:
             addresses=LOGINS_PER_MINUTE,
             key=derived_key(settings.seal_keys[0], b"login"),
         )
-        self._offer: Offer | None = None
+        self._offer: PublishedOffer | None = None
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> PublishedOffer:
         """What the service offers. Raises PageError."""
         # Read once, by whoever comes first: another mapping is served by other processes.
         if self._offer is None:
-            self._offer = Offer(self.call("metadata"))
+            self._offer = PublishedOffer(self.call("metadata"))
         return self._offer
 
     def search_offer(self, kind: str) -> SearchOffer:
@@ -78,7 +78,9 @@ class Explorer:
             raise NotFound
         return search
 
-    def call(self, path: str, *, query: Pairs = (), form: Pairs | None = None) -> Any:
+    def call(
+        self, path: str, *, query: FormPairs = (), form: FormPairs | None = None
+    ) -> Any:
         """Return the resource at a path of the service, for the person who is logged in.
 
         The call goes through all of the service without a network: token, scopes, rate
@@ -117,7 +119,7 @@ class Explorer:
         return resource
 
     def search(
-        self, kind: str, criteria: Pairs, includes: Sequence[str] = INCLUDES
+        self, kind: str, criteria: FormPairs, includes: Sequence[str] = INCLUDES
     ) -> SearchResult:
         """Search; the criteria of the result are all parameters that were sent.
 
@@ -146,7 +148,11 @@ class Explorer:
         return SearchResult(kind, sent, bundle)
 
     def pages(
-        self, kind: str, criteria: Pairs, most: int, includes: Sequence[str] = INCLUDES
+        self,
+        kind: str,
+        criteria: FormPairs,
+        most: int,
+        includes: Sequence[str] = INCLUDES,
     ) -> Iterator[SearchResult]:
         """Search, and yield the pages of the whole result as far as `most` matches."""
         criteria = [pair for pair in criteria if pair[0] != "_count"]
@@ -161,7 +167,7 @@ class Explorer:
                 return
             page = replace(page, bundle=self.call("Bundle", query=link))
 
-    def collect(self, kind: str, criteria: Pairs, most: int) -> SearchResult:
+    def collect(self, kind: str, criteria: FormPairs, most: int) -> SearchResult:
         """Search and follow pages to `most` matches, as one Bundle. Raises PageError."""
         pages = [*self.pages(kind, criteria, most)]
         entries = [entry for page in pages for entry in page.bundle.get("entry", [])]
@@ -220,11 +226,11 @@ def set_choice(response: BaseResponse, cookie: str, text: str) -> None:
     )
 
 
-def step_of(bundle: Any, relation: str) -> Pairs:
+def step_of(bundle: Any, relation: str) -> FormPairs:
     """Return the query of a link of a Bundle, [] for none."""
     urls = [link["url"] for link in bundle["link"] if link["relation"] == relation]
     return parse_qsl(urlsplit(urls[0]).query) if urls else []
 
 
-def _encoded(pairs: Pairs) -> str:
+def _encoded(pairs: FormPairs) -> str:
     return urlencode([(name, text) for name, text in pairs])

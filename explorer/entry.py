@@ -17,7 +17,7 @@ from app.middleware import requester
 from explorer.core import blueprint, explorer, go, set_choice
 from explorer.language import LANGUAGES
 from explorer.language import mark as _
-from explorer.login import Provider, refused
+from explorer.login import LoginProvider, refused
 
 MOST_REASON = 200
 MOST_WAITING = 8192
@@ -108,8 +108,8 @@ def _count_login() -> None:
     explorer.logins.count_address(requester(request.environ, proxies))
 
 
-def _provider() -> Provider:
-    return Provider(explorer.settings, f"{explorer.url.rstrip('/')}/login/done")
+def _provider() -> LoginProvider:
+    return LoginProvider(explorer.settings, f"{explorer.url.rstrip('/')}/login/done")
 
 
 @blueprint.get("/login")

@@ -14,10 +14,10 @@ from werkzeug.datastructures import MultiDict
 
 from explorer.language import DATE_IN_TEXT, ReadingError, day, gettext, read_day
 from explorer.language import mark as _
-from explorer.offer import Offer
+from explorer.offer import PublishedOffer
 from explorer.words import CODES, RESOURCES
 
-Form = MultiDict[str, str]
+FormValues = MultiDict[str, str]
 
 PATIENTS_OF_A_SEARCH = 100
 """How many patients a search for stays may name: the service takes no more values."""
@@ -77,7 +77,7 @@ FIELDS: Mapping[str, Sequence[FormField]] = {
 """The conditions of each form, in its order."""
 
 
-def fields_of(offer: Offer, kind: str) -> Sequence[FormField]:
+def fields_of(offer: PublishedOffer, kind: str) -> Sequence[FormField]:
     """Return the conditions of a form that the deployment offers."""
     fields = []
     for field in FIELDS[kind]:
@@ -110,7 +110,11 @@ class Conditions:
     """
 
     def __init__(
-        self, offer: Offer, kind: str, form: Form, wards: Mapping[str, str]
+        self,
+        offer: PublishedOffer,
+        kind: str,
+        form: FormValues,
+        wards: Mapping[str, str],
     ) -> None:
         self.kind, self.form, self.wards = kind, form, wards
         self.faults: dict[str, FieldFault] = {}
@@ -203,13 +207,15 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\,|$])", r"\\\1", text)
 
 
-def without(form: Form, name: str) -> Form:
+def without(form: FormValues, name: str) -> FormValues:
     """Return a form without the condition of a name."""
     dropped = {name, f"{name}.from", f"{name}.to"}
     return MultiDict([p for p in form.items(multi=True) if p[0] not in dropped])
 
 
-def read_box(offer: Offer, text: str) -> tuple[str, Sequence[tuple[str, Form]]]:
+def read_box(
+    offer: PublishedOffer, text: str
+) -> tuple[str, Sequence[tuple[str, FormValues]]]:
     """Return how the text of the search box is read: in words, and as one or two forms.
 
     It is a name, a birth date, both, or a number, which is a visit's or a patient's. Each form

@@ -33,7 +33,7 @@ _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _log = logging.getLogger(__name__)
 
 
-class Provider(FlaskOAuth2App):  # type: ignore[misc] # Authlib has no types
+class LoginProvider(FlaskOAuth2App):  # type: ignore[misc] # Authlib has no types
     """The identity provider for one login, which is rare: metadata are read each time."""
 
     def __init__(self, settings: Settings, redirect_uri: str) -> None:

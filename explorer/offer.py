@@ -48,7 +48,7 @@ class SearchOffer:
         self.includes: Sequence[str] = resource.get("searchInclude", ())
 
 
-class Offer:
+class PublishedOffer:
     """The name of the deployment, its time zone, and its searches by resource type."""
 
     def __init__(self, statement: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from explorer import forms
 from explorer.core import blueprint, clock, explorer, go, see, set_choice, step_of
 from explorer.failures import PageError
-from explorer.forms import FIELDS, Conditions, FieldFault, Form
+from explorer.forms import FIELDS, Conditions, FieldFault, FormValues
 from explorer.language import ReadingError, gettext
 from explorer.records import COLUMN_COOKIE, COLUMNS, BundleEntries, Stay, columns_of
 from explorer.sessions import SearchResult
@@ -40,14 +40,14 @@ NOBODY = "-"
 
 NO_FAULTS: Mapping[str, FieldFault] = {}
 
-Shown = BaseResponse | str | tuple[str, int]
+PageResponse = BaseResponse | str | tuple[str, int]
 
 
 # ------------------------------------------------------------------------------- forms
 
 
 def form_page(
-    kind: str, form: Form, faults: Mapping[str, FieldFault] = NO_FAULTS
+    kind: str, form: FormValues, faults: Mapping[str, FieldFault] = NO_FAULTS
 ) -> str:
     """Return the page of a form, "" for the home page, filled in, with its faults."""
     offer, today = explorer.offer, explorer.offer.now().date()
@@ -85,7 +85,7 @@ def read() -> str:
 
 
 @blueprint.post("/find")
-def find() -> Shown:
+def find() -> PageResponse:
     """Search what the box was filled in with, in every way that it can be read."""
     try:
         words, readings = forms.read_box(explorer.offer, request.form.get("q", ""))
@@ -119,7 +119,7 @@ def choose(first: str, second: str) -> str:
 
 
 @blueprint.route("/search/<kind>", methods=["GET", "POST"])
-def search(kind: str) -> Shown:
+def search(kind: str) -> PageResponse:
     """Show the form of a resource type or of a `result`, or run a search."""
     explorer.search_offer(kind)
     if request.method == "GET":
@@ -132,7 +132,7 @@ def search(kind: str) -> Shown:
 
 
 @blueprint.get("/recent/<id>")
-def recent(id: str) -> Shown:
+def recent(id: str) -> PageResponse:
     """Run a recent search again."""
     for entry in g.session.recent:
         if entry["id"] == id:
@@ -143,11 +143,11 @@ def recent(id: str) -> Shown:
 # ---------------------------------------------------------------------------- searching
 
 
-def _read(kind: str, form: Form) -> Conditions:
+def _read(kind: str, form: FormValues) -> Conditions:
     return Conditions(explorer.offer, kind, form, g.session.wards)
 
 
-def _run(kind: str, form: Form, sort: str = "") -> Shown:
+def _run(kind: str, form: FormValues, sort: str = "") -> PageResponse:
     """Lead to the result of a search; a form that was refused is shown again."""
     conditions = _read(kind, form)
     if conditions.faults:
@@ -287,10 +287,10 @@ def step(id: str, relation: str) -> BaseResponse:
 
 
 @blueprint.get("/results/<id>/again")
-def again(id: str) -> Shown:
+def again(id: str) -> PageResponse:
     """Search again: in another order, or without one of the conditions."""
     result, dropped = explorer.stored(id), request.args.get("without")
-    form: Form = MultiDict(result.form)
+    form: FormValues = MultiDict(result.form)
     if dropped:
         form = forms.without(form, dropped)
         if not _read(result.kind, form).chips:

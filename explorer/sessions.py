@@ -37,7 +37,7 @@ LOGIN_SECONDS = 600
 RESULT_SECONDS = 900
 """How long the result of a search is stored at most."""
 
-Pairs = Sequence[tuple[str, str]]
+FormPairs = Sequence[tuple[str, str]]
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Session:
     name: str = ""
     reason: str = ""
     login: dict[str, str] = field(default_factory=dict)
-    waiting: tuple[str, Pairs] | None = None
+    waiting: tuple[str, FormPairs] | None = None
     recent: list[dict[str, Any]] = field(default_factory=list)
     wards: dict[str, str] = field(default_factory=dict)
     includes: list[str] | None = None
@@ -84,9 +84,9 @@ class SearchResult:
     """
 
     kind: str
-    criteria: Pairs
+    criteria: FormPairs
     bundle: Any
-    form: Pairs = ()
+    form: FormPairs = ()
     first: int = 1
     at: float = field(default_factory=time.time)
     read_as: str = ""

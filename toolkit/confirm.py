@@ -42,7 +42,7 @@ from app.console import FINE, CannotRunError
 from toolkit.checks.rows import code_of, plain_text
 from toolkit.console import MappingFile, write_text
 from toolkit.findings import Finding, Severity
-from toolkit.searches import RefusedError, Searches, searching
+from toolkit.searches import RefusedSearchError, Searches, searching
 from toolkit.source_rows import SourceReader
 
 STAY, PATIENT, ORGANIZATION = ResourceType
@@ -119,7 +119,7 @@ def run(*, file: Path, out: Path | None) -> int:
         raise CannotRunError(f"{out} exists already: name another file with --out")
     opened = MappingFile.open(file, os.environ)
     with SourceReader(opened) as reader, searching(opened.mapping) as searches:
-        served = Served(reader, searches, opened.mapping.source.zone)
+        served = ServedMapping(reader, searches, opened.mapping.source.zone)
         questions = _questions(served.sample())
         if not questions:
             raise CannotRunError("the source has no stay that can be served")
@@ -147,7 +147,7 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
     try:
         file = MappingFile.open(path, os.environ)
         with SourceReader(file) as reader, searching(file.mapping) as searches:
-            comparison = _Comparison(Served(reader, searches, clock), answers)
+            comparison = _Comparison(ServedMapping(reader, searches, clock), answers)
             for finding in comparison.differences():
                 is_wrong = True
                 yield finding
@@ -208,7 +208,7 @@ class AnswerPart(NamedTuple):
     of: str = ""
 
 
-class Resource(NamedTuple):
+class ServedResource(NamedTuple):
     """A resource that clients get, and the cells of its row by column."""
 
     section: ResourceMapping
@@ -245,14 +245,14 @@ class ScreenField(NamedTuple):
     parts: Set[AnswerPart]
 
 
-class Stay:
+class ServedStay:
     """A stay with its patient and its hospital, as far as clients get them.
 
     `fields` are those of screens by question; `case` is the class of the stay.
     """
 
     def __init__(
-        self, resources: Mapping[ResourceType, Resource], clock: ZoneInfo
+        self, resources: Mapping[ResourceType, ServedResource], clock: ZoneInfo
     ) -> None:
         self.resources, self._clock = resources, clock
         self._stay = resources[STAY]
@@ -279,7 +279,7 @@ class Stay:
         return self.record.class_code
 
     def _parts(
-        self, key: str, resource: Resource, slot: str, *, has_value: bool
+        self, key: str, resource: ServedResource, slot: str, *, has_value: bool
     ) -> Iterator[AnswerPart]:
         """Yield what a right answer confirms."""
         mark, stay = resource.section.mark, self._stay.section.mark
@@ -345,22 +345,26 @@ def _side(start: datetime | None, clock: ZoneInfo) -> str:
     return "in summer" if local.utcoffset() == summer else "in winter"
 
 
-class Served(NamedTuple):
+class ServedMapping(NamedTuple):
     """What clients get of a mapping; `clock` is the hospital's."""
 
     reader: SourceReader
     searches: Searches
     clock: ZoneInfo
 
-    def sample(self) -> list[Stay]:
+    def sample(self) -> list[ServedStay]:
         """Return stays that differ: ordinary ones first, the newest of them first."""
-        sampled: list[Resource] = []
+        sampled: list[ServedResource] = []
         for section in self.reader.file.sections(STAY):
             now = datetime.now(UTC)
             stays = sorted(self._newest(section), key=lambda stay: _rank(stay, now))
-            shown, varied, alike = set[AnswerPart](), list[Resource](), list[Resource]()
+            shown, varied, alike = (
+                set[AnswerPart](),
+                list[ServedResource](),
+                list[ServedResource](),
+            )
             for resource in stays:
-                stay = Stay({STAY: resource}, self.clock)
+                stay = ServedStay({STAY: resource}, self.clock)
                 # These show as parts with who they lead to.
                 parts = stay.all_parts | {
                     AnswerPart(section.mark, "", str(stay.is_merged)),
@@ -372,14 +376,14 @@ class Served(NamedTuple):
             sampled += [*varied, *alike][:_MOST_STAYS]
         return self._with_references(sampled)
 
-    def _newest(self, section: ResourceMapping) -> list[Resource]:
+    def _newest(self, section: ResourceMapping) -> list[ServedResource]:
         """Return the newest stays of a section, and the first ones by id."""
         able = self.reader.adapter(section).capabilities[STAY]
         # Planned stays may fill a page: those that are over are read by themselves.
         past = f"lt{datetime.now(self.clock):%Y-%m-%d}"
         pages = []
         for parameters in ({"status": "finished", "date": past}, {"date": past}, {}):
-            with suppress(RefusedError):
+            with suppress(RefusedSearchError):
                 query = self.searches.query(STAY, [*parameters.items()])
                 if SortKey.DATE in able.sorts:
                     sort = Sort(SortKey.DATE, descending=True)
@@ -387,19 +391,19 @@ class Served(NamedTuple):
                     query = replace(query, sort=sort, count=size)
                     pages.append(self.reader.search(section, query))
         pages += islice(self.reader.pages(section), 1)
-        newest: dict[str, Resource] = {}
+        newest: dict[str, ServedResource] = {}
         for row in (row for page in pages for row in page):
             if row.stay and row.stay.id not in newest:
                 cells = dict(zip(row.columns, row.cells, strict=True))
-                newest[row.stay.id] = Resource(section, row.stay, cells)
+                newest[row.stay.id] = ServedResource(section, row.stay, cells)
         return [*newest.values()]
 
-    def stays(self, ids: Iterable[str]) -> Mapping[str, Stay]:
+    def stays(self, ids: Iterable[str]) -> Mapping[str, ServedStay]:
         """Return stays by id, as far as clients get them."""
         stays = self._with_references([*self.read(STAY, ids).values()])
         return {stay.record.id: stay for stay in stays}
 
-    def _with_references(self, stays: Sequence[Resource]) -> list[Stay]:
+    def _with_references(self, stays: Sequence[ServedResource]) -> list[ServedStay]:
         """Return stays with their patients and their hospitals."""
         patients = self.read(PATIENT, [s.record.patient_id for s in stays])
         hospitals = self.read(ORGANIZATION, [s.record.organization_id for s in stays])
@@ -408,12 +412,14 @@ class Served(NamedTuple):
             patient = patients.get(stay.record.patient_id)
             hospital = hospitals.get(stay.record.organization_id)
             resources = {STAY: stay, PATIENT: patient, ORGANIZATION: hospital}
-            whole.append(Stay({k: r for k, r in resources.items() if r}, self.clock))
+            whole.append(
+                ServedStay({k: r for k, r in resources.items() if r}, self.clock)
+            )
         return whole
 
     def read(
         self, kind: ResourceType, ids: Iterable[str | None]
-    ) -> Mapping[str | None, Resource]:
+    ) -> Mapping[str | None, ServedResource]:
         """Return resources by id, as far as clients get them."""
         records: dict[str | None, Any] = {}
         for id in dict.fromkeys(ids):
@@ -423,14 +429,14 @@ class Served(NamedTuple):
         rows = self.reader.rows(kind, [id for id in records if id])
         cells = [dict(zip(row.columns, row.cells, strict=True)) for row in rows]
         return {
-            id: Resource(row.section, record, of_row)
+            id: ServedResource(row.section, record, of_row)
             for (id, record), row, of_row in zip(
                 records.items(), rows, cells, strict=True
             )
         }
 
 
-def _rank(stay: Resource, now: datetime) -> tuple[bool, bool, bool]:
+def _rank(stay: ServedResource, now: datetime) -> tuple[bool, bool, bool]:
     """Return how far a stay is from an ordinary one: finished, in the past, with an end."""
     start = stay.record.start
     is_past = start is not None and start <= now
@@ -440,14 +446,14 @@ def _rank(stay: Resource, now: datetime) -> tuple[bool, bool, bool]:
 # The questions
 
 
-def _questions(stays: Sequence[Stay]) -> list[tuple[Stay, list[str]]]:
+def _questions(stays: Sequence[ServedStay]) -> list[tuple[ServedStay, list[str]]]:
     """Return few stays that together show everything, each with its questions.
 
     First one of each class, the most ordinary one. Others show the other side of a clock
     change, a merged patient, another hospital, or another code.
     """
     unasked = {part for stay in stays for part in stay.all_parts}
-    firsts: dict[tuple[Mark, str], Stay] = {}
+    firsts: dict[tuple[Mark, str], ServedStay] = {}
     for stay in stays:
         firsts.setdefault((stay.resources[STAY].section.mark, stay.case), stay)
     of_classes = list(firsts.values())
@@ -464,7 +470,7 @@ def _questions(stays: Sequence[Stay]) -> list[tuple[Stay, list[str]]]:
 
 
 def _text(
-    questions: Sequence[tuple[Stay, Sequence[str]]], served: Served
+    questions: Sequence[tuple[ServedStay, Sequence[str]]], served: ServedMapping
 ) -> Iterator[str]:
     """Yield the lines of the file of questions."""
     yield _HEAD
@@ -479,7 +485,7 @@ def _text(
     yield _ABSENT
 
 
-def _name_of(stay: Stay) -> str:
+def _name_of(stay: ServedStay) -> str:
     """Return what a clerk searches a stay by: its visit number and the patient's number."""
     patient = stay.resources.get(PATIENT)
     numbers = patient.values("identifiers.value") if patient else []
@@ -490,7 +496,7 @@ def _name_of(stay: Stay) -> str:
 
 
 def _countable(
-    served: Served, stays: Sequence[EncounterRecord] = ()
+    served: ServedMapping, stays: Sequence[EncounterRecord] = ()
 ) -> list[Sequence[tuple[str, str]]]:
     """Return searches that clients have, whose stays the hospital counts.
 
@@ -524,16 +530,18 @@ def _countable(
     return [search for search in searches if _is_offered(served, search)]
 
 
-def _is_offered(served: Served, search: Sequence[tuple[str, str]]) -> bool:
-    with suppress(RefusedError):
+def _is_offered(served: ServedMapping, search: Sequence[tuple[str, str]]) -> bool:
+    with suppress(RefusedSearchError):
         served.searches.query(STAY, search)
         return True
     return False
 
 
-def _is_counted_in_time(served: Served, search: Sequence[tuple[str, str]]) -> bool:
+def _is_counted_in_time(
+    served: ServedMapping, search: Sequence[tuple[str, str]]
+) -> bool:
     """Whether a search is offered, and its stays are counted within the time for counts."""
-    with suppress(RefusedError, TooCostlyError):
+    with suppress(RefusedSearchError, TooCostlyError):
         served.searches.count(served.searches.query(STAY, search))
         return True
     return False
@@ -545,7 +553,7 @@ def _is_counted_in_time(served: Served, search: Sequence[tuple[str, str]]) -> bo
 class _Comparison:
     """The answers of a file, compared with what clients get; it notes what they confirm."""
 
-    def __init__(self, served: Served, answers: Table) -> None:
+    def __init__(self, served: ServedMapping, answers: Table) -> None:
         self._served, self._answers = served, answers
         self._confirmed: set[AnswerPart] = set()
         self._unseen: set[tuple[Mark, str]] = set()
@@ -573,7 +581,7 @@ class _Comparison:
             if text := self._miscounted(entry):
                 yield Finding.at(entry.mark, text, STAY)
 
-    def _compare(self, key: str, node: Scalar, stay: Stay) -> Iterator[Finding]:
+    def _compare(self, key: str, node: Scalar, stay: ServedStay) -> Iterator[Finding]:
         """Compare an answer with what clients get, and note what it confirms."""
         answer, (kind, slot) = str(node), QUESTIONS[key]
         resource = stay.resources.get(kind)
@@ -620,7 +628,7 @@ class _Comparison:
         try:
             query = searches.query(STAY, [(n, _answer(entry, n)) for n in names])
             total = searches.count(query)
-        except RefusedError:
+        except RefusedSearchError:
             offer = searches.offer.resources.get(STAY)
             offered = ", ".join(offer.parameters) if offer else "nothing"
             return f"clients cannot search like this: they may use {offered}"

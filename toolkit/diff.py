@@ -68,7 +68,7 @@ class ChangeGroup(NamedTuple):
     code: str = ""
 
 
-class Summary(NamedTuple):
+class RowSummary(NamedTuple):
     """What is kept of a row: about 300 bytes, so that a million stays fit into memory.
 
     `digests` has a number for each element as clients read it, b"" for an invalid row.
@@ -80,14 +80,14 @@ class Summary(NamedTuple):
     group: ChangeGroup
 
 
-def summary_of(row: FoundRow, group: ChangeGroup) -> Summary:
+def summary_of(row: FoundRow, group: ChangeGroup) -> RowSummary:
     """Return the summary of a row; `group` is that of its status."""
     stay = row.stay
     if stay is None:
-        return Summary(b"", "", class_code="", group=group)
+        return RowSummary(b"", "", class_code="", group=group)
     texts = [str(getattr(stay, slot.record)) for slot in _SLOTS]
     digests = _DIGESTS.pack(*map(hash, texts))
-    return Summary(
+    return RowSummary(
         digests, stay.status, class_code=stay.class_code or _NO_CODE, group=group
     )
 
@@ -168,7 +168,7 @@ class FileComparison:
 
     def run(self) -> Iterator[tuple[str, Sequence[Change]]]:
         """Count the changes of all stays; yield the id and the changes of each that differs."""
-        before: dict[str, Summary] = {}
+        before: dict[str, RowSummary] = {}
         shared: dict[ChangeGroup, ChangeGroup] = {}
         for row, groups in self.old:
             group = groups.get("status", groups[""])
@@ -196,7 +196,7 @@ class FileComparison:
             self.differing += 1
 
 
-def _changes(old: Summary | None, new: FoundRow) -> Iterator[Change]:
+def _changes(old: RowSummary | None, new: FoundRow) -> Iterator[Change]:
     """Yield what happens to a stay; `old` is None where the old file has no such row."""
     was_valid = old is not None and bool(old.digests)
     if isinstance(new.outcome, RowFault):

@@ -26,7 +26,7 @@ from app.console import FINDINGS, FINE, CannotRunError, aligned
 from app.search.types import TYPES
 from toolkit.checks.sql_inspection import origins_of
 from toolkit.console import MappingFile
-from toolkit.searches import RefusedError, Searches, parsed_search, searching
+from toolkit.searches import RefusedSearchError, Searches, parsed_search, searching
 from toolkit.source_rows import SourceReader
 from toolkit.tried_row import MASK, PERSONAL, TriedRow
 
@@ -72,7 +72,7 @@ def _show_search(searches: Searches, search: str) -> int:
     try:
         query = searches.query(*parsed_search(search))
         print(searches.sent(query))
-    except RefusedError as error:
+    except RefusedSearchError as error:
         print(f"refused: {error}")
         return FINDINGS
     return FINE

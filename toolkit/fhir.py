@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adapters.contract import AdapterError, ResourceType
-from adapters.http.client import Call, Client, Deadline
+from adapters.http.client import Deadline, HttpCall, HttpClient
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
 from adapters.mapping.paths import at, path_of
@@ -80,7 +80,7 @@ def draft_of_server(url: str, written_url: str) -> str:
 
     Raises CannotRunError where there is none.
     """
-    with closing(Client(url)) as client:
+    with closing(HttpClient(url)) as client:
         statement = _statement(client)
         systems = {kind: _systems(client, kind) for kind in (STAY, PATIENT)}
     name = json.dumps(statement.title or "My hospital", ensure_ascii=False)
@@ -115,7 +115,7 @@ def _replaced(lines: Sequence[str], key: str, line: str) -> list[str]:
     return [*lines[:start], indent + line, *lines[end:]]
 
 
-def _statement(client: Client) -> ServerStatement:
+def _statement(client: HttpClient) -> ServerStatement:
     """Return the CapabilityStatement; raises CannotRunError for anything else."""
     try:
         answer = _json(client, "/metadata")
@@ -145,13 +145,13 @@ def _no_server(reason: str) -> CannotRunError:
     )
 
 
-def _json(client: Client, path: str, **parameters: str) -> Any:
-    call = Call("GET", path, tuple(parameters.items()))
+def _json(client: HttpClient, path: str, **parameters: str) -> Any:
+    call = HttpCall("GET", path, tuple(parameters.items()))
     answer = client.send(call, _HEADERS, Deadline(_TIMEOUT_SECONDS))
     return answer.json() if answer.status == 200 else None
 
 
-def _systems(client: Client, kind: ResourceType) -> list[tuple[str, int]]:
+def _systems(client: HttpClient, kind: ResourceType) -> list[tuple[str, int]]:
     """Return the systems of identifiers in some resources, and how many have each.
 
     There is none where the server refuses to list them.

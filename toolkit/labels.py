@@ -16,7 +16,7 @@ from adapters.contract import ResourceType, SourceDataError, SourceTimedOutError
 from adapters.mapping.model import ResourceMapping
 from adapters.mapping.slots import Place
 from adapters.sql.adapter import SqlAdapter
-from adapters.sql.dialects.base import Origin
+from adapters.sql.dialects.base import ColumnOrigin
 from adapters.sql.query import Columns
 from adapters.sql.texts import are_texts
 from toolkit.catalogue import parts_of_name
@@ -52,7 +52,7 @@ def read_labels(
 
 def _offered(
     inspection: SqlInspection, place: Place
-) -> Iterator[tuple["_Source", str]]:
+) -> Iterator[tuple["_CodeSource", str]]:
     """Yield the columns that may hold labels, each with its SELECT."""
     # Neither times nor what identifies a person.
     excluded = {
@@ -74,7 +74,7 @@ def _offered(
             excluded |= {*columns}
 
 
-class _Source(NamedTuple):
+class _CodeSource(NamedTuple):
     """A SELECT with a column of codes: that of the mapping, or all of a table."""
 
     table: str
@@ -83,9 +83,9 @@ class _Source(NamedTuple):
     is_elsewhere: bool = False
 
 
-def _sources(inspection: SqlInspection, place: Place) -> Iterator[_Source]:
+def _sources(inspection: SqlInspection, place: Place) -> Iterator[_CodeSource]:
     """Yield the SELECT of a field, the table of its codes, and those with the same codes."""
-    yield _Source("", inspection.columns_of(place), place.field.columns[0])
+    yield _CodeSource("", inspection.columns_of(place), place.field.columns[0])
     origin, database = inspection.origin(place), inspection.database
     if origin is None:
         return
@@ -98,10 +98,10 @@ def _sources(inspection: SqlInspection, place: Place) -> Iterator[_Source]:
             described = database.columns(select)
             (code,) = [c.name for c in described if c.name.lower() == code.lower()]
             columns = Columns(database.dialect, select, described)
-            yield _Source(table, columns, code, is_elsewhere=table != origin.table)
+            yield _CodeSource(table, columns, code, is_elsewhere=table != origin.table)
 
 
-def _joined(rows: str, origin: Origin) -> Iterator[Origin]:
+def _joined(rows: str, origin: ColumnOrigin) -> Iterator[ColumnOrigin]:
     """Yield the columns of other tables that a SELECT compares with a column."""
     column = parts_of_name(str(origin).lower())[-2:]
     for inner, outer in comparisons(rows):
@@ -110,13 +110,13 @@ def _joined(rows: str, origin: Origin) -> Iterator[Origin]:
                 yield other
 
 
-def _referred(connection: sa.Connection, origin: Origin) -> list[Origin]:
+def _referred(connection: sa.Connection, origin: ColumnOrigin) -> list[ColumnOrigin]:
     """Return the columns that declared keys of a column lead to."""
     *schemas, table = parts_of_name(origin.table)
     keys = sa.inspect(connection).get_foreign_keys(table, *schemas[-1:])
     quote = connection.dialect.identifier_preparer.quote
     return [
-        Origin(
+        ColumnOrigin(
             ".".join(
                 quote(n) for n in (key["referred_schema"], key["referred_table"]) if n
             ),
@@ -129,7 +129,7 @@ def _referred(connection: sa.Connection, origin: Origin) -> list[Origin]:
 
 
 def _labels(
-    inspection: SqlInspection, place: Place, source: _Source, name: str
+    inspection: SqlInspection, place: Place, source: _CodeSource, name: str
 ) -> Labels:
     """Return the labels in a column, or why they are none."""
     columns, database = source.columns, inspection.database

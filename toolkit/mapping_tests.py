@@ -33,7 +33,7 @@ from adapters.mapping.yaml import Items, Node, Scalar, Table, parse_file
 from app.console import FINDINGS, FINE
 from toolkit.console import MappingFile, NoSectionError
 from toolkit.findings import Finding, findings_of
-from toolkit.searches import RefusedError, searching
+from toolkit.searches import RefusedSearchError, searching
 from toolkit.tried_row import (
     TriedRow,
     element_of,
@@ -343,7 +343,7 @@ def _search(file: MappingFile, case: Case) -> Iterator[Finding]:
         return
     try:
         findings = [*answer(file, case)]
-    except RefusedError as error:
+    except RefusedSearchError as error:
         if not refused or refused not in str(error):
             key = "expect_refused" if refused else "search"
             yield case.finding(key, f"the search is refused: {error}")

@@ -19,7 +19,7 @@ BASE_URL = "https://encounters.example/fhir/v3"
 """Stands for the address of the deployment, which a mapping file does not say."""
 
 
-class RefusedError(CannotRunError):
+class RefusedSearchError(CannotRunError):
     """A search that the service refuses; the text is what the client reads."""
 
 
@@ -39,7 +39,7 @@ class Searches:
         """Return what a search means. Raises RefusedError."""
         offer = self.offer.resources.get(kind)
         if offer is None or not offer.searchable:
-            raise RefusedError(f"{kind} is not searched here.")
+            raise RefusedSearchError(f"{kind} is not searched here.")
         constants, zone = self.mapping.constants, self.mapping.time_zone
         with _refusals():
             context = context_of(BASE_URL, constants, zone)
@@ -86,4 +86,4 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except (ServiceError, NotAskableError) as error:
-        raise RefusedError(answer_for_error(error).text or "") from error
+        raise RefusedSearchError(answer_for_error(error).text or "") from error

@@ -32,7 +32,7 @@ from adapters.contract import (
     StringCriterion,
     TooCostlyError,
 )
-from adapters.http.client import Call, Content, Deadline, Source, plain_text
+from adapters.http.client import Content, Deadline, HttpCall, Source, plain_text
 from adapters.http.paging import (
     JsonRow,
     ListAnswer,
@@ -68,7 +68,7 @@ from adapters.mapping.row_mapper import (
     refuse_unserved,
 )
 from adapters.mapping.slots import FHIR_ID, UNSERVED, SlotKind, places_of
-from adapters.mapping.template import Pairs, TextTemplate, ValueRule
+from adapters.mapping.template import QueryPairs, TextTemplate, ValueRule
 from adapters.matching import Matcher, values_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 
@@ -154,7 +154,7 @@ class HttpAdapter:
         listed = question.list
         if listed.counting is not None:
             values = combined(listed, (*listed.fixed, *question.criteria))
-            call = Call(listed.method.upper(), listed.counting.path, values)
+            call = HttpCall(listed.method.upper(), listed.counting.path, values)
             return self._list_answer(call, deadline).total_at(listed.counting.total)
         total = self._fetch(question, deadline, (), 1).total
         assert total is not None, "the loader requires a total or a call for it"
@@ -245,7 +245,7 @@ class HttpAdapter:
         self,
         question: "Question",
         deadline: Deadline,
-        pairs: Pairs,
+        pairs: QueryPairs,
         size: int,
         link: str = "",
     ) -> ListAnswer:
@@ -269,7 +269,7 @@ class HttpAdapter:
                 following = self._source.client.resolve(following, call.path)
         return ListAnswer(rows, total, following)
 
-    def _list_answer(self, call: Call, deadline: Deadline) -> Content:
+    def _list_answer(self, call: HttpCall, deadline: Deadline) -> Content:
         try:
             return self._source.send(call, deadline, is_list=True)
         except (NotFoundError, GoneError) as error:
@@ -441,18 +441,18 @@ class Question:
 
     section: OpenHttpSection
     list: ListCall
-    criteria: Pairs = ()
-    order: Pairs = ()
+    criteria: QueryPairs = ()
+    order: QueryPairs = ()
 
-    def call(self, pairs: Pairs, size: int, link: str = "") -> Call:
+    def call(self, pairs: QueryPairs, size: int, link: str = "") -> HttpCall:
         """Return the request of a page: by more parameters, or by a link as it is."""
         if link:
-            return Call("GET", link)
+            return HttpCall("GET", link)
         listed = self.list
         values = {"value": str(size)}
         count = listed.count.one(values, ValueRule(), trusted=True) or ()
         sent = (*listed.fixed, *self.criteria, *self.order, *count, *pairs)
-        return Call(listed.method.upper(), listed.path, combined(listed, sent))
+        return HttpCall(listed.method.upper(), listed.path, combined(listed, sent))
 
     def explained(self, size: int) -> str:
         """Return the request as text, with `?` for the values of the search."""
@@ -462,7 +462,7 @@ class Question:
         return f"{self.list.method.upper()} {self.list.path} {' '.join(shown)}"
 
 
-def combined(listed: ListCall, pairs: Pairs) -> Pairs:
+def combined(listed: ListCall, pairs: QueryPairs) -> QueryPairs:
     """Return the pairs, those of a parameter that several templates fill as one."""
     for combined_name, separator in listed.combine.items():
         texts = [text for name, text in pairs if name == combined_name]
@@ -520,7 +520,7 @@ def _read_row(
     path = _path(read.path, source_id, section.rule)
     if path is None:
         raise NotFoundError(kind)
-    call = Call("GET", path)
+    call = HttpCall("GET", path)
     row = source.send(call, deadline).at(read.row)
     if row is None:
         raise NotFoundError(kind)

@@ -31,7 +31,7 @@ from adapters.contract import (
     SourceTimedOutError,
     SourceUnavailableError,
 )
-from adapters.http.session import Sessions
+from adapters.http.session import ThreadSessions
 from adapters.lifetime import LIFETIME_SECONDS
 from adapters.mapping.model import (
     Basic,
@@ -42,10 +42,10 @@ from adapters.mapping.model import (
     SourceConfig,
 )
 from adapters.mapping.paths import Header, Path, ValuePlace, at, unreadable
-from adapters.mapping.template import Pairs
+from adapters.mapping.template import QueryPairs
 from adapters.mapping.values import text_or_none
 
-Headers: TypeAlias = Mapping[str, str]
+RequestHeaders: TypeAlias = Mapping[str, str]
 
 MAX_BYTES = 16 * 1024 * 1024
 """The size limit of an answer: far above a page of a hundred rows."""
@@ -71,7 +71,7 @@ class SourceAnswer(NamedTuple):
     status: int
     body: bytes
     retry_after: float | None = None
-    headers: Headers = MappingProxyType({})
+    headers: RequestHeaders = MappingProxyType({})
 
     def json(self, encoding: str = "") -> Any:
         """Return the body as JSON; raises SourceDataError.
@@ -93,12 +93,12 @@ class SourceAnswer(NamedTuple):
             raise unreadable(f"{text}: source.encoding can name another") from error
 
 
-class Call(NamedTuple):
+class HttpCall(NamedTuple):
     """One request: `values` go into the address of a GET, into the form of a POST."""
 
     method: str
     path: str
-    values: Pairs = ()
+    values: QueryPairs = ()
     json: Mapping[str, str] | None = None
 
 
@@ -116,7 +116,7 @@ class Deadline:
         return left
 
 
-class Client:
+class HttpClient:
     """One HTTP server; safe to share between threads."""
 
     def __init__(
@@ -128,9 +128,11 @@ class Client:
         """Of other servers, links may lead to `hosts`, as host or host:port."""
         self._url = url.rstrip("/")
         self._hosts = hosts
-        self._sessions = Sessions({"Accept": "application/json"}, lifetime)
+        self._sessions = ThreadSessions({"Accept": "application/json"}, lifetime)
 
-    def send(self, call: Call, headers: Headers, deadline: Deadline) -> SourceAnswer:
+    def send(
+        self, call: HttpCall, headers: RequestHeaders, deadline: Deadline
+    ) -> SourceAnswer:
         """Send a request, GET up to three times, and return the last answer.
 
         Raises SourceUnavailableError when no complete answer comes in time, SourceDataError
@@ -180,7 +182,9 @@ class Client:
         """Close the connections."""
         self._sessions.close()
 
-    def _once(self, call: Call, headers: Headers, deadline: Deadline) -> SourceAnswer:
+    def _once(
+        self, call: HttpCall, headers: RequestHeaders, deadline: Deadline
+    ) -> SourceAnswer:
         left = deadline.left()
         is_get = call.method == "GET"
         try:
@@ -270,7 +274,7 @@ def _retry_after(response: requests.Response) -> float | None:
 
 # ------------------------------------------------------------------------- credentials
 
-FetchHeaders: TypeAlias = Callable[[Deadline], tuple[Headers, float]]
+FetchHeaders: TypeAlias = Callable[[Deadline], tuple[RequestHeaders, float]]
 """Returns headers and the moment at which they expire, by time.monotonic()."""
 
 _EARLY_SECONDS = 30
@@ -295,14 +299,14 @@ class Credentials:
     """
 
     def __init__(
-        self, fixed: Headers | None = None, fetch: FetchHeaders | None = None
+        self, fixed: RequestHeaders | None = None, fetch: FetchHeaders | None = None
     ) -> None:
         self._headers = fixed
         self._fetch = fetch
         self._expires = math.inf
         self._lock = Lock()
 
-    def headers(self, deadline: Deadline) -> Headers:
+    def headers(self, deadline: Deadline) -> RequestHeaders:
         """Return the headers, fetched by one thread for all; raises as the source does.
 
         A login that times out is SourceUnavailableError: no narrower search helps.
@@ -320,7 +324,7 @@ class Credentials:
         finally:
             self._lock.release()
 
-    def renew(self, refused: Headers) -> bool:
+    def renew(self, refused: RequestHeaders) -> bool:
         """Drop headers that the source refused; return whether others can be fetched."""
         # Without the lock, since the thread that fetches may hold it for longer than this
         # request has. Another thread may have fetched new headers already.
@@ -329,7 +333,7 @@ class Credentials:
         return self._fetch is not None
 
 
-def _credentials_of(source: HttpSource, client: Client) -> Credentials:
+def _credentials_of(source: HttpSource, client: HttpClient) -> Credentials:
     match source.auth:
         case Basic(user, password):
             return Credentials(_basic(user, password))
@@ -343,28 +347,30 @@ def _credentials_of(source: HttpSource, client: Client) -> Credentials:
             return Credentials({})
 
 
-def _basic(user: str, password: str) -> Headers:
+def _basic(user: str, password: str) -> RequestHeaders:
     pair = base64.b64encode(f"{user}:{password}".encode()).decode()
     return {"Authorization": f"Basic {pair}"}
 
 
-def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[Headers, float]:
+def _token(oauth2: OAuth2, deadline: Deadline) -> tuple[RequestHeaders, float]:
     """Fetch a token by client credentials (RFC 6749, 4.4)."""
     values = {
         "grant_type": "client_credentials",
         "scope": oauth2.scope,
         "audience": oauth2.audience,
     }
-    headers: Headers = {}
+    headers: RequestHeaders = {}
     if oauth2.credentials == "form":
         values["client_id"] = oauth2.client_id
         values["client_secret"] = oauth2.client_secret
     else:
         headers = _basic(oauth2.client_id, oauth2.client_secret)
     pairs = tuple((name, value) for name, value in values.items() if value)
-    client = Client(oauth2.token_url)
+    client = HttpClient(oauth2.token_url)
     try:
-        answer = client.send(Call("POST", oauth2.token_url, pairs), headers, deadline)
+        answer = client.send(
+            HttpCall("POST", oauth2.token_url, pairs), headers, deadline
+        )
         body = answer.json()
     except SourceTimedOutError:
         raise
@@ -403,9 +409,11 @@ def _reason(fields: Mapping[str, Any]) -> str:
 
 
 def _log_in(
-    login: Login, headers: Headers, client: Client, deadline: Deadline
-) -> tuple[Headers, float]:
-    call = Call("POST", login.path, values=tuple(login.form.items()), json=login.body)
+    login: Login, headers: RequestHeaders, client: HttpClient, deadline: Deadline
+) -> tuple[RequestHeaders, float]:
+    call = HttpCall(
+        "POST", login.path, values=tuple(login.form.items()), json=login.body
+    )
     answer = client.send(call, headers, deadline)
     if answer.status // 100 == 4 and answer.status != 429:
         text = f"the login was refused ({answer.status})"
@@ -430,11 +438,11 @@ class Source:
 
     def __init__(self, config: SourceConfig) -> None:
         self._http = config.http or HttpSource()
-        self.client = Client(config.url, config.lifetime_seconds, self._http.hosts)
+        self.client = HttpClient(config.url, config.lifetime_seconds, self._http.hosts)
         self._credentials = _credentials_of(self._http, self.client)
 
     def send(
-        self, call: Call, deadline: Deadline, *, is_list: bool = False
+        self, call: HttpCall, deadline: Deadline, *, is_list: bool = False
     ) -> "Content":
         """Send a request and return its answer; renews refused credentials once.
 
@@ -518,7 +526,7 @@ class Content(NamedTuple):
     """What an answer holds: its body as JSON, and its headers."""
 
     body: Any
-    headers: Headers
+    headers: RequestHeaders
     is_empty: bool = False
 
     def at(self, place: ValuePlace) -> Any:

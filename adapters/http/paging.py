@@ -24,7 +24,7 @@ from adapters.contract import (
 )
 from adapters.mapping.model import Paging, PagingKind
 from adapters.mapping.paths import unreadable
-from adapters.mapping.template import Pairs, ValueRule
+from adapters.mapping.template import QueryPairs, ValueRule
 
 JsonRow: TypeAlias = Mapping[str, Any]
 JsonRows: TypeAlias = tuple[JsonRow, ...]
@@ -52,7 +52,7 @@ class Window(NamedTuple):
     incomplete: bool = False
 
 
-FetchList = Callable[[Pairs, int, str], ListAnswer]
+FetchList = Callable[[QueryPairs, int, str], ListAnswer]
 """Requests up to so many rows, with more parameters or by a link in place of them."""
 
 _SHORT = "the list is shorter than its total"
@@ -60,7 +60,7 @@ _MOST_MARKS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class PageTrail:
     """What the pages of a search session have shown so far.
 
     `seen` is the number of their rows; `total`, `least` and `most` are the last, the
@@ -76,7 +76,7 @@ class Trail:
     marks: tuple[str, ...] = ()
 
     @classmethod
-    def at(cls, position: Position | Bound | None) -> "Trail":
+    def at(cls, position: Position | Bound | None) -> "PageTrail":
         """Return the trail that a cursor has."""
         if not isinstance(position, Position) or not isinstance(position.id, str):
             return cls()
@@ -88,7 +88,7 @@ class Trail:
         parts = [self.seen, self.total, self.least, self.most, self.marks]
         return json.dumps(parts, separators=(",", ":"))
 
-    def after(self, answer: ListAnswer, id_of: Callable[[JsonRow], str]) -> "Trail":
+    def after(self, answer: ListAnswer, id_of: Callable[[JsonRow], str]) -> "PageTrail":
         """Return the trail after a page. Raises SourceDataError for one that comes again."""
         link = [_mark(f"link {answer.next}")] if answer.next else []
         ends = [id_of(row) for row in (*answer.rows[:1], *answer.rows[-1:])]
@@ -148,7 +148,7 @@ def numbered_page(
             return Window(())
         rows, _ = _rows(lists, paging, query.count, start, end - start)
         return _numbered(rows[: end - start], start, more=start > 0)
-    trail = Trail.at(query.after)
+    trail = PageTrail.at(query.after)
     start = _number(query.after) + 1 if query.after else 0
     # Without a total, only a row after the page shows that there are more.
     is_counted = has_total and lists.second is None
@@ -211,11 +211,11 @@ def linked_page(
     if query.backwards or (query.after and not here):
         return Window(())
     is_link = paging.kind is PagingKind.NEXT
-    pairs: Pairs = ()
+    pairs: QueryPairs = ()
     if here and not is_link:
         pairs = _filled(paging, here)
     answer = fetch(pairs, query.count, here if is_link else "")
-    trail = Trail.at(query.after).after(answer, id_of)
+    trail = PageTrail.at(query.after).after(answer, id_of)
     is_short = trail.seen < (trail.least or 0)
     if not answer.rows:
         if answer.total is not None and is_short:
@@ -241,7 +241,7 @@ def linked_page(
     )
 
 
-def _filled(paging: Paging, value: str) -> Pairs:
+def _filled(paging: Paging, value: str) -> QueryPairs:
     assert paging.query is not None, "only NEXT has none"
     pairs = paging.query.several([{"value": value}], ValueRule(), "", trusted=True)
     if pairs is None:
@@ -303,7 +303,7 @@ def _numbered(
     *,
     more: bool,
     total: int | None = None,
-    trail: Trail | None = None,
+    trail: PageTrail | None = None,
 ) -> Window:
     if not rows:
         return Window((), total=total)

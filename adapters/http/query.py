@@ -48,7 +48,7 @@ from adapters.mapping.slots import (
     field_of,
     places_of,
 )
-from adapters.mapping.template import Pairs, Template, ValueRule
+from adapters.mapping.template import QueryPairs, Template, ValueRule
 from adapters.mapping.times import (
     EPOCHS,
     directives,
@@ -67,9 +67,9 @@ from adapters.parameters import (
 
 def parameters_of(
     section: ResourceMapping, query: SearchQuery, rule: ValueRule
-) -> Pairs | None:
+) -> QueryPairs | None:
     """Return the parameters for all criteria of a search, None if nothing can match."""
-    pairs: Pairs = ()
+    pairs: QueryPairs = ()
     for name in dict.fromkeys(c.parameter for c in query.criteria):
         criteria = [c for c in query.criteria if c.parameter == name]
         sent = _Filter(section, _http(section).search[name], rule).pairs(criteria)
@@ -152,7 +152,7 @@ class _Filter(NamedTuple):
     call: SearchCall
     rule: ValueRule
 
-    def pairs(self, criteria: Sequence[Criterion]) -> Pairs | None:
+    def pairs(self, criteria: Sequence[Criterion]) -> QueryPairs | None:
         """Return what to send for all criteria of this parameter."""
         match criteria[0]:
             case DateCriterion():
@@ -175,7 +175,7 @@ class _Filter(NamedTuple):
         if len(criteria) > 1:
             raise _refusal(self.call, Limit.ONCE)
 
-    def _texts(self, criterion: StringCriterion) -> Pairs | None:
+    def _texts(self, criterion: StringCriterion) -> QueryPairs | None:
         template = _match_templates(self.call)[criterion.match]
         if template is None:
             raise _refusal(self.call, Limit.PREFIX)
@@ -191,7 +191,7 @@ class _Filter(NamedTuple):
             return False
         return any(token.code == codes.otherwise for token in criterion.values)
 
-    def _all_but(self, criterion: TokenCriterion) -> Pairs | None:
+    def _all_but(self, criterion: TokenCriterion) -> QueryPairs | None:
         """Return what excludes the codes that stand for other values."""
         codes, excluding = self._field.codes, self.call.excluding
         assert codes is not None, "what it means is checked before"
@@ -201,13 +201,13 @@ class _Filter(NamedTuple):
         others = [code for code in others if code not in absent]
         return self._sent(excluding, others) if others else ()
 
-    def _sent(self, template: Template, values: Sequence[str]) -> Pairs | None:
+    def _sent(self, template: Template, values: Sequence[str]) -> QueryPairs | None:
         distinct = dict.fromkeys(values)
         return self._pairs(template, [{"value": v, "values": v} for v in distinct])
 
     def _pairs(
         self, template: Template, values: Sequence[Mapping[str, str]]
-    ) -> Pairs | None:
+    ) -> QueryPairs | None:
         """Return several values of one parameter in the source's form, None for none."""
         call = self.call
         if len(values) > 1 and not template.takes_several(call.separator):
@@ -248,7 +248,7 @@ class _Filter(NamedTuple):
             raise _refusal(self.call, Limit.ONCE)
         return common
 
-    def _identifiers(self, criterion: TokenCriterion) -> Pairs | None:
+    def _identifiers(self, criterion: TokenCriterion) -> QueryPairs | None:
         """Return what is sent for numbers, those with a system by a template of their own."""
         call, numbers = self.call, []
         for token in dict.fromkeys(criterion.values):
@@ -386,7 +386,7 @@ def _date_pairs(
     rule: TimeRule | None,
     criteria: Iterable[DateCriterion],
     field: FieldMapping,
-) -> Pairs | None:
+) -> QueryPairs | None:
     """Return the bounds to send, None if nothing can lie between them."""
     low, high = _bounds_of_real_times(call, rule, field)
     for criterion in criteria:
@@ -400,7 +400,7 @@ def _date_pairs(
     if low is not None and high is not None and low >= high:
         return None
     unit = _UNITS[call.step].length
-    pairs: Pairs = ()
+    pairs: QueryPairs = ()
     for prefix, template in call.bounds.items():
         instant = low if prefix in (Prefix.GE, Prefix.GT) else high
         if instant is not None:

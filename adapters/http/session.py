@@ -12,10 +12,10 @@ import requests
 
 from adapters.lifetime import LIFETIME_SECONDS, end_of_life
 
-Session = TypeVar("Session", bound=requests.Session)
+AnySession = TypeVar("AnySession", bound=requests.Session)
 
 
-def isolated(session: Session) -> Session:
+def isolated(session: AnySession) -> AnySession:
     """Return the session without proxy, .netrc and cookies; SSL_CERT_FILE may name CAs."""
     session.trust_env = False
     session.verify = os.environ.get("SSL_CERT_FILE") or True
@@ -23,7 +23,7 @@ def isolated(session: Session) -> Session:
     return session
 
 
-class Sessions:
+class ThreadSessions:
     """One isolated session for each thread, and another one after its lifetime in seconds."""
 
     def __init__(

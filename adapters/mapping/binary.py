@@ -8,7 +8,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID_BYTES = 16
 
 
-class Form(StrEnum):
+class BinaryForm(StrEnum):
     """How the bytes of a key are written: SWAPPED is MySQL's UUID_TO_BIN(…, 1)."""
 
     HEX = "hex"
@@ -16,24 +16,24 @@ class Form(StrEnum):
     SWAPPED = "uuid-swapped"
 
 
-def text_of(value: bytes, form: Form) -> str:
+def text_of(value: bytes, form: BinaryForm) -> str:
     """Return the text of a binary key; raises ValueError where it has none."""
     digits = value.hex()
-    if form is Form.HEX:
+    if form is BinaryForm.HEX:
         return digits
     if len(value) != _UUID_BYTES:
         raise ValueError(f"{len(value)} bytes, where a UUID has {_UUID_BYTES}")
-    if form is Form.SWAPPED:
+    if form is BinaryForm.SWAPPED:
         digits = f"{digits[8:16]}{digits[4:8]}{digits[:4]}{digits[16:]}"
     groups = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
     return "-".join(groups)
 
 
-def bytes_of(text: str, form: Form) -> tuple[bytes, ...]:
+def bytes_of(text: str, form: BinaryForm) -> tuple[bytes, ...]:
     """Return the key that is written so, none where no key is: capitals, braces, a length."""
-    if not (_DIGITS if form is Form.HEX else _UUID).fullmatch(text):
+    if not (_DIGITS if form is BinaryForm.HEX else _UUID).fullmatch(text):
         return ()
     digits = text.replace("-", "")
-    if form is Form.SWAPPED:
+    if form is BinaryForm.SWAPPED:
         digits = f"{digits[12:16]}{digits[8:12]}{digits[:8]}{digits[16:]}"
     return (bytes.fromhex(digits),)

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.contract import Prefix, ResourceType, SortKey
 from adapters.mapping import model
-from adapters.mapping.binary import Form
+from adapters.mapping.binary import BinaryForm
 from adapters.mapping.document import Document, Item, Section, Site, resolved
 from adapters.mapping.paths import Header, ValuePlace, path_of
 from adapters.mapping.slots import (
@@ -234,7 +234,7 @@ class Builder:
             prefix=self._doc.prefix_of(site),
             strip=options.text("strip"),
             follows_merges="merges" in options,
-            form=Form(options.text("form")) if "form" in options else None,
+            form=BinaryForm(options.text("form")) if "form" in options else None,
         )
 
     def _time_rule(self, site: Site) -> model.TimeRule | None:

@@ -17,7 +17,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from adapters.mapping.binary import Form, text_of
+from adapters.mapping.binary import BinaryForm, text_of
 from adapters.mapping.births import read_birth
 from adapters.mapping.model import CodeTable, FieldMapping
 from adapters.mapping.slots import FHIR_ID, SlotKind
@@ -138,7 +138,7 @@ class Id(Converter):
     def __init__(self, field: FieldMapping) -> None:
         self.absent, self.prefix, self.strip = field.absent, field.prefix, field.strip
         self.is_plain = not (field.absent or field.prefix or field.strip)
-        self.form = field.form or Form.HEX
+        self.form = field.form or BinaryForm.HEX
 
     def one(self, cell: Any) -> str | None:
         """Return the id of a cell."""

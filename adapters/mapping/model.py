@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 
 from adapters.contract import Prefix, ResourceType, SortKey
 from adapters.lifetime import LIFETIME_SECONDS
-from adapters.mapping.binary import Form
+from adapters.mapping.binary import BinaryForm
 from adapters.mapping.paths import Path, ValuePlace
-from adapters.mapping.template import Pairs, Template, TextTemplate, ValueRule
+from adapters.mapping.template import QueryPairs, Template, TextTemplate, ValueRule
 from adapters.parameters import SEARCH_PARAMETERS
 
 ReadFile: TypeAlias = Callable[[PathlibPath], bytes]
@@ -271,7 +271,7 @@ class ListCall:
     total: ValuePlace | None = None
     counting: CountCall | None = None
     paging: Paging | None = None
-    fixed: Pairs = ()
+    fixed: QueryPairs = ()
     combine: Mapping[str, str] = field(default_factory=dict)
     mark: Mark | None = field(default=None, compare=False, repr=False)
 
@@ -316,7 +316,7 @@ class SearchCall:
 class SortCall:
     """What is sent for each order, `-` before descending keys; where rows without it come."""
 
-    by: Mapping[str, Pairs]
+    by: Mapping[str, QueryPairs]
     mark: Mark | None = field(compare=False, repr=False)
     nulls: Nulls = Nulls.LAST
 
@@ -399,7 +399,7 @@ class FieldMapping:
     prefix: str = ""
     strip: str = ""
     follows_merges: bool = False
-    form: Form | None = None
+    form: BinaryForm | None = None
 
     def source_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Return those of the ids that are of this source, as it has them; none is absent."""

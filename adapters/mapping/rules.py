@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from adapters.contract import Prefix, ResourceType
-from adapters.mapping.binary import Form
+from adapters.mapping.binary import BinaryForm
 from adapters.mapping.document import (
     Document,
     Section,
@@ -125,7 +125,7 @@ def forms_fit(doc: Document) -> Iterator[Fault]:
         elif form and (site.section.is_http or "from" not in options):
             yield Fault(path, "is only for columns of a database", at_key=True)
         elif site.slot.kind is SlotKind.ID or form:
-            form = form or Form.HEX
+            form = form or BinaryForm.HEX
             for column in filter(None, (*site.columns, options.text("search"))):
                 known = forms.setdefault((*site.section.path, rows, column), form)
                 if known != form:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
-Pairs: TypeAlias = tuple[tuple[str, str], ...]
+QueryPairs: TypeAlias = tuple[tuple[str, str], ...]
 
 _PLACE = re.compile(r"\{(value|values|system|id)(?::([^{}]*))?\}")
 _UNSENDABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
@@ -138,13 +138,13 @@ class Template:
         return "values" not in self.names or is_alone
 
     @property
-    def fixed(self) -> Pairs:
+    def fixed(self) -> QueryPairs:
         """The pairs of a template without places."""
         return tuple((name, text.filled({})) for name, text in self.parameters)
 
     def one(
         self, values: Mapping[str, str], rule: ValueRule, *, trusted: bool = False
-    ) -> Pairs | None:
+    ) -> QueryPairs | None:
         """Return the pairs with these values in their places, None if one does not fit."""
         pairs: list[tuple[str, str]] = []
         for name, text in self.parameters:
@@ -164,14 +164,14 @@ class Template:
         separator: str,
         *,
         trusted: bool = False,
-    ) -> Pairs | None:
+    ) -> QueryPairs | None:
         """Return the pairs with all values that fit, None if none does.
 
         `{values}` holds them all, with the separator between them; without a separator, the
         parameter stands once for each. `{value}` holds one: its parameter's whole text
         stands once for each, with the separator between them.
         """
-        sent: list[tuple[Mapping[str, str], Pairs]] = []
+        sent: list[tuple[Mapping[str, str], QueryPairs]] = []
         for held in values:
             if separator and any(separator in value for value in held.values()):
                 continue

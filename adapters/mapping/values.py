@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from adapters.mapping.binary import Form, text_of
+from adapters.mapping.binary import BinaryForm, text_of
 
 LONGEST_CODE = 20
 """A text that is longer is no code, and is not quoted in a fault (decision 16)."""
@@ -25,7 +25,7 @@ def as_text(value: object) -> str:
     return write(value)
 
 
-def text_or_none(value: object, form: Form = Form.HEX) -> str | None:
+def text_or_none(value: object, form: BinaryForm = BinaryForm.HEX) -> str | None:
     """Return an id as clients see it, None for what has no such form."""
     try:
         return text_of(value, form) if type(value) is bytes else as_text(value)

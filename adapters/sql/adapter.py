@@ -34,7 +34,7 @@ from adapters.contract import (
     StringMatch,
     TooCostlyError,
 )
-from adapters.mapping.binary import Form
+from adapters.mapping.binary import BinaryForm
 from adapters.mapping.model import (
     DateReading,
     FieldMapping,
@@ -515,7 +515,10 @@ def open_section(
     item_columns: dict[str, Columns] = {}
     for item in chain.from_iterable(section.items.values()):
         if item.rows is not None:
-            forms = {item.key or "": id.form or Form.HEX, **_forms(item.all_fields)}
+            forms = {
+                item.key or "": id.form or BinaryForm.HEX,
+                **_forms(item.all_fields),
+            }
             of_item = _read_columns(
                 database, mapping, item, resource_type, forms, alias="items"
             )
@@ -552,7 +555,7 @@ def open_section(
     )
 
 
-def _forms(fields: Iterable[FieldMapping]) -> dict[str, Form]:
+def _forms(fields: Iterable[FieldMapping]) -> dict[str, BinaryForm]:
     """Return how the bytes of columns are written, where the mapping says so."""
     return {
         name: field.form
@@ -613,7 +616,7 @@ def _read_columns(
     mapping: SourceMapping,
     of: ResourceMapping | ItemMapping,
     kind: ResourceType,
-    forms: Mapping[str, Form],
+    forms: Mapping[str, BinaryForm],
     *,
     alias: str = "pas",
 ) -> Columns:

@@ -20,7 +20,7 @@ from math import ceil
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from adapters.mapping.binary import Form, bytes_of
+from adapters.mapping.binary import BinaryForm, bytes_of
 from adapters.mapping.births import Partial, written
 from adapters.mapping.model import TimeRule
 from adapters.mapping.times import EPOCHS, epoch_of, in_format, to_instant, to_local
@@ -122,7 +122,7 @@ class Column(NamedTuple):
     collation: str = ""
     enumeration: str = ""
     is_nullable: bool = True
-    form: Form = Form.HEX
+    form: BinaryForm = BinaryForm.HEX
     encoding: str = ""
 
 
@@ -130,7 +130,9 @@ class UnreadText(bytes):
     """A text that is not of its encoding: as bytes, it would compare as another value."""
 
 
-def held(kind: ColumnKind, text: str, form: Form = Form.HEX) -> tuple[object, ...]:
+def held(
+    kind: ColumnKind, text: str, form: BinaryForm = BinaryForm.HEX
+) -> tuple[object, ...]:
     """Return `text` as values that such a column can equal; none when it holds no such.
 
     `form` is how bytes are written.

@@ -24,7 +24,7 @@ from adapters.sql.columns import Column
 from adapters.sql.dialects import dialect_of
 from adapters.sql.dialects.base import (
     AddressError,
-    Origin,
+    ColumnOrigin,
     PoolConfig,
     Report,
     RowsRead,
@@ -116,15 +116,15 @@ class Database:
         sent = self._sent(statement)
         return self.run(lambda connection: self.dialect.rows_read(connection, *sent))
 
-    def origins(self, rows: str) -> Mapping[str, Origin]:
+    def origins(self, rows: str) -> Mapping[str, ColumnOrigin]:
         """Return the tables that columns of a SELECT come from, as far as reported."""
         return self._reported(self.dialect.origins, rows)
 
-    def computed(self, rows: str) -> Mapping[str, Origin]:
+    def computed(self, rows: str) -> Mapping[str, ColumnOrigin]:
         """Return the tables and expressions of computed columns, as far as reported."""
         return self._reported(self.dialect.computed, rows)
 
-    def _reported(self, report: Report, rows: str) -> Mapping[str, Origin]:
+    def _reported(self, report: Report, rows: str) -> Mapping[str, ColumnOrigin]:
         text = self.dialect.described(rows)
         try:
             return self.run(lambda connection: report(connection, text))

@@ -28,7 +28,7 @@ from adapters.contract import (
     TokenCriterion,
 )
 from adapters.folding import fold, words_of
-from adapters.mapping.binary import Form
+from adapters.mapping.binary import BinaryForm
 from adapters.mapping.model import (
     DateReading,
     FieldMapping,
@@ -124,7 +124,7 @@ class SqlColumn:
     collation: str
     enumeration: str
     is_nullable: bool
-    form: Form
+    form: BinaryForm
     encoding: str
     plain: str
     dialect: Dialect
@@ -158,7 +158,7 @@ class SqlColumn:
         """The text that the service shows of a value."""
         if write := self.dialect.writes.get(self.kind):
             text = write(self.plain)
-            return text if self.form is Form.HEX else self._grouped(text)
+            return text if self.form is BinaryForm.HEX else self._grouped(text)
         # The text of these in every database is the one that is shown.
         if self.kind in WHOLE or self.kind is ColumnKind.UUID:
             return f"CAST({self.plain} AS {self.dialect.short})"
@@ -167,7 +167,7 @@ class SqlColumn:
     def _grouped(self, digits: str) -> str:
         """Return hexadecimal digits as those of a UUID, as `adapters.mapping.binary` does."""
         groups = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-        if self.form is Form.SWAPPED:
+        if self.form is BinaryForm.SWAPPED:
             groups = ((9, 8), (5, 4), (1, 4), (17, 4), (21, 12))
         cut, joint = self.dialect.substring, self.dialect.joint
         parts = [f"{cut}({digits}, {start}, {length})" for start, length in groups]

@@ -54,9 +54,9 @@ from app.redis_client import (
     is_sentinel,
 )
 from app.server.checks import (
-    Check,
-    Result,
+    CheckResult,
     Results,
+    ServiceCheck,
     check_source,
     checks_of,
     error,
@@ -79,10 +79,10 @@ def run(*, seconds: float, token: Path | None, as_json: bool) -> int:
         raise CannotRunError(f"{fault}\nNothing was checked.") from fault
     # What the service would log of a failure is a result here.
     logging.getLogger().addHandler(logging.NullHandler())
-    checks: Iterable[Check] = checks_of_deployment(settings)
+    checks: Iterable[ServiceCheck] = checks_of_deployment(settings)
     if token is not None:
         run = partial(_check_token, settings, _text_of(token))
-        checks = [Check("token", run)]
+        checks = [ServiceCheck("token", run)]
     ended = run_at_once(checks, seconds)
     if as_json:
         print_json({"checks": [check.as_json() for check in ended]})
@@ -95,10 +95,10 @@ def run(*, seconds: float, token: Path | None, as_json: bool) -> int:
 class Running(threading.Thread):
     """A check that runs; a daemon thread that hangs does not keep us from exiting."""
 
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: ServiceCheck) -> None:
         super().__init__(daemon=True)
         self.check = check
-        self.results: list[Result] = []
+        self.results: list[CheckResult] = []
         self.is_complete = False
 
     def run(self) -> None:
@@ -122,7 +122,7 @@ class Running(threading.Thread):
         return {"check": self.check.name, "results": results}
 
 
-def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:
+def run_at_once(checks: Iterable[ServiceCheck], seconds: float) -> list[Running]:
     """Run checks in parallel; one that does not end in time has an error."""
     threads = [Running(check) for check in checks]
     deadline = time.monotonic() + seconds
@@ -140,10 +140,10 @@ def run_at_once(checks: Iterable[Check], seconds: float) -> list[Running]:
     return threads
 
 
-def checks_of_deployment(settings: Settings) -> Iterator[Check]:
+def checks_of_deployment(settings: Settings) -> Iterator[ServiceCheck]:
     """Yield the checks of a deployment: those of `/ready`, with details, and our own."""
-    yield Check("settings", partial(_check_settings, settings))
-    yield Check("public address", partial(_check_public_address, settings))
+    yield ServiceCheck("settings", partial(_check_settings, settings))
+    yield ServiceCheck("public address", partial(_check_public_address, settings))
     yield from _mapping_checks(settings)
     key_set, introspection = provider_addresses(settings)
     keys = KeySource(settings, key_set) if key_set else None
@@ -158,10 +158,10 @@ def checks_of_deployment(settings: Settings) -> Iterator[Check]:
         yield check
     if introspection:
         run = partial(_check_introspection, settings, introspection)
-        yield Check("introspection", run)
+        yield ServiceCheck("introspection", run)
 
 
-def _in_turn(*runs: Callable[[], Iterable[Result]]) -> Results:
+def _in_turn(*runs: Callable[[], Iterable[CheckResult]]) -> Results:
     for run in runs:
         yield from run()
 
@@ -232,21 +232,21 @@ def _check_public_address(settings: Settings) -> Results:
 # Mapping and sources
 
 
-def _mapping_checks(settings: Settings) -> Iterator[Check]:
+def _mapping_checks(settings: Settings) -> Iterator[ServiceCheck]:
     try:
         mapping = load_mapping(settings.mapping, os.environ)
         profile_of(mapping)
     except MappingError as failure:
         problems = [error(str(p), "correct the mapping") for p in failure.problems]
-        yield Check("mapping", lambda: problems)
+        yield ServiceCheck("mapping", lambda: problems)
         return
-    yield Check("mapping", partial(_check_mapping, settings))
+    yield ServiceCheck("mapping", partial(_check_mapping, settings))
     sources: dict[str, list[SourceMapping]] = {}
     for part in mapping.parts:
         sources.setdefault(part.name, []).append(part.mapping)
     for name, parts in (sources or {"": [mapping]}).items():
         run = partial(_check_source, parts, settings)
-        yield Check(f"source {name}".rstrip(), run)
+        yield ServiceCheck(f"source {name}".rstrip(), run)
 
 
 def _check_mapping(settings: Settings) -> Results:

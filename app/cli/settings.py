@@ -17,7 +17,7 @@ from adapters.mapping.document import (
     variables_in,
 )
 from adapters.mapping.problems import MappingError
-from app.config import PREFIX, SETTINGS, Entry, Need, Origin, read_settings
+from app.config import PREFIX, SETTINGS, Entry, Need, SettingOrigin, read_settings
 from app.console import FINDINGS, FINE, aligned, print_json
 
 _HIDDEN, _AT_FAULT = "(hidden)", "at fault"
@@ -44,9 +44,11 @@ def run(*, as_json: bool, first: bool) -> int:
         table = [*map(_row, reading.entries)]
         for name in variables:
             is_file = bool(os.environ.get(f"{name}_FILE"))
-            origin = Origin.FILE if is_file else Origin.ENVIRONMENT
+            origin = SettingOrigin.FILE if is_file else SettingOrigin.ENVIRONMENT
             state = (
-                (Origin.NOWHERE, _AT_FAULT) if name in missing else (origin, _HIDDEN)
+                (SettingOrigin.NOWHERE, _AT_FAULT)
+                if name in missing
+                else (origin, _HIDDEN)
             )
             table.append((name, *state))
         print(*aligned(table), *faults, sep="\n")
@@ -91,7 +93,7 @@ def _variable_faults(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _row(entry: Entry) -> tuple[str, str, str]:
-    value = entry.text or ("none" if entry.origin is Origin.DEFAULT else "")
+    value = entry.text or ("none" if entry.origin is SettingOrigin.DEFAULT else "")
     if entry.fault:
         value = _AT_FAULT
     elif entry.setting.secret and value:

@@ -41,7 +41,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """One result of a check, without hosts, accounts, secrets and rows of patients.
 
     `text` is the same at each look, for `/ready` and the log. `detail` replaces it on an
@@ -59,29 +59,29 @@ class Result:
         return self.status in (Status.ERROR, Status.WARNING)
 
 
-Results = Iterator[Result]
-fine = partial(Result, Status.OK)
-note = partial(Result, Status.NOTE)
-warning = partial(Result, Status.WARNING)
-error = partial(Result, Status.ERROR)
+Results = Iterator[CheckResult]
+fine = partial(CheckResult, Status.OK)
+note = partial(CheckResult, Status.NOTE)
+warning = partial(CheckResult, Status.WARNING)
+error = partial(CheckResult, Status.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ServiceCheck:
     """The check of one part; the service is not ready without a part that is `required`."""
 
     name: str
-    run: Callable[[], Iterable[Result]]
+    run: Callable[[], Iterable[CheckResult]]
     required: bool = True
 
 
-def checks_of(settings: Settings, keys: KeySource | None) -> Iterator[Check]:
+def checks_of(settings: Settings, keys: KeySource | None) -> Iterator[ServiceCheck]:
     """Yield the checks that a worker and `doctor` share, but for those of the sources.
 
     Without Redis reads go on (decision 25), and without room for metrics all does.
     """
     store = partial(check_redis, connect(settings.redis_url))
-    yield Check("redis", store, required=False)
+    yield ServiceCheck("redis", store, required=False)
     metrics = Path(os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.gettempdir())
     room = partial(
         check_room,
@@ -90,12 +90,12 @@ def checks_of(settings: Settings, keys: KeySource | None) -> Iterator[Check]:
         least=LEAST_METRICS_BYTES,
         scant=SCANT_METRICS_BYTES,
     )
-    yield Check("counts", room, required=False)
+    yield ServiceCheck("counts", room, required=False)
     if keys:
-        yield Check("identity", partial(check_keys, keys))
+        yield ServiceCheck("identity", partial(check_keys, keys))
     if settings.audit_file:
         audit = partial(check_audit, settings.audit_file)
-        yield Check("audit", audit, required=settings.audit_failure == "refuse")
+        yield ServiceCheck("audit", audit, required=settings.audit_failure == "refuse")
 
 
 def check_source(*adapters: Adapter) -> Results:
@@ -107,7 +107,7 @@ def check_source(*adapters: Adapter) -> Results:
         if problem.outage:
             remedy = "check its address, its account and firewalls"
         status = Status.ERROR if problem.serious else Status.WARNING
-        yield Result(status, problem.text, remedy)
+        yield CheckResult(status, problem.text, remedy)
     if not problems:
         yield fine("answers, and has everything that the mapping names")
 

@@ -42,14 +42,14 @@ from adapters import read_in
 from app.config import Settings, SettingsError
 from app.logging import configure_logs, logging_config
 from app.observability import close_tracing
-from app.server.reload import RefusedError, served
+from app.server.reload import RefusedMappingError, served
 
 try:
     _settings = Settings.from_environ(os.environ)
     configure_logs(_settings.log_level)
     # Not in the hook `on_starting`: with `--preload` the application is loaded before it.
     _mapping = served.start()
-except (SettingsError, RefusedError) as error:
+except (SettingsError, RefusedMappingError) as error:
     print(error, file=sys.stderr)
     sys.exit(2)
 
@@ -79,7 +79,7 @@ if _settings.explorer_bind:
 # A unix socket is for the owner and the group: who opens it counts as the proxy.
 umask = 0o117
 
-worker_class = "app.server.worker.Worker"
+worker_class = "app.server.worker.ClosingWorker"
 workers = _settings.workers
 threads = _settings.threads * (1 + WAITING_PER_THREAD) + SPARE_THREADS
 # A worker that hangs as a whole; a slow request has timeouts of its own.

@@ -34,7 +34,14 @@ from app.config import Settings
 from app.observability import PART_READY
 from app.redis_client import end_connections
 from app.server import accepts
-from app.server.checks import Check, Results, Status, check_source, checks_of, error
+from app.server.checks import (
+    Results,
+    ServiceCheck,
+    Status,
+    check_source,
+    checks_of,
+    error,
+)
 from app.service import EXTENSION, Service
 
 PATHS = ("/live", "/ready", "/metrics")
@@ -42,7 +49,7 @@ PATHS = ("/live", "/ready", "/metrics")
 _log = logging.getLogger(__name__)
 
 
-class Worker:
+class WorkerApplication:
     """The WSGI application of a worker: the service; probes and explorer on binds of theirs."""
 
     def __init__(
@@ -135,7 +142,7 @@ class Watch:
     `problems` are those of each part at the last look, none where it is fine.
     """
 
-    def __init__(self, checks: Iterable[Check]) -> None:
+    def __init__(self, checks: Iterable[ServiceCheck]) -> None:
         self._checks = tuple(checks)
         self.problems: Mapping[str, tuple[str, ...]] = {}
 
@@ -175,13 +182,13 @@ class Watch:
 
 def checks_of_worker(
     settings: Settings, service: Service, refused: Sequence[str]
-) -> Iterator[Check]:
+) -> Iterator[ServiceCheck]:
     """Yield the checks of a worker: those of the deployment, and those of its own state."""
-    yield Check("source", partial(check_source, service.adapter))
+    yield ServiceCheck("source", partial(check_source, service.adapter))
     yield from checks_of(settings, service.authenticator.keys)
     # A source whose breaker is open has a part itself.
-    yield Check("guard", check_breakers, required=False)
-    yield Check("mapping", partial(check_refused, refused), required=False)
+    yield ServiceCheck("guard", check_breakers, required=False)
+    yield ServiceCheck("mapping", partial(check_refused, refused), required=False)
 
 
 def check_breakers() -> Results:

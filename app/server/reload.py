@@ -56,12 +56,12 @@ def serve() -> NoReturn:
     os.execv(sys.executable, command)  # noqa: S606 - this process becomes gunicorn
 
 
-class RefusedError(Exception):
+class RefusedMappingError(Exception):
     """A mapping that cannot be served; the text has one finding per line."""
 
 
 @dataclass
-class Served:
+class MasterState:
     """What workers are forked with, all None under another server than ours.
 
     `refused` are the findings of the last check, none where it passed.
@@ -83,7 +83,7 @@ class Served:
         """Check and read the mapping again; where it is refused the one before stays."""
         try:
             self.settings, self.mapping = _read_checked()
-        except RefusedError as error:
+        except RefusedMappingError as error:
             self.refused = tuple(str(error).splitlines())
             data: dict[str, object] = {"problems": self.refused}
             _log.error("mapping refused", extra={"data": data})
@@ -93,7 +93,7 @@ class Served:
             _log.warning("mapping passed", extra={"data": data})
 
 
-served = Served()
+served = MasterState()
 
 
 def _read_checked() -> tuple[Settings, SourceMapping]:
@@ -105,11 +105,11 @@ def _read_checked() -> tuple[Settings, SourceMapping]:
         mapping = load_mapping(settings.mapping, os.environ, read)
         profile_of(mapping)
     except (MappingError, SettingsError, OSError) as error:
-        raise RefusedError(str(error)) from error
+        raise RefusedMappingError(str(error)) from error
     problems = _problems(settings, mapping)
     lasting = [p.text for p in problems if p.serious and not p.outage]
     if faults := [*lasting, *example_faults(settings, read)]:
-        raise RefusedError("\n".join(faults))
+        raise RefusedMappingError("\n".join(faults))
     _warn(mapping, problems, settings.threads)
     return settings, mapping
 

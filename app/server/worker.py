@@ -3,7 +3,7 @@
 from gunicorn.workers.gthread import ThreadWorker
 
 
-class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+class ClosingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """Closes its listeners as soon as it is stopped.
 
     Stock workers keep them open until the last request and idle connection has ended, up to

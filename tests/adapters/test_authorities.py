@@ -10,8 +10,8 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 from adapters.contract import SourceUnavailableError
-from adapters.http.client import Call, Client, Deadline
-from app.jwks import IdentityError, Provider
+from adapters.http.client import Deadline, HttpCall, HttpClient
+from app.jwks import IdentityError, ProviderEndpoint
 from tests.certificates import certify
 from tests.hospital_http import serving
 from tests.live import HOST, free_ports
@@ -40,13 +40,13 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 
 def asked_as_provider(address: str) -> object:
-    return Provider(address, 5).fetch()
+    return ProviderEndpoint(address, 5).fetch()
 
 
 def asked_as_source(address: str) -> object:
-    client = Client(address)
+    client = HttpClient(address)
     try:
-        return client.send(Call("POST", "/"), {}, Deadline(5)).json()
+        return client.send(HttpCall("POST", "/"), {}, Deadline(5)).json()
     finally:
         client.close()
 

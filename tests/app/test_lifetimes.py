@@ -16,8 +16,8 @@ import orjson
 import pytest
 import redis
 
-from adapters.http.client import Call, Client, Deadline
-from app.jwks import Provider
+from adapters.http.client import Deadline, HttpCall, HttpClient
+from app.jwks import ProviderEndpoint
 from app.redis_client import connect, end_connections
 from tests.live import HOST, wait_until
 from tests.redis_server import RedisServer
@@ -63,12 +63,14 @@ def check_lifetime(connection: Callable[[], object]) -> None:
 
 
 def test_connections_to_an_http_source_end(server: str) -> None:
-    with closing(Client(server, SECONDS)) as client:
-        check_lifetime(lambda: client.send(Call("GET", "/"), {}, Deadline(30)).json())
+    with closing(HttpClient(server, SECONDS)) as client:
+        check_lifetime(
+            lambda: client.send(HttpCall("GET", "/"), {}, Deadline(30)).json()
+        )
 
 
 def test_connections_to_the_identity_provider_end(server: str) -> None:
-    check_lifetime(Provider(server, 30, SECONDS).fetch)
+    check_lifetime(ProviderEndpoint(server, 30, SECONDS).fetch)
 
 
 def test_connections_to_redis_end(redis_server: RedisServer) -> None:

@@ -7,7 +7,7 @@ import pytest
 from adapters.contract import ResourceType
 from adapters.mapping.profile import MAX_VALUES
 from adapters.parameters import SEARCH_PARAMETERS
-from explorer.offer import Offer
+from explorer.offer import PublishedOffer
 from explorer.words import RESOURCES
 from tests.redis_server import RedisServer
 from tests.serving import serve
@@ -20,7 +20,7 @@ def test_the_statement_says_what_forms_need(
 ) -> None:
     served = serve(EDGES, tmp_path, redis_server.url, profile=profile)
     statement = served.get("metadata").get_json(force=True)
-    offer, service = Offer(statement), served.app.extensions["encounters"]
+    offer, service = PublishedOffer(statement), served.app.extensions["encounters"]
     assert offer.title == service.title
     assert str(offer.zone) == "Europe/Paris"
     offered = {k: o for k, o in service.offer.resources.items() if o.searchable}

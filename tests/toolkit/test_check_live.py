@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 import pytest
 import sqlalchemy as sa
 
-from adapters.mapping.binary import Form, bytes_of
+from adapters.mapping.binary import BinaryForm, bytes_of
 from app.cli import main
 from demo import hospital as demo
 from tests.databases import writing
@@ -468,7 +468,7 @@ def test_bytes_of_a_uuid_in_the_other_order_are_found(
     type_, literal = _KEY.get(kind, ("BINARY(16)", "x'{}'"))
     changes = [f"ALTER TABLE stays ADD COLUMN key_ {type_}"]
     for number in range(1, 121):
-        (key,) = bytes_of(str(uuid5(UUID(int=0), str(number))), Form(stored))
+        (key,) = bytes_of(str(uuid5(UUID(int=0), str(number))), BinaryForm(stored))
         value = literal.format(key.hex())
         changes.append(f"UPDATE stays SET key_ = {value} WHERE stay_id = {number}")
     fill(url, kind, changes)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from adapters.sql.dialects.base import Origin
+from adapters.sql.dialects.base import ColumnOrigin
 
 _UNREAD = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _NO_ALIAS = r"(?:ON|WHERE|JOIN|LEFT|RIGHT|INNER|CROSS|FULL|GROUP|ORDER|UNION|USING)\b"
@@ -37,7 +37,7 @@ _ARGUMENT = re.compile(
 _FROM, _UNION = re.compile(r"\bFROM\b", re.I), re.compile(r"\bUNION\b", re.I)
 _COMMA, _BEFORE_ITEM = re.compile(","), re.compile(r",|\bSELECT\b", re.I)
 
-Scope: TypeAlias = tuple[int, ...]
+Nesting: TypeAlias = tuple[int, ...]
 """Where the parentheses begin that are open at a place."""
 
 
@@ -50,8 +50,8 @@ class _Select:
     def __init__(self, rows: str) -> None:
         self.rows = rows
         self.bare = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
-        self.scopes = list[Scope]()
-        opened: Scope = ()
+        self.scopes = list[Nesting]()
+        opened: Nesting = ()
         for at, sign in enumerate(f"{self.bare} "):
             if sign == ")":
                 opened = opened[:-1]
@@ -60,7 +60,7 @@ class _Select:
                 opened = (*opened, at)
 
     def find(
-        self, pattern: re.Pattern[str], scope: Scope, start: int = 0
+        self, pattern: re.Pattern[str], scope: Nesting, start: int = 0
     ) -> Iterator[re.Match[str]]:
         """Yield the matches of a pattern that stand in a scope itself."""
         matches = pattern.finditer(self.bare, start)
@@ -122,7 +122,7 @@ class _Table(NamedTuple):
 
     alias: str
     name: str
-    scope: Scope
+    scope: Nesting
     at: int
 
 
@@ -132,8 +132,8 @@ class JoinComparison(NamedTuple):
     The inner table is the one of the inner SELECT, in one SELECT the later one.
     """
 
-    inner: Origin
-    outer: Origin
+    inner: ColumnOrigin
+    outer: ColumnOrigin
 
 
 def without_comments(rows: str) -> str:
@@ -150,7 +150,7 @@ def tables_of(rows: str) -> Mapping[str, str]:
     return {alias or name: name for name, alias in _TABLE.findall(rows)}
 
 
-def plain_columns(rows: str, names: Iterable[str]) -> Mapping[str, Origin]:
+def plain_columns(rows: str, names: Iterable[str]) -> Mapping[str, ColumnOrigin]:
     """Return the tables of those columns of a SELECT that it selects as they are."""
     select = _Select(without_comments(rows))
     marks = [*select.find(_CLAUSE, ())]
@@ -171,7 +171,7 @@ def plain_columns(rows: str, names: Iterable[str]) -> Mapping[str, Origin]:
             item = f"{stars[0]}.{name}" if stars[0] else name
         match = re.fullmatch(_COLUMN, item)
         if match and (match[1] or only) in tables:
-            origins[name] = Origin(tables[match[1] or only], match[2])
+            origins[name] = ColumnOrigin(tables[match[1] or only], match[2])
     return origins
 
 
@@ -198,7 +198,8 @@ def comparisons(rows: str) -> Iterator[JoinComparison]:
         columns = {one: match[2], other: match[4]}
         outer, inner = sorted(columns, key=lambda table: (len(table.scope), table.at))
         yield JoinComparison(
-            Origin(inner.name, columns[inner]), Origin(outer.name, columns[outer])
+            ColumnOrigin(inner.name, columns[inner]),
+            ColumnOrigin(outer.name, columns[outer]),
         )
 
 
@@ -260,14 +261,14 @@ def table_behind(rows: str, name: str) -> str:
     return tables[alias]
 
 
-def key_columns(rows: str, name: str) -> set[Origin]:
+def key_columns(rows: str, name: str) -> set[ColumnOrigin]:
     """Return the columns of one table that an id is made of, none where it is a column."""
     start, end = _Select(rows).expression(name)
     columns = {*re.findall(r"\b(\w+)\.(\w+)\b", _Select(rows).bare[start:end])}
     tables, aliases = tables_of(rows), {alias for alias, _ in columns}
     if len(columns) < 2 or len(aliases) > 1 or not aliases <= {*tables}:
         return set()
-    return {Origin(tables[alias], column) for alias, column in columns}
+    return {ColumnOrigin(tables[alias], column) for alias, column in columns}
 
 
 def names_compared(rows: str) -> frozenset[str]:

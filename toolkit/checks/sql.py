@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from adapters.contract import PatientRecord, ResourceType, SourceDataError
 from adapters.folding import fold
-from adapters.mapping.binary import Form, text_of
+from adapters.mapping.binary import BinaryForm, text_of
 from adapters.mapping.births import days_of, read_birth
 from adapters.mapping.model import HIDDEN, REMOVED, ResourceMapping, TimeRule
 from adapters.mapping.slots import REFERS, Place, SlotKind
@@ -26,7 +26,7 @@ from adapters.mapping.times import EPOCHS, to_instant
 from adapters.mapping.values import text_or_none
 from adapters.sql.adapter import SqlAdapter, UnfitError
 from adapters.sql.columns import NUMBERS, TEXTS, TIMES, ColumnKind
-from adapters.sql.dialects.base import MARK, Origin, Sql
+from adapters.sql.dialects.base import MARK, ColumnOrigin, Sql
 from adapters.sql.query import ALWAYS, Columns, Condition, all_of, in_rows
 from adapters.sql.texts import are_texts, compare_as_read, sample
 from toolkit.checks.formats import format_of
@@ -388,7 +388,7 @@ def _holds_same(place: Place, shown: object, searched: object) -> bool:
     rule, is_time = place.field.time, place.kind is SlotKind.TIME
     if rule is not None and is_time and type(searched) is date:
         return True
-    form = place.field.form or Form.HEX
+    form = place.field.form or BinaryForm.HEX
     convert: Callable[[Any], object] = partial(text_or_none, form=form)
     if rule is not None:
         read_day = partial(read_birth, today=date.max)
@@ -412,9 +412,9 @@ def orders_of_uuids(inspection: SqlInspection) -> Findings:
     """Report UUIDs that have a version, every one, only in the other order of their bytes."""
     for place in inspection.places:
         form = place.field.form
-        if place.rows or form not in (Form.UUID, Form.SWAPPED):
+        if place.rows or form not in (BinaryForm.UUID, BinaryForm.SWAPPED):
             continue
-        other = Form.UUID if form is Form.SWAPPED else Form.SWAPPED
+        other = BinaryForm.UUID if form is BinaryForm.SWAPPED else BinaryForm.SWAPPED
         values = inspection.values(place)
         keys = [value for value in values if type(value) is bytes and len(value) == 16]
         if len(keys) < ENOUGH_ROWS:
@@ -598,7 +598,7 @@ def parts_of_keys(inspection: SqlInspection) -> Findings:
     """Report joins by one of several columns of the id, which rows of other ids match."""
     rows, place = inspection.section.rows, inspection.place("id")
     key = key_columns(rows, place.field.columns[0])
-    joins: dict[str, set[Origin]] = {}
+    joins: dict[str, set[ColumnOrigin]] = {}
     for inner, outer in comparisons(rows):
         if outer.table in {origin.table for origin in key}:
             joins.setdefault(inner.table, set()).add(outer)

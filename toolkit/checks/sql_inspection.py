@@ -30,7 +30,7 @@ from adapters.sql.adapter import (
     open_section,
 )
 from adapters.sql.columns import ColumnKind
-from adapters.sql.dialects.base import Origin
+from adapters.sql.dialects.base import ColumnOrigin
 from adapters.sql.engine import Database
 from adapters.sql.query import ALWAYS, Columns, Condition, KeyColumn, all_of, any_of
 from toolkit.checks.inspection import Counted, Inspection, SampledRows
@@ -48,7 +48,7 @@ _VALUES = 200
 """How many values are read to see how they are written."""
 
 
-def origins_of(database: Database, rows: str) -> Mapping[str, Origin]:
+def origins_of(database: Database, rows: str) -> Mapping[str, ColumnOrigin]:
     """Return the table and column that columns of a SELECT come from.
 
     Where the database reports none, they are those that its text shows.
@@ -70,7 +70,7 @@ class SqlInspection(Inspection):
         self.mapping = adapter.mapping
         self.database = adapter.database
         self._deadline = deadline
-        self._origins: dict[str, Mapping[str, Origin]] = {}
+        self._origins: dict[str, Mapping[str, ColumnOrigin]] = {}
 
     def run(
         self, subject: str, check: Callable[["SqlInspection"], Iterator[Result]]
@@ -223,13 +223,13 @@ class SqlInspection(Inspection):
         filters = self.opened.filters
         return filters.item_columns[place.rows] if place.rows else filters.columns
 
-    def origins_of(self, rows: str) -> Mapping[str, Origin]:
+    def origins_of(self, rows: str) -> Mapping[str, ColumnOrigin]:
         """Return the table and column that columns of a SELECT come from."""
         if rows not in self._origins:
             self._origins[rows] = origins_of(self.database, rows) if rows else {}
         return self._origins[rows]
 
-    def origin(self, place: Place) -> Origin | None:
+    def origin(self, place: Place) -> ColumnOrigin | None:
         """Return the column that filters and sorts compare; None where it is computed."""
         origins = self.origins_of(place.rows or self.section.rows)
         return origins.get(place.field.filter_column or "")

@@ -34,7 +34,7 @@ from adapters.matching import criterion_of
 from adapters.parameters import SEARCH_PARAMETERS, SORTS
 from adapters.sql.adapter import UnequalTextsError
 from adapters.sql.columns import FOLDS, ColumnKind
-from adapters.sql.dialects.base import Origin
+from adapters.sql.dialects.base import ColumnOrigin
 from adapters.sql.query import ALWAYS, NEVER
 from toolkit.catalogue import parts_of_name
 from toolkit.checks.inspection import Findings
@@ -158,7 +158,7 @@ class SearchChecks:
         ]
         lacks += self._indexes_of_merges(place, query)
         if slow or not costs:
-            joins: dict[tuple[str, str], list[Origin]] = {}
+            joins: dict[tuple[str, str], list[ColumnOrigin]] = {}
             for inner, outer in comparisons(self._rows):
                 joins.setdefault((inner.table, outer.table), []).append(inner)
             lacks += self._indexes_of_joins(place, joins.values())
@@ -286,7 +286,7 @@ class SearchChecks:
         statement = self._statement(*origins, read=read)
         yield self._finding(place, text, severity, statement)
 
-    def _columns_read(self, origins: Sequence[Origin]) -> list[Origin]:
+    def _columns_read(self, origins: Sequence[ColumnOrigin]) -> list[ColumnOrigin]:
         """Return the column of states, where every search leaves some out.
 
         With it in the index, a count need not read the table.
@@ -299,8 +299,8 @@ class SearchChecks:
         return [state]
 
     def _order_columns(
-        self, place: Place, criterion: Criterion | None, origin: Origin
-    ) -> list[Origin]:
+        self, place: Place, criterion: Criterion | None, origin: ColumnOrigin
+    ) -> list[ColumnOrigin]:
         """Return the columns with which an index also has the order of pages."""
         slots = ["id"]
         if criterion is not None:
@@ -327,7 +327,7 @@ class SearchChecks:
         return self._indexes_of_joins(place, plain)
 
     def _indexes_of_joins(
-        self, place: Place, joins: Iterable[Sequence[Origin]]
+        self, place: Place, joins: Iterable[Sequence[ColumnOrigin]]
     ) -> list[Finding]:
         """Return the indexes of joins for which none begins with a column that they compare.
 
@@ -347,7 +347,7 @@ class SearchChecks:
             )
         return lacks
 
-    def _indexable(self, place: Place) -> Origin | None:
+    def _indexable(self, place: Place) -> ColumnOrigin | None:
         """Return the column that is compared, or its expression on the table of the id."""
         if origin := self._inspection.origin(place):
             return origin
@@ -358,7 +358,9 @@ class SearchChecks:
         origin = computed.get(place.field.filter_column or "")
         return origin if origin and origin.table == of_id.table else None
 
-    def _statement(self, *origins: Origin, read: Sequence[Origin] = ()) -> str:
+    def _statement(
+        self, *origins: ColumnOrigin, read: Sequence[ColumnOrigin] = ()
+    ) -> str:
         """Return the statement that creates an index of columns of one table.
 
         Columns that are only `read` are beside the keys, where the database knows that.
@@ -375,7 +377,7 @@ class SearchChecks:
         name = "_".join(words)[:60].rstrip("_")
         return f"{INDEX} {name} ON {table} ({', '.join(columns)}){beside};"
 
-    def _written(self, origin: Origin) -> str:
+    def _written(self, origin: ColumnOrigin) -> str:
         """Return a column as an index names it; an expression stands in parentheses."""
         if not re.fullmatch(r"\w+", origin.column):
             return f"({origin.column})"

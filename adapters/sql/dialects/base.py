@@ -99,7 +99,7 @@ class PoolConfig:
     prepared: bool | None = None
 
 
-class Transport(NamedTuple):
+class DatabaseTransport(NamedTuple):
     """Whom an address connects to, and whether TLS verifies the server.
 
     Files and unix sockets have no host.
@@ -109,7 +109,7 @@ class Transport(NamedTuple):
     is_verified: bool = False
 
 
-class Origin(NamedTuple):
+class ColumnOrigin(NamedTuple):
     """The table and column that a column of a SELECT comes from."""
 
     table: str
@@ -122,7 +122,7 @@ class Origin(NamedTuple):
 Convert: TypeAlias = Callable[[str], str]
 """Returns an expression on another one, both as SQL."""
 
-Report: TypeAlias = Callable[[sa.Connection, str], Mapping[str, Origin]]
+Report: TypeAlias = Callable[[sa.Connection, str], Mapping[str, ColumnOrigin]]
 """Returns where the columns of a SELECT come from."""
 
 
@@ -216,7 +216,7 @@ class Dialect:
     unread: Callable[[BaseException], bool] = lambda _error: False
     lenient: Callable[[Any], None] = lambda _connection: None
     replans: Callable[[BaseException], bool] = lambda _error: False
-    transport: Callable[[URL], Transport] = lambda _url: Transport()
+    transport: Callable[[URL], DatabaseTransport] = lambda _url: DatabaseTransport()
     verifying: str = ""
     code: Callable[[BaseException], str] = _first_argument
     exact: Convert = _unchanged

@@ -19,13 +19,13 @@ from adapters.sql.dialects.base import (
     GRACE_SECONDS,
     MARK,
     AddressError,
+    ColumnOrigin,
+    DatabaseTransport,
     Dialect,
-    Origin,
     PoolConfig,
     RowsRead,
     SessionError,
     Sql,
-    Transport,
     description,
     execute,
     pooled,
@@ -140,7 +140,7 @@ def read_back(connection: Any, seconds: float) -> None:
         )
 
 
-def _transport(url: URL) -> Transport:
+def _transport(url: URL) -> DatabaseTransport:
     # A connection that is not made yet: the driver itself reads its options.
     dialect = url.set(drivername=_DRIVER).get_dialect()()
     _, options = dialect.create_connect_args(url)
@@ -148,7 +148,7 @@ def _transport(url: URL) -> Transport:
     context = getattr(connection, "ctx", None)
     is_verified = context is not None and context.verify_mode is ssl.CERT_REQUIRED
     hosts = () if connection.unix_socket else (connection.host,)
-    return Transport(hosts, is_verified)
+    return DatabaseTransport(hosts, is_verified)
 
 
 def _instant(text: str) -> object:
@@ -337,7 +337,7 @@ _RESULT = re.compile(
 )
 
 
-def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
+def _origins(connection: sa.Connection, rows: str) -> Mapping[str, ColumnOrigin]:
     """Read the statement as the server rewrites it, with the tables behind views.
 
     A table of another database is named with it.
@@ -345,13 +345,13 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     own = execute(connection, "SELECT DATABASE()").scalar_one()
     explain = "EXPLAIN EXTENDED" if connection.dialect.is_mariadb else "EXPLAIN"  # type: ignore[attr-defined]
     execute(connection, f"{explain} SELECT * FROM ({rows}\n) AS pas").close()
-    origins: dict[str, Origin | None] = {}
+    origins: dict[str, ColumnOrigin | None] = {}
     for _, _, note in execute(connection, "SHOW WARNINGS"):
         tables = {alias: table for _, table, alias in _TABLE.findall(note)}
         for database, alias, column, name in _RESULT.findall(note):
             table = tables.get(alias, alias)
             table = table if database == own else f"{database}.{table}"
-            origin = Origin(table, column) if column else None
+            origin = ColumnOrigin(table, column) if column else None
             # What has the same name further on is in a subquery.
             origins.setdefault(name, origin)
     return {name: origin for name, origin in origins.items() if origin}

@@ -18,10 +18,10 @@ from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     MARK,
+    DatabaseTransport,
     Dialect,
     PoolConfig,
     Sql,
-    Transport,
     description,
     first_text,
     named_in,
@@ -94,12 +94,12 @@ def _ready(cursor: Any, _seconds: float) -> None:
 _PROTOCOL = re.compile(r"\(PROTOCOL=(\w+)\)|^(\w+)://", re.IGNORECASE)
 
 
-def _transport(url: URL) -> Transport:
+def _transport(url: URL) -> DatabaseTransport:
     # SQLAlchemy connects to host and port by TCP alone; other protocols need a `dsn`.
     dsn = re.sub(r"\s", "", str(url.query.get("dsn", "")))
     protocols = {(one or other).lower() for one, other in _PROTOCOL.findall(dsn)}
     is_verified = not url.host and protocols == {"tcps"}
-    return Transport((url.host or dsn,), is_verified)
+    return DatabaseTransport((url.host or dsn,), is_verified)
 
 
 def _whole_times(cursor: Any, value: object, rows: int) -> Any:

@@ -19,11 +19,11 @@ from adapters.sql.columns import TEXTS, TIMES, Column, ColumnKind, UnreadText
 from adapters.sql.dialects import refusals
 from adapters.sql.dialects.base import (
     MARK,
+    ColumnOrigin,
+    DatabaseTransport,
     Dialect,
-    Origin,
     RowsRead,
     Sql,
-    Transport,
     description,
     execute,
     first_text,
@@ -64,7 +64,7 @@ def _replans(error: BaseException) -> bool:
 _OF_ENVIRONMENT = ("host", "hostaddr", "service", "sslmode", "sslrootcert")
 
 
-def _transport(url: URL) -> Transport:
+def _transport(url: URL) -> DatabaseTransport:
     """Read the options as libpq does: what an address leaves open, PGHOST and others say."""
     variables = {name: os.environ.get(f"PG{name.upper()}") for name in _OF_ENVIRONMENT}
     dialect = url.set(drivername=DRIVER).get_dialect()()
@@ -78,7 +78,7 @@ def _transport(url: URL) -> Transport:
     )
     is_socket = re.compile("[/@]").match
     networked = (host for host in hosts.split(",") if host and not is_socket(host))
-    return Transport(tuple(networked), is_verified)
+    return DatabaseTransport(tuple(networked), is_verified)
 
 
 _NO_TEXT = ("22021", "22P05")
@@ -409,7 +409,7 @@ SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname =
 """
 
 
-def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
+def _computed(connection: sa.Connection, rows: str) -> Mapping[str, ColumnOrigin]:
     """Return the columns that an expression on one table computes, as the server writes it."""
     names = [column.name for column in description(connection, rows)]
     select = f"SELECT * FROM ({rows}\n) AS pas"
@@ -420,7 +420,7 @@ def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
     tables = {
         n["Alias"]: (n["Schema"], n["Relation Name"]) for n in nodes if "Schema" in n
     }
-    computed: dict[str, Origin] = {}
+    computed: dict[str, ColumnOrigin] = {}
     for name, expression in zip(names, tree.get("Output", ()), strict=False):
         bare = _LITERALS.sub("1", expression)
         aliases = {match[2] for match in _QUALIFIER.finditer(bare)}
@@ -436,14 +436,14 @@ def _computed(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
                 is_stable = not execute(
                     connection, _OTHERS, (table_id, columns)
                 ).scalar()
-            computed |= {name: Origin(table_id, unqualified)} if is_stable else {}
+            computed |= {name: ColumnOrigin(table_id, unqualified)} if is_stable else {}
     return computed
 
 
 _REGCLASS = "SELECT to_regclass(quote_ident(%s) || '.' || quote_ident(%s))::text"
 
 
-def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
+def _origins(connection: sa.Connection, rows: str) -> Mapping[str, ColumnOrigin]:
     """Return the origins that the server sends, those behind views: they have no index."""
     described = _described(connection, rows)
     tables = [column.table for column in described]
@@ -453,7 +453,7 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, Origin]:
         " WHERE attrelid = ANY(%s) AND attnum > 0",
         (tables,),
     )
-    by_number = {(row[0], row[1]): Origin(row[2], row[3]) for row in attributes}
+    by_number = {(row[0], row[1]): ColumnOrigin(row[2], row[3]) for row in attributes}
     views = execute(
         connection,
         "SELECT oid, rtrim(pg_get_viewdef(oid), ';') FROM pg_class"

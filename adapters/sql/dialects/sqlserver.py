@@ -19,10 +19,10 @@ from adapters.sql.dialects.base import (
     CONNECT_SECONDS,
     MARK,
     AddressError,
+    DatabaseTransport,
     Dialect,
     PoolConfig,
     Sql,
-    Transport,
     execute,
     first_text,
     named_in,
@@ -91,7 +91,7 @@ _KEYWORD = re.compile(r"\s*([^=;]+)=(\{(?:[^}]|\}\})*\}|[^;]*);?")
 _SERVER = re.compile(r"(?:tcp:)?([^,\\]*)", re.IGNORECASE)
 
 
-def _transport(url: URL) -> Transport:
+def _transport(url: URL) -> DatabaseTransport:
     """Read the connection string; of a keyword that is in it twice the first counts."""
     dialect = url.set(drivername=_DRIVER).get_dialect()()
     (text,), _ = dialect.create_connect_args(url)
@@ -105,7 +105,9 @@ def _transport(url: URL) -> Transport:
         options.get("encrypt") in ("yes", "true", "mandatory", "strict")
         and options.get("trustservercertificate", "no") in ("no", "false")
     )  # fmt: skip
-    return Transport(("localhost" if host in (".", "(local)") else host,), is_verified)
+    return DatabaseTransport(
+        ("localhost" if host in (".", "(local)") else host,), is_verified
+    )
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:

@@ -21,7 +21,7 @@ from adapters.contract import (
     SourceUnavailableError,
 )
 from adapters.http import client
-from adapters.http.client import Call, Client, Deadline
+from adapters.http.client import Deadline, HttpCall, HttpClient
 from tests.adapters.http_cases import URL, socket_server
 from tests.hospital_http import answer, serving
 from tests.live import HOST
@@ -42,8 +42,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def send(
     url: str = URL, path: str = "/list", method: str = "GET", seconds: float = LONG
 ) -> client.SourceAnswer:
-    with closing(Client(url)) as opened:
-        return opened.send(Call(method, path, (("a", "1"),)), {}, Deadline(seconds))
+    with closing(HttpClient(url)) as opened:
+        return opened.send(HttpCall(method, path, (("a", "1"),)), {}, Deadline(seconds))
 
 
 TRANSIENT: tuple[dict[str, Any], ...] = (
@@ -133,7 +133,7 @@ LINKS = {
 
 
 def test_a_link_to_another_server_is_refused() -> None:
-    opened = Client(URL)
+    opened = HttpClient(URL)
     for link in REFUSED_LINKS:
         with pytest.raises(SourceDataError):
             opened.resolve(link, "/list")
@@ -201,9 +201,9 @@ class _KeepAlive(BaseHTTPRequestHandler):
 def test_one_connection_carries_all_requests() -> None:
     with ThreadingHTTPServer((HOST, 0), _KeepAlive) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        with closing(Client(f"http://{HOST}:{server.server_port}")) as opened:
+        with closing(HttpClient(f"http://{HOST}:{server.server_port}")) as opened:
             for path in ("/", "/missing", "/"):
-                opened.send(Call("GET", path), {}, Deadline(LONG))
+                opened.send(HttpCall("GET", path), {}, Deadline(LONG))
         server.shutdown()
     assert len(_KeepAlive.clients) == 1
 
@@ -221,8 +221,8 @@ def test_cookies_proxies_and_password_files_are_ignored(
         headers.append(request.headers)
         return answer({}, **{"Set-Cookie": "who=other"})
 
-    with serving(api) as url, closing(Client(url)) as opened:
+    with serving(api) as url, closing(HttpClient(url)) as opened:
         for _ in range(2):
-            opened.send(Call("GET", "/"), {}, Deadline(LONG))
+            opened.send(HttpCall("GET", "/"), {}, Deadline(LONG))
     assert len(headers) == 2
     assert not any({"Cookie", "Authorization"} & set(each.keys()) for each in headers)

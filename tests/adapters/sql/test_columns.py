@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.mapping.binary import Form, text_of
+from adapters.mapping.binary import BinaryForm, text_of
 from adapters.mapping.model import Never, TimeRule, Twice
 from adapters.sql.columns import (
     TICK,
@@ -107,8 +107,8 @@ def test_bytes_are_written_and_read_in_each_form() -> None:
     """The bytes are those of `UUID_TO_BIN(…)` and `UUID_TO_BIN(…, 1)` in MySQL's manual."""
     uuid = "6ccd780c-baba-1026-9564-5b8c656024db"
     for form, digits in (
-        (Form.UUID, "6ccd780cbaba102695645b8c656024db"),
-        (Form.SWAPPED, "1026baba6ccd780c95645b8c656024db"),
+        (BinaryForm.UUID, "6ccd780cbaba102695645b8c656024db"),
+        (BinaryForm.SWAPPED, "1026baba6ccd780c95645b8c656024db"),
     ):
         value = bytes.fromhex(digits)
         assert text_of(value, form) == uuid

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from adapters.contract import Adapter, NotFoundError, SearchQuery, Sort, SortKey
-from adapters.mapping.binary import Form, text_of
+from adapters.mapping.binary import BinaryForm, text_of
 from adapters.mapping.load import load_mapping
 from adapters.sql.adapter import SqlAdapter, UnfitError, open_section
 from adapters.sql.columns import ColumnKind
@@ -96,7 +96,7 @@ def _walked(adapter: Adapter, query: SearchQuery) -> list[str]:
 def test_keys_of_bytes_are_found_by_their_text(url: str, opened: Opened) -> None:
     adapter = opened(KEYS, _stays(url, range(20)))
     assert list(adapter.check()) == []
-    ids = [text_of(_key(n), Form.SWAPPED) for n in range(20)]
+    ids = [text_of(_key(n), BinaryForm.SWAPPED) for n in range(20)]
     people = [_key(n).hex() for n in range(3)]
     for sort in (SortKey.DATE, SortKey.ID):
         query = ask(sort=Sort(sort, descending=True), count=3)
@@ -138,7 +138,7 @@ def test_a_key_of_bytes_is_found_by_its_index(
 def _assert_indexed(adapter: SqlAdapter) -> None:
     section = adapter.section(STAY)
     database, columns = adapter.database, section.columns
-    id = text_of(_key(3), Form.SWAPPED)
+    id = text_of(_key(3), BinaryForm.SWAPPED)
     statements = [columns.select(section.selected, section.filters.of_id(id), limit=1)]
     for criterion in (token("_id", id), patient(_key(1).hex())):
         query = ask(criterion)

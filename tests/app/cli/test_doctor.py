@@ -13,7 +13,7 @@ import responses
 from app.cli import main
 from app.cli.doctor import checks_of_deployment, run_at_once
 from app.config import Settings
-from app.server.checks import Result, Status
+from app.server.checks import CheckResult, Status
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
@@ -69,7 +69,7 @@ def published() -> Iterator[responses.RequestsMock]:
         yield mock
 
 
-def results_of(settings: Settings, name: str) -> list[Result]:
+def results_of(settings: Settings, name: str) -> list[CheckResult]:
     """Run one check."""
     checks = [c for c in checks_of_deployment(settings) if c.name == name]
     (ended,) = run_at_once(checks, PATIENCE)

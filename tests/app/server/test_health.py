@@ -19,8 +19,8 @@ from app.errors import UnavailableError
 from app.middleware import STUCK_SECONDS, RequestLimit
 from app.server import health
 from app.server.checks import (
-    Check,
-    Result,
+    CheckResult,
+    ServiceCheck,
     Status,
     check_room,
     check_source,
@@ -28,7 +28,7 @@ from app.server.checks import (
     error,
     warning,
 )
-from app.server.health import Watch, Worker
+from app.server.health import Watch, WorkerApplication
 from app.service import EXTENSION
 from tests.app import provider
 from tests.app.server.running import edges
@@ -59,7 +59,7 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     hospital: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     adapter = open_adapter(load_mapping(hospital, {}))
-    watch = Watch([Check("source", partial(check_source, adapter))])
+    watch = Watch([ServiceCheck("source", partial(check_source, adapter))])
     assert not watch.body()["ready"], "nothing has been checked"
     assert watch.look()
     rename_column(hospital, "visit", "venue")
@@ -81,14 +81,14 @@ def test_an_adapter_that_raises_is_a_problem_without_its_words() -> None:
         def check(self) -> NoReturn:
             raise KeyError("CANARY")
 
-    watch = Watch([Check("source", partial(check_source, Raises()))])  # type: ignore[arg-type]
+    watch = Watch([ServiceCheck("source", partial(check_source, Raises()))])  # type: ignore[arg-type]
     assert not watch.look()
     ((problem,),) = watch.problems.values()
     assert "CANARY" not in problem
 
 
 def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
-    def watched(checks: Mapping[str, Check], **results: Result) -> Watch:
+    def watched(checks: Mapping[str, ServiceCheck], **results: CheckResult) -> Watch:
         found = {name: [results[name]] if name in results else [] for name in checks}
         watch = Watch(
             replace(check, run=partial(list, found[name]))
@@ -180,7 +180,7 @@ ARRIVALS = (
 def test_the_address_decides_what_is_answered(hospital: Path) -> None:
     for bind, address, is_probe in ARRIVALS:
         settings = provider.settings(hospital, OPERATIONS_BIND=bind)
-        client = Client(Worker(create_app(settings), settings))
+        client = Client(WorkerApplication(create_app(settings), settings))
         environ = {"gunicorn.socket": _Connection(address), "SERVER_PORT": "9000"}
         live = client.get("/live", environ_overrides=environ).get_json(force=True)
         assert (live == {"live": True}) is is_probe, (bind, address)
