@@ -52,8 +52,7 @@ image: sbom ## Build the image and run it where podman and debootstrap are (BASE
 .PHONY: fuzz
 fuzz: .venv/test.stamp ## Attack the service for longer than the tests do (EXAMPLES=1000)
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "" \
-		tests/attacks/test_made_up_searches.py \
-		tests/attacks/test_made_up_tokens.py tests/attacks/test_made_up_links.py \
+		tests/attacks/test_made_up.py \
 		$$(grep --recursive --include='*.py' --files-with-matches '^@given' tests/adapters tests/app)
 
 .PHONY: tables
