@@ -5,9 +5,8 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from tests.canaries import CanaryWatch, canaries_counted
-from tests.validity import InvalidBodyError
-from tests.validity.client import check_answer
+from tests.canaries import canaries_counted
+from tests.validity.client import InvalidBodyError, check_answer
 from toolkit.contract.hospital import CANARIES, EDGES
 
 OUTCOME = (
@@ -20,7 +19,7 @@ HEADERS = {
 }
 
 
-def test_a_canary_of_our_own_lines_is_found(canary_watch: CanaryWatch) -> None:
+def test_a_canary_of_our_own_lines_is_found(canary_watch):
     for canary in CANARIES:
         assert canary in repr(EDGES)
         data = {"data": {"name": canary.upper()}}
@@ -36,7 +35,7 @@ def test_a_canary_of_our_own_lines_is_found(canary_watch: CanaryWatch) -> None:
     assert canary_watch.taken() == []
 
 
-def test_a_canary_in_a_label_is_found() -> None:
+def test_a_canary_in_a_label_is_found():
     registry = CollectorRegistry()
     counter = Counter("seen", "What was seen.", ("what",), registry=registry)
     counter.labels("nobody").inc()
@@ -46,7 +45,7 @@ def test_a_canary_in_a_label_is_found() -> None:
         assert canary.lower() in canaries_counted(registry)
 
 
-def test_a_canary_in_an_error_is_found() -> None:
+def test_a_canary_in_an_error_is_found():
     path = "/fhir/v3/Patient/1"
     check_answer("GET", path, 404, HEADERS, OUTCOME % b"None.")
     for canary in CANARIES:

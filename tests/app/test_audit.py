@@ -25,7 +25,7 @@ from tests.app.answers import raw, read_from
 from tests.app.conftest import MakeService
 from tests.live import HOST
 from tests.serving import Served, ids
-from tests.validity import fhir_faults
+from tests.validity.stu3 import fhir_faults
 from toolkit.contract.hospital import IPP_SYSTEM
 
 KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
