@@ -1,7 +1,7 @@
 """The OpenAPI description: it accepts what the service accepts, and predicts its responses."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from app.auth import Scope
 from app.cli import main
 from app.error_responses import CONTENT_TYPE
 from tests.app.answers import refused
-from tests.app.conftest import MakeService
 from tests.hospital_sql import mapping_text
 from tests.live import ROOT
 from tests.serving import BASE_URL, FORM, Params, Served
@@ -26,14 +25,12 @@ UNIT = "service-provider._extension"
 STATUS = "http://hl7.org/fhir/encounter-status"
 
 GOOD: Sequence[tuple[str, Params]] = [
-    ("Encounter", {"_id": ",".join("123456789") + ",10"}),
     ("Encounter", {"patient": f"Patient/4,2,{BASE_URL}/Patient/3"}),
     ("Encounter", [("date", "ge2024-01-01"), ("date", "lt2025")]),
     ("Encounter", {"date": "lt2024-05-01T10:00:00.123Z,2024-05"}),
     ("Encounter", {"identifier": r"V1,urn:x|V2,urn:x|,|V\,3"}),
     ("Encounter", {"status": f"planned,{STATUS}|finished,{STATUS}|"}),
     ("Encounter", {UNIT: f"{UNIT_URL}|0123,{UNIT_URL}|0124"}),
-    ("Encounter", {"_format": "application/fhir+json", "_sort": "-_lastUpdated"}),
     ("Encounter", {"_sort": "-date,-_id"}),
     ("Patient", {"name:contains": "art", "family": "martin,durand"}),
     ("Patient", {"gender": "female,other", "identifier": "urn:x|1,2"}),
@@ -41,22 +38,17 @@ GOOD: Sequence[tuple[str, Params]] = [
 
 BAD: Sequence[tuple[str, Params]] = [
     ("Encounter", {"_id": ",".join(map(str, range(11)))}),
-    ("Encounter", {"_id": "a/b"}),
     ("Encounter", [("date", "2024")] * 11),
     ("Encounter", {"patient": "Patient/4/5"}),
     ("Encounter", {"date": "2024-13"}),
-    ("Encounter", {"date": "sa2024"}),
-    ("Encounter", {"status": "arrived"}),
     ("Encounter", {UNIT: "0123"}),
-    ("Encounter", {"_elements": "start"}),
     ("Encounter", {"_sort": "date,-_id"}),
     ("Encounter", {"status:not": "planned"}),
     ("Patient", {"birthdate": "1980-01-01T10:00"}),
     ("Patient", {"gender": "M"}),
 ]
 
-GOOD_OF_GROUPS = [("Encounter", {"date": "ge2024-05"})]
-BAD_OF_GROUPS: Sequence[tuple[str, Params]] = [
+OF_GROUPS: Sequence[tuple[str, Params]] = [
     ("Encounter", {"date": "2024,2025"}),
     ("Encounter", [("date", "ge2024"), ("date", "lt2025")]),
 ]
@@ -96,15 +88,12 @@ def is_described(description: Any, kind: str, params: Params) -> bool:
     return accepted
 
 
-def test_what_the_service_accepts_is_described_and_nothing_else(
-    served: Served, groups: Mapping[str, Served]
-) -> None:
+def test_what_the_service_accepts_is_described_and_nothing_else(served, groups):
     """Decision 3: groups take one date."""
     for service, searches, accepted in (
         (served, GOOD, True),
         (served, BAD, False),
-        *((group, GOOD_OF_GROUPS, True) for group in groups.values()),
-        *((group, BAD_OF_GROUPS, False) for group in groups.values()),
+        (groups["group-a"], OF_GROUPS, False),
     ):
         description = described(service)
         for kind, params in searches:
@@ -114,9 +103,7 @@ def test_what_the_service_accepts_is_described_and_nothing_else(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_the_description_is_openapi_of_what_the_profile_offers(
-    profile: str, served: Served, groups: Mapping[str, Served]
-) -> None:
+def test_the_description_is_openapi_of_what_the_profile_offers(profile, served, groups):
     """Decisions 2 and 21: an error lists the parameters that are described."""
     service = served if profile == "full" else groups[profile]
     description = described(service)
@@ -149,37 +136,28 @@ def closed(node: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ResourceType)
-def test_every_element_that_is_served_is_named(
-    kind: ResourceType, served: Served
-) -> None:
+def test_every_element_that_is_served_is_named(kind, served):
     description = described(served)
     components = closed(description["components"])
 
-    def check(schema: Any, body: Any) -> None:
+    def check(response, body):
+        schema = response["content"][CONTENT_TYPE]["schema"]
         Draft4Validator({**schema, "components": components}).validate(body)
 
     paths = description["paths"]
     read = paths[f"/{kind}/{{id}}"]["get"]["responses"]
-    search = paths[f"/{kind}"]["get"]["responses"]
     # A search of Patient needs a criterion.
-    genders = "male,female,other,unknown"
-    criteria = {"gender": genders} if kind is ResourceType.PATIENT else {}
-    for selection in ({}, {"_summary": "text"}, {"_elements": "id"}):
-        query = {"_count": "100", **criteria, **selection}
-        bundle = served.search(kind, query)
-        check(search["200"]["content"][CONTENT_TYPE]["schema"], bundle)
-        resources = [entry["resource"] for entry in bundle["entry"]]
-        for resource in resources:
-            if resource["resourceType"] == kind:
-                check(read["200"]["content"][CONTENT_TYPE]["schema"], resource)
-    check(
-        read["404"]["content"][CONTENT_TYPE]["schema"], served.get(f"{kind}/none").json
-    )
+    criteria = {"gender": "male,female"} if kind is ResourceType.PATIENT else {}
+    for selection in ({}, {"_summary": "text"}):
+        bundle = served.search(kind, {"_count": "100", **criteria, **selection})
+        check(paths[f"/{kind}"]["get"]["responses"]["200"], bundle)
+        for entry in bundle["entry"]:
+            if entry["resource"]["resourceType"] == kind:
+                check(read["200"], entry["resource"])
+    check(read["404"], served.get(f"{kind}/none").json)
 
 
-def test_a_deployment_serves_its_description(
-    served: Served, make_service: MakeService
-) -> None:
+def test_a_deployment_serves_its_description(served, make_service):
     """It is as open as the CapabilityStatement (decision 22)."""
     anonymous = Served(served.app)
     description = anonymous.get("openapi.json").get_json()
@@ -198,63 +176,40 @@ def test_a_deployment_serves_its_description(
     assert flow["scopes"].keys() == {"PATIENT_GAM_SEARCH", *Scope}
 
 
-# `encounters openapi`: what the deployment serves, without its database
-
-TOKEN_URL = "https://login.example.org/oauth/token"
-SHIPPED = ("group-a/group-a", "demo/demo", "gnuhealth/gnuhealth-5.0")
-
-Printed = Callable[[Path], Any]
-
-
 @pytest.fixture
-def printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Printed:
+def printed(monkeypatch, capsys):
     """Return what prints the description of a deployment without its mapping's variables."""
     for name in ("PAS_URL", "PAS_KEY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ENCOUNTERS_BASE_URL", BASE_URL)
-    monkeypatch.setenv("ENCOUNTERS_TOKEN_URL", TOKEN_URL)
 
-    def run(file: Path) -> Any:
+    def run(file: Path, base_url: str = BASE_URL) -> tuple[int, str]:
+        monkeypatch.setenv("ENCOUNTERS_BASE_URL", base_url)
         monkeypatch.setenv("ENCOUNTERS_MAPPING", str(file))
-        assert main(["openapi"]) == 0
-        return json.loads(capsys.readouterr().out)
+        status = main(["openapi"])
+        output = capsys.readouterr()
+        return status, output.out or output.err
 
     return run
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_mappings_need_no_address_and_no_secret(
-    printed: Printed, name: str
-) -> None:
-    description = printed(ROOT / "mappings" / f"{name}.yaml")
-    validate(description)
-    assert description["servers"] == [{"url": BASE_URL}]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_command_prints_what_the_deployment_serves(
-    profile: str, printed: Printed, make_service: MakeService, tmp_path: Path
-) -> None:
-    service = make_service(profile=profile, TOKEN_URL=TOKEN_URL)
+def test_the_command_prints_what_a_deployment_serves_without_its_source(
+    printed, served, tmp_path
+):
     file = tmp_path / "without-address.yaml"
-    text = mapping_text(EDGES).replace("profile: full", f"profile: {profile}")
-    file.write_text(text, "utf-8")
-    served = service.get("openapi.json", Authorization="").get_json()
-    assert printed(file) == served
+    file.write_text(mapping_text(EDGES), "utf-8")
+    status, text = printed(file)
+    assert (status, json.loads(text)) == (0, described(served))
+    _, text = printed(ROOT / "mappings/gnuhealth/gnuhealth-5.0.yaml")
+    validate(json.loads(text))
 
 
-def test_the_command_reports_faults_of_settings_and_mapping(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_command_reports_faults_of_settings_and_mapping(printed, tmp_path):
     file = tmp_path / "mapping.yaml"
     file.write_text(mapping_text(EDGES).replace("sort: [date", "sort: [dates"), "utf-8")
-    monkeypatch.setenv("ENCOUNTERS_MAPPING", str(file))
     for base, reported in (
         ("nonsense", "ENCOUNTERS_BASE_URL"),
         (BASE_URL, "'dates' is not a sort key"),
     ):
-        monkeypatch.setenv("ENCOUNTERS_BASE_URL", base)
-        assert main(["openapi"]) == 2
-        assert reported in capsys.readouterr().err
+        status, text = printed(file, base)
+        assert status == 2
+        assert reported in text
