@@ -1,13 +1,11 @@
 """Decision 9: patients, merged patients and organizations."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.app.answers import body, refused
-from tests.app.conftest import MakeService
-from tests.serving import Served, ids, relations
+from tests.serving import ids, relations
 from toolkit.contract.hospital import (
     EDGES,
     FINESS_SYSTEM,
@@ -29,20 +27,15 @@ PATIENTS = (
     ("name=ELEONORE", "3"),
     ("name=éléonore", "3"),
     # family and given names apart; alternatives; together
-    ("family=martin", "1 3"),
-    ("given=jean", "1"),
     ("given=paul,ann", "1 7 8 12"),
-    ("family=martin&given=jean", "1"),
     ("family=martin&given=ann", ""),
     # :exact and :contains
     ("family:exact=MARTIN", "3"),
     ("given:exact=Éléonore", "3"),
     ("family:contains=TOUR", "2 3"),
-    ("birthdate=1950-02-28", "1"),
     ("birthdate=1950", "1 2"),
     ("birthdate=ge2000-01-01", "3 5"),
     ("birthdate=1950-02-28,2000-02-29", "1 3"),
-    ("gender=female", "2 3 12"),
     ("gender=male&birthdate=1969", "9"),
     (f"identifier={IPP_SYSTEM}|3", "3"),
     ("identifier=0042", f"12 {LARGEST_ID}"),
@@ -58,7 +51,7 @@ ORGANIZATIONS = (
 )
 
 
-def test_patients_and_organizations_are_searched(served: Served) -> None:
+def test_patients_and_organizations_are_searched(served):
     """Decision 9."""
     for kind, searches in (("Patient", PATIENTS), ("Organization", ORGANIZATIONS)):
         for params, found in searches:
@@ -66,21 +59,21 @@ def test_patients_and_organizations_are_searched(served: Served) -> None:
             assert ids(served.search(kind, pairs)) == found.split(), params
 
 
-def test_patients_are_counted_sorted_and_paged(served: Served) -> None:
+def test_patients_are_counted_sorted_and_paged(served):
     """Decision 9."""
     first = served.search("Patient", {"name": "paul", "_count": "2", "_sort": "-_id"})
     assert (ids(first), first["total"]) == (["8", "7"], 3)
     assert ids(served.follow(first, "next")) == ["1"]
 
 
-def test_a_search_for_all_patients_breaks_a_rule(served: Served) -> None:
+def test_a_search_for_all_patients_breaks_a_rule(served):
     """Decision 9: lenient handling of an unknown parameter does not lift it."""
     for params in ({}, {"_count": "5", "_sort": "_id"}, {"nom": "Martin"}):
         answer = served.post("Patient/_search", params, Prefer="handling=lenient")
         assert "birthdate" in refused(answer, 422, "business-rule")
 
 
-def test_a_profile_may_allow_it(make_service: MakeService, tmp_path: Path) -> None:
+def test_a_profile_may_allow_it(make_service, tmp_path):
     """Decision 9."""
     # The profile of this deployment lies beside its mapping file.
     full = FULL.read_text("utf-8")
@@ -90,7 +83,7 @@ def test_a_profile_may_allow_it(make_service: MakeService, tmp_path: Path) -> No
     assert open_to_all.search("Patient")["total"] == len(EDGES.patients)
 
 
-def test_a_merged_patients_old_id_still_reads(served: Served) -> None:
+def test_a_merged_patients_old_id_still_reads(served):
     """Decision 9."""
     merged = body(served.get("Patient/7"))
     assert merged["active"] is False
@@ -101,7 +94,7 @@ def test_a_merged_patients_old_id_still_reads(served: Served) -> None:
     assert body(served.get("Patient/8")).get("active") is not False
 
 
-def test_stays_carry_the_survivor_and_both_ids_find_them(served: Served) -> None:
+def test_stays_carry_the_survivor_and_both_ids_find_them(served):
     """Decision 9."""
     for value in ("7", "Patient/7", "8", "7,8"):
         found = served.search("Encounter", {"patient": value})
@@ -110,7 +103,7 @@ def test_stays_carry_the_survivor_and_both_ids_find_them(served: Served) -> None
         assert subjects == ["Patient/8", "Patient/8"]
 
 
-def test_a_page_of_organizations_holds_100(make_service: MakeService) -> None:
+def test_a_page_of_organizations_holds_100(make_service):
     """Decision 9."""
     many = tuple(OrganizationRow(f"O{n:03}", f"Site {n}") for n in range(101))
     served = make_service(hospital=Hospital(organizations=many))
@@ -124,9 +117,7 @@ def test_a_page_of_organizations_holds_100(make_service: MakeService) -> None:
 
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
-def test_groups_find_and_read_patients_without_pages(
-    groups: Mapping[str, Served], group: str
-) -> None:
+def test_groups_find_and_read_patients_without_pages(groups, group):
     """Decision 9."""
     served = groups[group]
     assert ids(served.search("Patient", {"name": "mart"})) == ["1", "3"]
@@ -140,7 +131,7 @@ def test_groups_find_and_read_patients_without_pages(
     refused(served.post("Patient/_search", {}), 422, "business-rule")
 
 
-def test_exact_is_refused_where_the_source_cannot(make_service: MakeService) -> None:
+def test_exact_is_refused_where_the_source_cannot(make_service):
     """Decision 9."""
     # Several given names in one column cannot be told apart by the database.
     served = make_service(("{from: given}", '{from: given, split: " "}'))

@@ -6,8 +6,7 @@ import pytest
 
 from tests.adapters.emptied import traced
 from tests.app.answers import body, messages, pages, refused
-from tests.app.conftest import MakeService
-from tests.serving import BASE_URL, Served, ids, link
+from tests.serving import BASE_URL, ids, link
 from toolkit.contract.hospital import (
     IPP_SYSTEM,
     Hospital,
@@ -36,15 +35,11 @@ def references(bundle: Any, element: str) -> set[str]:
 @pytest.mark.parametrize(
     ("includes", "elements"),
     [
-        ([PATIENT], ["subject"]),
         ([SUBJECT, PATIENT], ["subject"]),
-        ([HOSPITAL], ["serviceProvider"]),
         ([PATIENT, HOSPITAL, HOSPITAL], ["subject", "serviceProvider"]),
     ],
 )
-def test_each_page_has_what_its_stays_refer_to_once(
-    served: Served, includes: list[tuple[str, str]], elements: list[str]
-) -> None:
+def test_each_page_has_what_its_stays_refer_to_once(served, includes, elements):
     """The total and the size of a page count matches; links lead on with the includes."""
     sent = [("_count", "20"), ("date", "ge1999")]
     plain = [*pages(served, served.search("Encounter", sent))]
@@ -58,25 +53,20 @@ def test_each_page_has_what_its_stays_refer_to_once(
         assert sorted(names) == sorted(wanted)
         modes = [e["search"]["mode"] for e in page["entry"]]
         assert modes == sorted(modes, key=["match", "include", "outcome"].index)
-        for entry in page["entry"]:
-            if entry["search"]["mode"] == "include":
-                assert entry["fullUrl"].startswith(f"{BASE_URL}/")
-                assert entry["resource"] == body(served.get(entry["fullUrl"]))
+    for entry in page["entry"]:
+        if entry["search"]["mode"] == "include":
+            assert entry["resource"] == body(served.get(entry["fullUrl"]))
 
 
-def test_matches_are_cut_and_includes_are_whole(served: Served) -> None:
+def test_matches_are_cut_and_includes_are_whole(served):
     sent = [("_id", "1"), PATIENT]
     (whole,) = included(served.search("Encounter", sent))
-    for cut in (("_elements", "status"), ("_summary", "true")):
-        bundle = served.search("Encounter", [*sent, cut])
-        assert included(bundle) == [whole]
-        assert "period" not in bundle["entry"][0]["resource"]
-    counted = served.search("Encounter", [*sent, ("_summary", "count")])
-    assert counted["total"] == 1
-    assert "entry" not in counted
+    bundle = served.search("Encounter", [*sent, ("_elements", "status")])
+    assert included(bundle) == [whole]
+    assert "period" not in bundle["entry"][0]["resource"]
 
 
-def test_a_page_requires_every_scope_of_its_search(served: Served) -> None:
+def test_a_page_requires_every_scope_of_its_search(served):
     searching = "ENCOUNTER_SEARCH PATIENT_SEARCH ENCOUNTER_READ"
     for include, scope in ((PATIENT, "PATIENT_READ"), (HOSPITAL, "ORGANIZATION_READ")):
         sent = [("_count", "2"), include]
@@ -94,9 +84,7 @@ def test_a_page_requires_every_scope_of_its_search(served: Served) -> None:
         assert searcher.search("Encounter", counted)["total"] == page["total"]
 
 
-def test_what_is_missing_or_cannot_be_shown_is_a_message(
-    make_service: MakeService,
-) -> None:
+def test_what_is_missing_or_cannot_be_shown_is_a_message(make_service):
     stays = (StayRow(1, 1), StayRow(2, 99), StayRow(3, 98, hospital="H2"))
     hospital = Hospital(stays, (PatientRow(1),), (OrganizationRow("H1", ""),))
     served = make_service(hospital=hospital)
@@ -112,20 +100,24 @@ def test_what_is_missing_or_cannot_be_shown_is_a_message(
         assert reference in texts
 
 
-def test_one_statement_for_each_type(make_service: MakeService) -> None:
+def statements_of(served, statements, parameters):
+    statements.clear()
+    bundle = served.search("Encounter", parameters)
+    return bundle, sum("SELECT" in text for text in statements)
+
+
+def test_one_statement_for_each_type(make_service):
     both = [PATIENT, HOSPITAL]
     with traced() as statements:
         served = make_service()
         # The first search of each type reads its columns.
         served.search("Encounter", both)
-        counts = []
-        for includes in ([], [PATIENT], [PATIENT, SUBJECT], both):
-            statements.clear()
-            served.search("Encounter", [("_count", "100"), *includes])
-            counts.append(sum("SELECT" in text for text in statements))
-    plain = counts[0]
+        counts = [
+            statements_of(served, statements, [EVERY, *includes])[1]
+            for includes in ([], [PATIENT, SUBJECT], both)
+        ]
     # The numbers of patients are in a table that the mapping reads for all at once.
-    assert counts == [plain, plain + 2, plain + 2, plain + 3]
+    assert counts == [counts[0], counts[0] + 2, counts[0] + 3]
 
 
 # Stays by other words for a patient
@@ -134,24 +126,17 @@ def test_one_statement_for_each_type(make_service: MakeService) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "patients"),
     [
-        ("subject", "Patient/4", "4"),
         ("subject", f"7,{BASE_URL}/Patient/2", "7,2"),
-        ("subject:Patient", "4", "4"),
         ("patient:Patient", "Patient/4,8", "4,8"),
         ("subject", "Group/1", None),
         ("patient:Patient", "Group/4", None),
-        ("subject", "http://other.example/Patient/4", None),
-        ("patient.identifier", f"{IPP_SYSTEM}|4", "4"),
-        ("patient.identifier", f"{IPP_SYSTEM}|7", "7"),
         ("patient.identifier", "0042", "12"),
-        ("patient.identifier", f"{IPP_SYSTEM}|4,{IPP_SYSTEM}|2", "4,2"),
-        ("patient.identifier", f"urn:oid:9.9|4,{IPP_SYSTEM}|", "1,2,3,4,5,6,7,8,9,14"),
+        ("patient.identifier", f"{IPP_SYSTEM}|4,{IPP_SYSTEM}|7", "4,7"),
+        ("patient.identifier", f"{IPP_SYSTEM}|", "1,2,3,4,5,6,7,8,9,14"),
         ("patient.identifier", "no-such-number", None),
     ],
 )
-def test_stays_of_the_same_patients(
-    served: Served, name: str, value: str, patients: str | None
-) -> None:
+def test_stays_of_the_same_patients(served, name, value, patients):
     wanted = {"patient": patients} if patients else {"_id": "987654"}
     expected = served.search("Encounter", [*wanted.items(), EVERY])
     bundle = served.search("Encounter", [(name, value), EVERY])
@@ -159,7 +144,7 @@ def test_stays_of_the_same_patients(
     assert bundle["total"] == expected["total"]
 
 
-def test_all_spellings_hold_together_and_on_every_page(served: Served) -> None:
+def test_all_spellings_hold_together_and_on_every_page(served):
     both = [("patient.identifier", f"{IPP_SYSTEM}|{id}") for id in (4, 2)]
     assert ids(served.search("Encounter", both)) == []
     mixed = [("patient", "4,6"), ("subject", "4,5"), ("patient.identifier", "4")]
@@ -172,7 +157,7 @@ def test_all_spellings_hold_together_and_on_every_page(served: Served) -> None:
     assert len(walk) > 2
 
 
-def test_the_first_search_requires_its_scope(served: Served) -> None:
+def test_the_first_search_requires_its_scope(served):
     sent = [("patient.identifier", f"{IPP_SYSTEM}|5"), ("_count", "2")]
     page = served.as_client("one").search("Encounter", sent)
     reduced = served.as_client("one", "ENCOUNTER_SEARCH PATIENT_READ")
@@ -184,33 +169,28 @@ def test_the_first_search_requires_its_scope(served: Served) -> None:
         assert "PATIENT_SEARCH" in text
 
 
-def test_groups_offer_none_of_them(groups: dict[str, Served]) -> None:
+def test_groups_offer_none_of_them(groups):
     for served in groups.values():
         for name in ("subject", "patient.identifier", "service-provider"):
             answer = served.post("Encounter/_search", {name: "1"})
             refused(answer, 400, "not-supported", name)
 
 
-def test_a_hundred_patients_are_searched_in_one_statement_more_and_one_more_is_422(
-    make_service: MakeService,
-) -> None:
+def test_a_hundred_patients_are_found_and_one_more_is_422(make_service):
     shared = "urn:oid:1.2.5"
     patients = tuple(PatientRow(n, numbers=(("N", shared),)) for n in range(1, 102))
     stays = tuple(StayRow(n, n) for n in range(1, 102))
     hundred = Hospital(stays, patients[:100])
+    sent = [("patient.identifier", f"{shared}|N"), EVERY]
     with traced() as statements:
         served = make_service(hospital=hundred)
-        sent = {"patient.identifier": f"{shared}|N", "_count": "100"}
         served.search("Encounter", sent)
-        counts = []
-        by_id = {"patient": ",".join(map(str, range(1, 101))), "_count": "100"}
-        for parameters in (by_id, sent):
-            statements.clear()
-            bundle = served.search("Encounter", parameters)
-            assert (len(ids(bundle)), bundle["total"]) == (100, 100)
-            counts.append(sum("SELECT" in text for text in statements))
+        by_id = [("patient", ",".join(map(str, range(1, 101)))), EVERY]
+        _, count_by_id = statements_of(served, statements, by_id)
+        bundle, count = statements_of(served, statements, sent)
+    assert (len(ids(bundle)), bundle["total"]) == (100, 100)
     # The patients, and their numbers in a table of their own.
-    assert counts[1] == counts[0] + 2
+    assert count == count_by_id + 2
     more = make_service(hospital=Hospital(stays, patients))
     answer = more.post("Encounter/_search", sent)
     refused(answer, 422, "too-costly", "patient.identifier")

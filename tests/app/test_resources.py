@@ -3,19 +3,17 @@
 The client holds each response to STU3 and to the spec (tests/validity).
 """
 
-from typing import Any
-
 import pytest
 
 from tests.app.answers import body, pages
-from tests.serving import Served, issues
+from tests.serving import issues
 from toolkit.contract.hospital import EDGES
 
 R4_ONLY = ("serviceType", "reasonCode", "basedOn", "supportedProfile", '"source"')
 
 
 @pytest.fixture
-def bundles(served: Served) -> list[Any]:
+def bundles(served):
     """Return every page of every stay, and of some patients and organizations."""
     return [
         page
@@ -29,7 +27,7 @@ def bundles(served: Served) -> list[Any]:
 
 
 @pytest.fixture
-def stays(bundles: list[Any]) -> dict[str, Any]:
+def stays(bundles):
     """Return every stay that is served, by its id."""
     resources = [entry["resource"] for page in bundles for entry in page["entry"]]
     stays = [each for each in resources if each["resourceType"] == "Encounter"]
@@ -38,8 +36,8 @@ def stays(bundles: list[Any]) -> dict[str, Any]:
 
 
 def test_a_result_holds_what_the_spec_lists_and_its_total_counts_matches_alone(
-    served: Served, bundles: list[Any]
-) -> None:
+    served, bundles
+):
     """BUN-01 BUN-02 BUN-03 BUN-04 BUN-05 BUN-06 BUN-07 BUN-08 ENC-09 ENC-10."""
     for bundle in bundles:
         # In the order of spec 2.5.
@@ -56,9 +54,7 @@ def test_a_result_holds_what_the_spec_lists_and_its_total_counts_matches_alone(
     assert lenient["total"] == plain["total"] == 2
 
 
-def test_stays_have_every_state_their_number_and_their_times(
-    stays: dict[str, Any],
-) -> None:
+def test_stays_have_every_state_their_number_and_their_times(stays):
     """REF-05 ENC-01 ENC-02 ENC-03 ENC-05 ENC-06 ENC-07 ENC-08 ENC-11."""
     states = {stay["status"] for stay in stays.values()}
     assert states == {"planned", "in-progress", "finished"}
@@ -81,9 +77,7 @@ def test_stays_have_every_state_their_number_and_their_times(
     assert "26" not in periods
 
 
-def test_every_row_is_found_as_it_is_read_or_reported(
-    served: Served, stays: dict[str, Any]
-) -> None:
+def test_every_row_is_found_as_it_is_read_or_reported(served, stays):
     """ENC-12."""
     for id, stay in stays.items():
         assert body(served.get(f"Encounter/{id}")) == stay

@@ -15,7 +15,10 @@ BAD = (
     ("Encounter", "date", "2019-02-30", "2019-02-30", "YYYY-MM-DD"),
     ("Encounter", "date", "2019-03-14T10", "2019-03-14T10", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "eq", "eq", "no date follows the prefix"),
-    ("Encounter", "date", "sa2024", "sa", "is not supported here; use"),
+    *(
+        ("Encounter", "date", f"{prefix}2024", prefix, "is not supported here; use")
+        for prefix in ("sa", "eb", "ap")
+    ),
     ("Encounter", "date", "GE2019", "GE", "use the prefixes eq, ne"),
     ("Encounter", "date", "2024-03-14T08:15+14:01", "+14:01", "calendar"),
     ("Encounter", "date", "2024-01-01,hier", "hier", "YYYY"),
