@@ -1,20 +1,16 @@
 """Decisions 10, 12 to 15: pages, their links and cursors in both directions, totals."""
 
 import re
-import string
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from adapters.contract import Capabilities, Page, SearchQuery, SourceBusyError
+from adapters.contract import SourceBusyError
 from adapters.memory import MemoryAdapter
 from tests.app.answers import body, messages, pages, parameters, raw, refused
 from tests.app.changing import NEWEST_FIRST, Changing
-from tests.app.conftest import MakeService
-from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, Served, ids, link, relations
 from toolkit.contract.hospital import EDGES, PARIS
 
@@ -33,7 +29,7 @@ def _second(hospital: Changing) -> Any:
     return hospital.served.follow(_first(hospital), "next")
 
 
-def test_every_page_has_an_id_and_answers_its_self_link(hospital: Changing) -> None:
+def test_every_page_has_an_id_and_answers_its_self_link(hospital):
     """Decision 10."""
     forwards = list(pages(hospital.served, _first(hospital)))
     backwards = list(pages(hospital.served, forwards[-1], "previous"))
@@ -48,7 +44,7 @@ def test_every_page_has_an_id_and_answers_its_self_link(hospital: Changing) -> N
         assert link(page, "self") == f"{BASE_URL}/Bundle?_id={page['id']}"
 
 
-def test_links_name_their_page_and_the_number_they_lead_to(hospital: Changing) -> None:
+def test_links_name_their_page_and_the_number_they_lead_to(hospital):
     """Decision 10: there are links only to pages that exist. PAGE-03."""
     every = list(pages(hospital.served, _first(hospital)))
     assert [relations(page) for page in every] == [
@@ -68,9 +64,7 @@ def test_links_name_their_page_and_the_number_they_lead_to(hospital: Changing) -
                 assert carried == {"_id": page["id"], "_index": str(index)}
 
 
-def test_previous_leads_to_a_new_page_that_ends_where_it_did(
-    hospital: Changing,
-) -> None:
+def test_previous_leads_to_a_new_page_that_ends_where_it_did(hospital):
     """Decision 10."""
     first = _first(hospital)
     second = hospital.served.follow(first, "next")
@@ -86,9 +80,7 @@ def test_previous_leads_to_a_new_page_that_ends_where_it_did(
     assert _numbers(hospital.served.follow(first, "self"))[0] == 90
 
 
-def test_a_self_keeps_its_cursors_while_it_ends_on_the_same_rows(
-    hospital: Changing,
-) -> None:
+def test_a_self_keeps_its_cursors_while_it_ends_on_the_same_rows(hospital):
     """Decision 10: else it has new ones, and the old stay valid."""
     second = _second(hospital)
     third = hospital.served.follow(second, "next")
@@ -107,9 +99,7 @@ def test_a_self_keeps_its_cursors_while_it_ends_on_the_same_rows(
     assert _numbers(hospital.served.follow(changed, "next"))[0] == _numbers(third)[1]
 
 
-def test_backwards_the_number_stops_at_1_and_the_first_page_may_be_short(
-    hospital: Changing,
-) -> None:
+def test_backwards_the_number_stops_at_1_and_the_first_page_may_be_short(hospital):
     """Decision 10."""
     second = _second(hospital)
     for id in (91, 92, 93):
@@ -123,7 +113,7 @@ def test_backwards_the_number_stops_at_1_and_the_first_page_may_be_short(
     assert onwards == [93, 92, 91, *NEWEST_FIRST]
 
 
-def test_an_emptied_page_keeps_a_link_back(hospital: Changing) -> None:
+def test_an_emptied_page_keeps_a_link_back(hospital):
     """Decision 10."""
     first = _first(hospital)
     hospital.delete(*NEWEST_FIRST[7:])
@@ -138,7 +128,7 @@ def test_an_emptied_page_keeps_a_link_back(hospital: Changing) -> None:
     assert back["total"] == first["total"]
 
 
-def test_an_emptied_page_on_the_way_back_keeps_a_link_on(hospital: Changing) -> None:
+def test_an_emptied_page_on_the_way_back_keeps_a_link_on(hospital):
     """Decision 10."""
     second = _second(hospital)
     hospital.delete(*NEWEST_FIRST[:7])
@@ -149,7 +139,7 @@ def test_an_emptied_page_on_the_way_back_keeps_a_link_on(hospital: Changing) -> 
     assert ids(hospital.served.follow(empty, "next")) == ids(second)
 
 
-def test_links_start_with_the_configured_base_whatever_the_host(served: Served) -> None:
+def test_links_start_with_the_configured_base_whatever_the_host(served):
     """Decision 10. BUN-09."""
     headers = {
         "X-Forwarded-Host": "evil.example.org",
@@ -166,51 +156,22 @@ def test_links_start_with_the_configured_base_whatever_the_host(served: Served) 
 
 
 @pytest.mark.parametrize(
-    ("sort", "counts"),
-    [
-        ("date", "7"),
-        ("-date", "1 29 30 31"),
-        ("_lastUpdated", "1"),
-        ("-_lastUpdated", "7"),
-    ],
+    ("sort", "count"),
+    [("date", 7), ("-date", 1), ("-date", 29), ("-date", 30), ("-_lastUpdated", 7)],
 )
-def test_pages_return_every_stay_once_forwards_and_backwards(
-    hospital: Changing, sort: str, counts: str
-) -> None:
+def test_pages_return_every_stay_once_forwards_and_backwards(hospital, sort, count):
     """Decision 12. PAGE-01 PAGE-04."""
-    for count in counts.split():
-        first = _first(hospital, _sort=sort, _count=count)
-        forwards = list(pages(hospital.served, first))
-        backwards = list(pages(hospital.served, forwards[-1], "previous"))
-        there = [id for page in forwards for id in ids(page)]
-        assert there == [id for page in reversed(backwards) for id in ids(page)]
-        assert sorted(map(int, there)) == sorted(NEWEST_FIRST)
-        assert {page["total"] for page in forwards + backwards} == {len(NEWEST_FIRST)}
-        assert all(len(ids(page)) == int(count) for page in forwards[:-1])
+    first = _first(hospital, _sort=sort, _count=str(count))
+    forwards = list(pages(hospital.served, first))
+    backwards = list(pages(hospital.served, forwards[-1], "previous"))
+    there = [id for page in forwards for id in ids(page)]
+    assert there == [id for page in reversed(backwards) for id in ids(page)]
+    assert sorted(map(int, there)) == sorted(NEWEST_FIRST)
+    assert {page["total"] for page in forwards + backwards} == {len(NEWEST_FIRST)}
+    assert all(len(ids(page)) == count for page in forwards[:-1])
 
 
-def test_a_stay_that_does_not_change_is_returned_once(hospital: Changing) -> None:
-    """Decision 12."""
-    steady = {25, 24, 20, 15, 11, 6, 5, 1, 30, 27}
-    returned = _numbers(page := _first(hospital, _count="4"))
-    changes = iter(
-        (
-            lambda: hospital.delete(23, 22),
-            lambda: hospital.put(100, "2024-06-01 10:00:00"),
-            lambda: hospital.put(7, "2024-04-01 10:00:00"),
-            lambda: hospital.put(101, "2024-05-02 03:30:00"),
-            lambda: hospital.put(28, "2024-05-02 10:30:00"),
-            lambda: hospital.delete(29),
-        )
-    )
-    while "next" in relations(page):
-        next(changes, lambda: None)()
-        page = hospital.served.follow(page, "next")
-        returned += _numbers(page)
-    assert sorted(id for id in returned if id in steady) == sorted(steady)
-
-
-def test_pages_at_their_edges(served: Served) -> None:
+def test_pages_at_their_edges(served):
     """Decision 12. PAGE-08."""
     for matches, sizes in ((0, [0]), (3, [3]), (4, [3, 1]), (6, [3, 3])):
         some = ",".join(["999998", *(str(id) for id in range(1, matches + 1))])
@@ -223,46 +184,33 @@ def test_pages_at_their_edges(served: Served) -> None:
 
 
 @pytest.fixture
-def two(served: Served) -> tuple[Any, Any]:
+def two(served):
     """Return the first two pages of a search."""
     first = served.search("Encounter", {"_count": "5"})
     return first, served.follow(first, "next")
 
 
-def _changed(text: str) -> list[str]:
-    """Return the text with one character changed, at every place."""
-    letters = string.ascii_lowercase
-    return [
-        text[:place] + letters[(letters.find(letter) + 7) % 26] + text[place + 1 :]
-        for place, letter in enumerate(text)
-    ]
-
-
-def test_what_was_tampered_with_is_one_and_the_same_404(
-    served: Served, two: tuple[Any, Any]
-) -> None:
+def test_what_was_tampered_with_is_one_and_the_same_404(served, two):
     """Decision 14. PAGE-07."""
-    carried = parameters(link(two[1], "previous"))
+    first, second = two
+    carried = parameters(link(second, "previous"))
     tampered = [
-        {**carried, name: text}
-        for name in ("_id", "_searchBefore")
-        for text in _changed(carried[name])
-    ]
-    tampered += [
         {**carried, "_index": "7"},
-        {**carried, "_id": two[0]["id"]},
-        {"_id": two[1]["id"], "_index": "1", "_searchAfter": carried["_searchBefore"]},
+        {**carried, "_id": first["id"]},
+        {"_id": second["id"], "_index": "1", "_searchAfter": carried["_searchBefore"]},
         {"_id": "a" * 32},
         {"_id": carried["_searchBefore"]},
         {**carried, "_searchBefore": carried["_id"]},
     ]
+    for name in ("_id", "_searchBefore"):
+        for place, letter in enumerate(text := carried[name]):
+            other = "b" if letter == "a" else "a"
+            tampered.append({**carried, name: text[:place] + other + text[place + 1 :]})
     answers = [served.get(f"Bundle?{urlencode(params)}") for params in tampered]
     assert {refused(answer, 404, "not-found") for answer in answers} == {UNKNOWN}
 
 
-def test_a_link_requires_the_token_of_its_client(
-    served: Served, two: tuple[Any, Any]
-) -> None:
+def test_a_link_requires_the_token_of_its_client(served, two):
     """Decision 14: another client's page is the same 404. PAGE-02 PAGE-05."""
     for page in two:
         for relation in relations(page):
@@ -274,9 +222,7 @@ def test_a_link_requires_the_token_of_its_client(
             assert refused(stranger, 404, "not-found") == UNKNOWN
 
 
-def test_a_page_that_is_no_longer_stored_is_410(
-    served: Served, two: tuple[Any, Any], redis_server: RedisServer
-) -> None:
+def test_a_page_that_is_no_longer_stored_is_410(served, two, redis_server):
     """Decision 14. PAGE-06."""
     with redis_server.client() as redis:
         redis.delete(f"page:{two[0]['id']}")
@@ -293,30 +239,27 @@ ID = "a" * 32
 NEXT = f"_id={ID}&_index=2&_searchAfter="
 
 
-def test_wrong_length_or_alphabet_or_both_cursors_is_412(served: Served) -> None:
+@pytest.mark.parametrize(
+    ("query", "status", "name"),
+    [
+        *((f"_id={id}", 412, "_id") for id in ("a" * 31, "A" * 32, "1" * 32, "")),
+        (f"{NEXT}{'a' * 16}", 412, "_searchAfter"),
+        (f"_id={ID}&_index=2&_searchBefore={'a' * 31}=", 412, "_searchBefore"),
+        (f"_id={ID}&_index=0&_searchAfter={ID}", 412, "_index"),
+        (f"_id={ID}&_index=9999999999&_searchAfter={ID}", 412, "_index"),
+        (f"{NEXT}{ID}&_searchBefore={ID}", 412, "_searchBefore"),
+        (f"_index=2&_searchAfter={ID}", 400, "_id"),
+        (f"_id={ID}&_searchAfter={ID}", 400, "_index"),
+        (f"_id={ID}&_index=2", 400, "_searchAfter"),
+    ],
+)
+def test_wrong_length_or_alphabet_or_both_cursors_is_412(served, query, status, name):
     """Decision 14; what a link carries is required."""
-    wrong = ("a" * 31, "a" * 33, "A" * 32, "1" * 32, "é" * 32, "")
-    for query, name in (
-        *((f"_id={id}", "_id") for id in wrong),
-        *((NEXT + cursor, "_searchAfter") for cursor in ("a" * 16, "")),
-        (f"_id={ID}&_index=2&_searchBefore={'a' * 31}=", "_searchBefore"),
-        *(
-            (f"_id={ID}&_index={index}&_searchAfter={ID}", "_index")
-            for index in ("-1", "0", "x", "9" * 10)
-        ),
-        (f"{NEXT}{ID}&_searchBefore={ID}", "_searchBefore"),
-    ):
-        refused(served.get(f"Bundle?{query}"), 412, "value", name)
-    for query, name in (
-        ("", "_id"),
-        (f"_index=2&_searchAfter={ID}", "_id"),
-        (f"_id={ID}&_searchAfter={ID}", "_index"),
-        (f"_id={ID}&_index=2", "_searchAfter"),
-    ):
-        refused(served.get(f"Bundle?{query}"), 400, "required", name)
+    code = "value" if status == 412 else "required"
+    refused(served.get(f"Bundle?{query}"), status, code, name)
 
 
-def test_the_total_is_counted_once_and_stored(hospital: Changing) -> None:
+def test_the_total_is_counted_once_and_stored(hospital):
     """Decision 13."""
     first = _first(hospital)
     hospital.put(90, "2024-05-01 10:00:00")
@@ -329,7 +272,7 @@ def test_the_total_is_counted_once_and_stored(hospital: Changing) -> None:
     assert hospital.served.search("Encounter")["total"] == len(NEWEST_FIRST) - 1
 
 
-def test_a_page_that_has_grown_raises_the_total(hospital: Changing) -> None:
+def test_a_page_that_has_grown_raises_the_total(hospital):
     """Decision 13."""
     first = hospital.served.search("Encounter", {"date": "2024-05-03"})
     assert first["total"] == len(ids(first)) == 2
@@ -348,7 +291,7 @@ SLOW = f"""{STAYS}
 
 
 @pytest.fixture
-def slow(make_service: MakeService) -> Served:
+def slow(make_service):
     """Return a service that has the time for pages and not for counts."""
     budgets = "timeout_seconds: 60, count_timeout_seconds: 0.1"
     return make_service(("connections: 2", budgets), (STAYS, SLOW))
@@ -357,7 +300,7 @@ def slow(make_service: MakeService) -> Served:
 UNCOUNTED = ("information", "too-costly", None)
 
 
-def test_a_count_over_budget_never_costs_the_page(slow: Served) -> None:
+def test_a_count_over_budget_never_costs_the_page(slow):
     """Decisions 13 and 34: a page that is not full is not counted."""
     bundle = slow.search("Encounter", {"date": "2024-05-01", "_count": "1"})
     assert (bundle["total"], ids(bundle), relations(bundle)) == (1, ["60"], ["self"])
@@ -373,61 +316,50 @@ def test_a_count_over_budget_never_costs_the_page(slow: Served) -> None:
     assert messages(uncounted) == []
 
 
-def test_a_client_that_insists_on_the_total_is_refused(slow: Served) -> None:
-    """Decision 34."""
-    for params in (
-        {"_count": "1", "date": "2024-05", "_total": "accurate"},
-        {"_summary": "count"},
-    ):
-        answer = slow.post("Encounter/_search", params)
-        text = refused(answer, 422, "too-costly")
-        assert "patient" in text
-        assert "date" in text
-    answer = slow.post("Encounter/_search", {"_total": "estimate"})
-    refused(answer, 412, "value", "_total")
-
-
 class WithoutSlot(MemoryAdapter):
     """A hospital whose slots for counts are all taken."""
 
-    def count(self, query: SearchQuery) -> int:
-        """Fail as a count does that waited for its turn."""
+    def count(self, query):
         raise SourceBusyError("every connection for counts is in use")
 
 
-def test_a_count_without_a_slot_never_costs_the_page(
-    make_service: MakeService,
-) -> None:
+INSISTING = ({"_count": "1", "_total": "accurate"}, {"_summary": "count"})
+
+
+def test_a_count_without_a_slot_never_costs_the_page(make_service):
     """Decision 34."""
     served = make_service(adapter=WithoutSlot(EDGES.records(), time_zone=PARIS))
     page = served.search("Encounter", {"_count": "1"})
     assert (len(ids(page)), "total" in page) == (1, False)
     assert messages(page) == [UNCOUNTED]
-    for params in ({"_count": "1", "_total": "accurate"}, {"_summary": "count"}):
+    for params in INSISTING:
         answer = served.post("Encounter/_search", params)
         refused(answer, 503, "transient")
         assert answer.headers["Retry-After"]
 
 
+def test_a_client_that_insists_on_the_total_is_refused(slow):
+    """Decision 34."""
+    for params in INSISTING:
+        answer = slow.post("Encounter/_search", {"date": "2024-05", **params})
+        assert "patient" in refused(answer, 422, "too-costly")
+    answer = slow.post("Encounter/_search", {"_total": "estimate"})
+    refused(answer, 412, "value", "_total")
+
+
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
-def test_groups_have_a_self_link_that_works_and_no_other(
-    groups: Mapping[str, Served], served: Served, group: str
-) -> None:
+def test_groups_have_a_self_link_that_works_and_no_other(groups, served, group):
     """Decision 15: totals count all, and a message says that more matched."""
     one = groups[group]
-    for params in ({}, {"_count": "3"}, {"patient": "2"}, {"patient": "999"}):
-        bundle = one.search("Encounter", params)
-        assert relations(bundle) == ["self"]
-        again = one.follow(bundle, "self")
-        assert (again["id"], ids(again)) == (bundle["id"], ids(bundle))
-    invented = NEXT.replace(ID, bundle["id"]) + ID
-    refused(one.get(f"Bundle?{invented}"), 404, "not-found")
     params = {"patient": "6", "_count": "3"}
     bundle = one.search("Encounter", params)
     assert bundle["total"] == served.search("Encounter", params)["total"] > 3
-    assert len(ids(bundle)) == 3
+    assert (len(ids(bundle)), relations(bundle)) == (3, ["self"])
     assert messages(bundle) == [("information", "incomplete", None)]
-    assert messages(one.follow(bundle, "self")) == messages(bundle)
+    again = one.follow(bundle, "self")
+    assert (again["id"], again["entry"][:3]) == (bundle["id"], bundle["entry"][:3])
+    assert messages(again) == messages(bundle)
+    refused(one.get(f"Bundle?{NEXT.replace(ID, bundle['id'])}{ID}"), 404, "not-found")
     assert messages(one.search("Encounter", {"patient": "6", "_count": "100"})) == []
 
 
@@ -435,27 +367,22 @@ class Forwards(MemoryAdapter):
     """A hospital system whose lists go forwards only, and end before their totals."""
 
     @property
-    def capabilities(self) -> Capabilities:
-        """Return the capabilities, without pages backwards."""
+    def capabilities(self):
         return {
             kind: replace(able, keyset=False, backwards=False)
             for kind, able in super().capabilities.items()
         }
 
-    def search(self, query: SearchQuery) -> Page:
-        """Return a page; the last one is incomplete."""
+    def search(self, query):
         page = super().search(query)
         return replace(page, incomplete=not page.more)
 
 
-def test_a_source_may_go_forwards_only_and_end_before_its_total(
-    make_service: MakeService,
-) -> None:
+def test_a_source_may_go_forwards_only_and_end_before_its_total(make_service):
     """Decisions 12 and 41."""
     served = make_service(adapter=Forwards(EDGES.records(), time_zone=PARIS))
     assert "exactly once" not in served.get("metadata").text
     every = list(pages(served, served.search("Encounter", {"_count": "20"})))
-    assert len(every) > 2
     assert all("previous" not in relations(page) for page in every)
     incomplete = [("warning", "incomplete", None) in messages(page) for page in every]
     assert incomplete == [False] * (len(every) - 1) + [True]
