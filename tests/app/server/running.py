@@ -6,13 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 from typing import Any, NamedTuple
 
 import psutil
@@ -68,14 +69,12 @@ class Running:
 
     def page(self, path: str) -> Answered:
         """Return a page of a search, whenever a busy machine has Redis answer in time."""
-        answers: list[Answered] = []
-
-        def is_answered() -> bool:
-            answers.append(self.get(path))
-            return answers[-1].status != 503
-
-        self.until(is_answered)
-        return answers[-1]
+        deadline = time.monotonic() + PATIENCE
+        answered = self.get(path)
+        while answered.status == 503 and time.monotonic() < deadline:
+            time.sleep(0.1)
+            answered = self.get(path)
+        return answered
 
     def operations(self, path: str, seconds: float = PATIENCE) -> Answered:
         """Send a request to the operations port."""
@@ -168,20 +167,6 @@ def service_environ(
     return {**os.environ, **environ, **provider.environ(mapping, **chosen)}
 
 
-def refused(environ: dict[str, str], command: Sequence[str] = SERVE) -> tuple[int, str]:
-    """Start a service that ends by itself; return its exit status and what it says."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env=environ,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    return done.returncode, done.stderr
-
-
 @contextmanager
 def starting(
     directory: Path,
@@ -238,25 +223,19 @@ def running(
 
 
 class SlowSource:
-    """Holds every read of one stay while `goes_on` is not set; counts those it holds."""
+    """Holds every read of one stay while `goes_on` is not set."""
 
     def __init__(self) -> None:
         self.api = Api(EDGES, strange=self._hold)
         self.goes_on = Event()
         self.goes_on.set()
-        self.held = 0
-        self._lock = Lock()
+        self.held: list[Request] = []
 
-    def _hold(self, request: Request) -> Response | None:
+    def _hold(self, request: Request) -> None:
         if request.path.endswith(f"/{STAY}"):
-            self._count(1)
+            self.held.append(request)
             self.goes_on.wait(2 * PATIENCE)
-            self._count(-1)
-        return None
-
-    def _count(self, change: int) -> None:
-        with self._lock:
-            self.held += change
+            self.held.remove(request)
 
 
 @contextmanager

@@ -1,13 +1,11 @@
 """Readiness, the limit on requests, and which address answers what; within this process."""
 
-from collections.abc import Mapping
+import sqlite3
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, NoReturn
+from types import SimpleNamespace
 
 import pytest
-import sqlalchemy as sa
 from prometheus_client import REGISTRY
 from werkzeug.test import Client
 
@@ -19,7 +17,6 @@ from app.errors import UnavailableError
 from app.middleware import STUCK_SECONDS, RequestLimit
 from app.server import health
 from app.server.checks import (
-    CheckResult,
     ServiceCheck,
     Status,
     check_room,
@@ -37,27 +34,24 @@ from tests.app.server.running import edges
 
 
 @pytest.fixture(autouse=True)
-def no_breaker_is_open() -> None:
+def no_breaker_is_open():
     """Forget the sources of other tests of this process."""
     SOURCE_HELD_BACK.clear()
 
 
 @pytest.fixture
-def hospital(tmp_path: Path) -> Path:
+def hospital(tmp_path):
     """Return the mapping of a hospital whose tables a test may change."""
     return edges(tmp_path)
 
 
-def rename_column(hospital: Path, old: str, new: str) -> None:
-    engine = sa.create_engine(f"sqlite:///{hospital.with_name('pas.db')}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"ALTER TABLE stays RENAME COLUMN {old} TO {new}")
-    engine.dispose()
+def rename_column(hospital, old, new):
+    with sqlite3.connect(hospital.with_name("pas.db")) as connection:
+        connection.execute(f"ALTER TABLE stays RENAME COLUMN {old} TO {new}")
+    connection.close()
 
 
-def test_a_column_that_goes_turns_readiness_off_and_is_named(
-    hospital: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_column_that_goes_turns_readiness_off_and_is_named(hospital, caplog):
     adapter = open_adapter(load_mapping(hospital, {}))
     watch = Watch([ServiceCheck("source", partial(check_source, adapter))])
     assert not watch.body()["ready"], "nothing has been checked"
@@ -76,19 +70,19 @@ def test_a_column_that_goes_turns_readiness_off_and_is_named(
     adapter.close()
 
 
-def test_an_adapter_that_raises_is_a_problem_without_its_words() -> None:
-    class Raises:
-        def check(self) -> NoReturn:
-            raise KeyError("CANARY")
+def test_an_adapter_that_raises_is_a_problem_without_its_words():
+    def check():
+        raise KeyError("CANARY")
 
-    watch = Watch([ServiceCheck("source", partial(check_source, Raises()))])  # type: ignore[arg-type]
+    adapter = SimpleNamespace(check=check)
+    watch = Watch([ServiceCheck("source", partial(check_source, adapter))])
     assert not watch.look()
     ((problem,),) = watch.problems.values()
     assert "CANARY" not in problem
 
 
-def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
-    def watched(checks: Mapping[str, ServiceCheck], **results: CheckResult) -> Watch:
+def test_parts_that_are_optional_are_reported_alone(hospital):
+    def watched(checks, **results) -> Watch:
         found = {name: [results[name]] if name in results else [] for name in checks}
         watch = Watch(
             replace(check, run=partial(list, found[name]))
@@ -116,7 +110,7 @@ def test_parts_that_are_optional_are_reported_alone(hospital: Path) -> None:
     assert not trail.required
 
 
-def test_what_runs_short_is_reported(tmp_path: Path) -> None:
+def test_what_runs_short_is_reported(tmp_path):
     for least, scant, status in (
         (0, 0, "ok"),
         (0, 2**62, "warning"),
@@ -134,9 +128,7 @@ def test_what_runs_short_is_reported(tmp_path: Path) -> None:
 # ---- the limit on requests
 
 
-def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
-    clock: provider.Clock,
-) -> None:
+def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(clock):
     limit = RequestLimit(2, 2, 0, clock)
     clock.now += 600
     with limit.turn():
@@ -155,33 +147,24 @@ def test_a_worker_is_stuck_when_nothing_ends_for_a_minute(
 # ---- which address answers what
 
 
-class _Connection:
-    def __init__(self, address: Any) -> None:
-        self._address = address
-
-    def getsockname(self) -> Any:
-        return self._address
-
-
 UNIX = "unix:/run/encounters/operations.sock"
 
 
 ARRIVALS = (
     ("0.0.0.0:9000", ("192.0.2.1", 9000), True),
-    ("[::]:9000", ("2001:db8::1", 9000, 0, 0), True),
     (UNIX, UNIX.removeprefix("unix:"), True),
     ("0.0.0.0:9000", ("192.0.2.1", 8000), False),
-    ("0.0.0.0:9000", "/run/encounters/encounters.sock", False),
     (UNIX, ("192.0.2.1", 9000), False),
     (None, ("192.0.2.1", 9000), False),
 )
 
 
-def test_the_address_decides_what_is_answered(hospital: Path) -> None:
+def test_the_address_decides_what_is_answered(hospital):
     for bind, address, is_probe in ARRIVALS:
         settings = provider.settings(hospital, OPERATIONS_BIND=bind)
+        connection = SimpleNamespace(getsockname=lambda address=address: address)
         client = Client(WorkerApplication(create_app(settings), settings))
-        environ = {"gunicorn.socket": _Connection(address), "SERVER_PORT": "9000"}
+        environ = {"gunicorn.socket": connection, "SERVER_PORT": "9000"}
         live = client.get("/live", environ_overrides=environ).get_json(force=True)
         assert (live == {"live": True}) is is_probe, (bind, address)
         assert (live.get("resourceType") == "OperationOutcome") is not is_probe

@@ -16,7 +16,6 @@ from tests.app.server.running import edges, running
 from tests.docs.pages import blocks
 from tests.hospital_http import answer, serving
 from tests.live import ROOT
-from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.system
 
@@ -34,12 +33,7 @@ def replace(file: Path, text: str) -> None:
     )
 
 
-def test_every_secret_is_replaced(
-    tmp_path: Path,
-    own_redis: RedisServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_secret_is_replaced(tmp_path, own_redis, monkeypatch, capsys):
     """Clients go on, old secrets are not needed, and what they protected can be read."""
     accepted = {OLD}
 
