@@ -11,8 +11,7 @@ import pytest
 
 FIXTURES = frozenset(
     {
-        *("browser", "demo", "kestrel", "mariadb_server", "mysql_server"),
-        "pgbouncer",
+        *("browser", "demo", "mariadb_server", "mysql_server", "pgbouncer"),
     }
 )
 """A test with one of these starts a process, and is `system`."""
