@@ -54,9 +54,3 @@ bâtiment B' WHERE id = 1;
 INSERT INTO gnuhealth_person_alternative_identification (id, party, alternative_id_type, code)
   VALUES (9001, 12, 'medical_record', 'IPP-9001'), (9002, 12, 'other', 'ANY-9002');
 """
-
-FAULTS = ["!state", "!state"]
-SERVED = {
-    *("app-9001", "app-9003", "eva-9003", "inp-9004", "eva-9006", "eva-9007"),
-}
-"""What of it is served, besides the two rows that are faults."""

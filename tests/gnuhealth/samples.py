@@ -3,16 +3,18 @@
 `sample.sqlite.xz` and `sample.sql.xz` are 28 of the tables of an installation each, cut
 out whole (`pg_dump` for the latter) and packed by xz. The program itself filled both, with
 people who do not exist.
+
+`python -m tests.gnuhealth.samples` writes the rows that are served to `served.json.xz`, and
+prints the lines that differ: read them.
 """
 
+import difflib
 import json
 import lzma
 import re
 import sqlite3
-from collections.abc import Callable
+import tempfile
 from contextlib import closing
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +22,14 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import (
-    Adapter,
-    EncounterRecord,
-    ResourceType,
-    RowFault,
-    SearchQuery,
-)
+from adapters.contract import Adapter, ResourceType, RowFault
 from adapters.mapping.load import load_mapping
-from tests.databases import NewDatabase
-from tests.docs.pages import BRING, section
+from tests.databases import postgresql
+from tests.gnuhealth.odd import ODD
 from toolkit.contract.harness import ask
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "gnuhealth" / "gnuhealth-5.0.yaml"
-PAGE = section((BRING / "extend.md").read_text("utf-8"), "GNU Health 5.0")
-"""What the documentation says to a hospital with GNU Health."""
 SERVED = HERE / "served.json.xz"
 EVERY = 2000
 """More than there are rows of any kind."""
@@ -46,100 +40,76 @@ DO $$ BEGIN CREATE ROLE {READER} LOGIN;
 EXCEPTION WHEN duplicate_object THEN NULL; END $$;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER};
 """
-_COPIES = re.compile(r"(?m)^(?=COPY )|^\\\.\n")
 
 
-@dataclass(frozen=True, slots=True)
+def unpacked(name: str) -> bytes:
+    """Return the content of a file of this directory."""
+    return lzma.decompress((HERE / name).read_bytes())
+
+
 class Sample:
-    """One database: `url` for the service, which only reads; `run` may write.
+    """A database with the tables: `url` is for the service, which only reads."""
 
-    `run` executes any number of statements, `rows` returns those of a SELECT.
-    """
+    def __init__(self, place: Path | str) -> None:
+        """`place` is a directory for SQLite, or the address of an empty PostgreSQL."""
+        self.name = "SQLite" if isinstance(place, Path) else "PostgreSQL"
+        if isinstance(place, Path):
+            self._file = place / "gh.sqlite"
+            self._file.write_bytes(unpacked("sample.sqlite.xz"))
+            self.url = f"sqlite:///{self._file}"
+            return
+        owner = make_url(place).set(drivername="postgresql")
+        self._address = owner.render_as_string(hide_password=False)
+        reader = owner.set(drivername="postgresql+psycopg", username=READER)
+        self.url = reader.render_as_string(hide_password=False)
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            # Statements, and COPY with its rows up to a line of `\.`.
+            dump = unpacked("sample.sql.xz").decode()
+            for part in re.split(r"(?m)^(?=COPY )|^\\\.\n", dump):
+                if part.startswith("COPY "):
+                    command, _, lines = part.partition("\n")
+                    with connection.cursor().copy(command.encode()) as copy:
+                        copy.write(lines)
+                else:
+                    connection.execute(part.encode())
+            connection.execute(_GRANTS.encode())
 
-    name: str
-    url: str
-    run: Callable[[str], None]
-    rows: Callable[[str], list[tuple[Any, ...]]]
-
-    def texts(self, query: str) -> set[str]:
-        """Return the first column of a SELECT, as texts."""
-        return {str(row[0]) for row in self.rows(query)}
-
-    def number(self, query: str) -> int:
-        """Return the one number that a SELECT gives."""
-        ((number,),) = self.rows(query)
-        return int(number)
+    def run(self, script: str) -> None:
+        """Execute any number of statements."""
+        if self.name == "SQLite":
+            with closing(sqlite3.connect(self._file)) as connection:
+                connection.executescript(script)
+            return
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            connection.execute(script.encode())
 
     def open(self, mapping: Path = MAPPING) -> Adapter:
         """Return the adapter of a mapping over this database."""
         return open_adapter(load_mapping(mapping, {"PAS_URL": self.url}))
 
 
-def sqlite_sample(directory: Path) -> Sample:
-    """Unpack the sample of SQLite into a directory."""
-    path = directory / "gh.sqlite"
-    path.write_bytes(lzma.decompress((HERE / "sample.sqlite.xz").read_bytes()))
-
-    def run(script: str) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(script)
-
-    def rows(query: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(path)) as connection:
-            return connection.execute(query).fetchall()
-
-    return Sample("SQLite", f"sqlite:///{path}", run, rows)
-
-
-def postgresql_sample(new_postgresql: NewDatabase) -> Sample:
-    """Load the sample of PostgreSQL into a database of its own, with an account that reads."""
-    owner = make_url(new_postgresql("unicode"))
-    address = owner.set(drivername="postgresql").render_as_string(hide_password=False)
-    _load(address, lzma.decompress((HERE / "sample.sql.xz").read_bytes()).decode())
-
-    def run(script: str) -> None:
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(script.encode())
-
-    def rows(query: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(address, autocommit=True) as connection:
-            return connection.execute(query.encode()).fetchall()
-
-    run(_GRANTS)
-    reader = owner.set(username=READER).render_as_string(hide_password=False)
-    return Sample("PostgreSQL", reader, run, rows)
-
-
-def _load(address: str, dump: str) -> None:
-    """Run a dump of pg_dump: statements, and COPY with its rows up to a line of `\\.`."""
-    with psycopg.connect(address, autocommit=True) as connection:
-        for part in _COPIES.split(dump):
-            if part.startswith("COPY "):
-                command, _, lines = part.partition("\n")
-                with connection.cursor().copy(command.encode()) as copy:
-                    copy.write(lines)
-            else:
-                connection.execute(part.encode())
-
-
-def stays_of(adapter: Adapter, query: SearchQuery) -> dict[str, EncounterRecord]:
-    """Return the stays of a search by id, without faults."""
-    rows = adapter.search(query).rows
-    return {row.id: row for row in rows if isinstance(row, EncounterRecord)}
-
-
-RESOURCES = (ResourceType.ENCOUNTER, ResourceType.PATIENT, ResourceType.ORGANIZATION)
-
-
-def served_rows(adapter: Adapter) -> list[str]:
+def served_rows(sample: Sample) -> list[str]:
     """Return each row that is served as a line, without rows that cannot be mapped."""
-    queries = (ask(of=kind, count=EVERY) for kind in RESOURCES)
-    rows = (row for query in queries for row in adapter.search(query).rows)
+    with closing(sample.open()) as adapter:
+        queries = [ask(of=kind, count=EVERY) for kind in ResourceType]
+        rows = [row for query in queries for row in adapter.search(query).rows]
     return sorted(repr(row) for row in rows if not isinstance(row, RowFault))
 
 
-@cache
-def recorded() -> dict[str, list[str]]:
-    """Return the lines that were reviewed, by sample."""
-    lines: dict[str, list[str]] = json.loads(lzma.decompress(SERVED.read_bytes()))
-    return lines
+def record() -> None:
+    """Write the file."""
+    before, lines = json.loads(unpacked(SERVED.name)), dict[str, Any]()
+    with tempfile.TemporaryDirectory() as directory, postgresql() as server:
+        for place in (Path(directory), server.get_uri(driver="psycopg")):
+            sample = Sample(place)
+            lines[f"{sample.name}, as installed"] = served_rows(sample)
+            sample.run(ODD)
+            lines[f"{sample.name}, with odd rows"] = served_rows(sample)
+    for name in before:
+        changes = difflib.unified_diff(before[name], lines[name], lineterm="", n=0)
+        print(*changes, sep="\n")
+    SERVED.write_bytes(lzma.compress(json.dumps(lines, indent=1).encode()))
+
+
+if __name__ == "__main__":
+    record()
