@@ -1,7 +1,6 @@
-"""The hospital of edge cases as FHIR R4 resources, and the model of what is served of it."""
+"""The hospital of edge cases as FHIR R4 resources."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from adapters.contract import (
@@ -12,8 +11,8 @@ from adapters.contract import (
     PatientRecord,
     Record,
 )
-from adapters.memory import FaultyRow, MemoryAdapter
-from toolkit.contract.hospital import EDGES, PARIS
+from adapters.memory import FaultyRow
+from toolkit.contract.hospital import EDGES
 
 Json = dict[str, Any]
 CLASSES = ("EMER", "IMP", "AMB")
@@ -41,35 +40,10 @@ def _of_r4(record: Record) -> Record:
     return record._replace(identifiers=tuple(numbers))
 
 
-def model(held: Sequence[Record] | None = None) -> MemoryAdapter:
-    """Return the model of what is served."""
-    return MemoryAdapter(records() if held is None else held, time_zone=PARIS)
-
-
-def bundle(held: Sequence[Record] | None = None) -> Json:
+def bundle() -> Json:
     """Return all resources as a Bundle."""
-    held = records() if held is None else held
-    entries = [{"resource": _filled(_resource(record))} for record in held]
+    entries = [{"resource": _filled(_resource(record))} for record in records()]
     return {"resourceType": "Bundle", "type": "collection", "entry": entries}
-
-
-def changed_records() -> list[Record]:
-    """Return the records of a server that gives each resource a last change."""
-    default = datetime(2024, 1, 1, tzinfo=PARIS)
-    return [r._replace(last_updated=r.last_updated or default) for r in records()]
-
-
-def in_utc(held: Sequence[Record]) -> list[Record]:
-    """Return records as a server has them that writes all times in UTC."""
-    return [_in_utc(record) for record in held]
-
-
-def _in_utc(record: Record) -> Record:
-    times = {
-        name: getattr(record, name, None) for name in ("start", "end", "last_updated")
-    }
-    known = {name: time.astimezone(UTC) for name, time in times.items() if time}
-    return record._replace(**known)
 
 
 def _resource(record: Record) -> Json:
