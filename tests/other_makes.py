@@ -6,11 +6,11 @@ that leaves its place means something else to them.
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from werkzeug import Request, Response
@@ -72,11 +72,8 @@ def _moment(text: str | None) -> str | None:
     return text.replace(" ", "T") if text else None
 
 
-class Where(NamedTuple):
-    """A condition of SQL, with its values."""
-
-    sql: str = "TRUE"
-    values: tuple[Any, ...] = ()
+Where = tuple[str, tuple[Any, ...]]
+"""A condition of SQL, with its values."""
 
 
 @dataclass
@@ -112,8 +109,8 @@ class OtherMake:
             (*(row[name] for name in COLUMNS), _in_utc(row["start"]))
             for row in self.rows
         ]
-        wanted = " AND ".join(f"({c.sql})" for c in (Where(), *conditions))
-        values = [value for c in conditions for value in c.values]
+        wanted = " AND ".join(["TRUE", *(f"({sql})" for sql, _ in conditions)])
+        values = [value for _, bound in conditions for value in bound]
         with closing(sqlite3.connect(":memory:")) as table:
             table.execute(f"CREATE TABLE stays ({columns})")
             marks = ", ".join("?" for _ in cells[0])
@@ -130,11 +127,6 @@ def _column(name: str) -> str:
     return f'"{name}"'
 
 
-def _ordered(column: str, *, descending: bool, nulls_first: bool) -> str:
-    direction, place = "DESC" * descending, "FIRST" if nulls_first else "LAST"
-    return f"{_column(column)} {direction} NULLS {place}"
-
-
 # --------------------------------------------------------------------------- PostgREST
 
 
@@ -143,88 +135,52 @@ class PostgREST(OtherMake):
 
     def page(self, request: Request) -> Response:
         """Return the rows of a table."""
-        args, conditions = request.args, []
-        for name, text in args.items(multi=True):
-            if name == "or":
-                conditions.append(_any_of(text))
-            elif name not in ("select", "order", "limit", "offset"):
-                conditions.append(_condition(name, text))
-        order = []
-        for key in filter(None, args.get("order", "").split(",")):
-            column, *words = key.split(".")
-            descending = "desc" in words
-            first = "nullsfirst" in words or (descending and "nullslast" not in words)
-            order.append(_ordered(column, descending=descending, nulls_first=first))
+        args = request.args
+        conditions = [
+            _condition(name, text)
+            for name, text in args.items(multi=True)
+            if name not in ("order", "limit", "offset")
+        ]
+        keys = [key.split(".") for key in args.get("order", "id.asc").split(",")]
+        order = [f"{_column(name)} {way} NULLS LAST" for name, way, *_ in keys]
         rows = self.found(conditions, order)
         start, size = int(args.get("offset", 0)), int(args.get("limit", 1000))
         shown = rows[start : start + size]
         exact = "count=exact" in request.headers.get("Prefer", "")
-        total = str(len(rows)) if exact else "*"
         span = f"{start}-{start + len(shown) - 1}" if shown else "*"
-        headers = {"Content-Range": f"{span}/{total}"}
-        if exact and start > len(rows):
-            return answer({"code": "PGRST103"}, 416, **headers)
-        return answer(shown, 206 if len(shown) < len(rows) else 200, **headers)
+        total = len(rows) if exact else "*"
+        return answer(shown, 206, **{"Content-Range": f"{span}/{total}"})
 
 
-_COMPARE = {"eq": "=", "neq": "<>", "gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+_COMPARE = {"eq": "=", "gte": ">=", "lt": "<"}
+_ITEM = r'"(?:[^"\\]|\\.)*"|[^,"]+'
 
 
 def _condition(column: str, text: str) -> Where:
     """Return the condition of `operator.value`, as behind `column=`."""
     name, (word, _, value) = _column(column), text.partition(".")
     if word == "not":
-        inner = _condition(column, value)
-        return Where(f"NOT ({inner.sql})", inner.values)
-    if text == "is.null":
-        return Where(f"{name} IS NULL")
-    if word == "in" and value.startswith("(") and value.endswith(")"):
-        values = tuple(_typed(column, item) for item in _items(value[1:-1]))
-        return Where(f"{name} IN ({', '.join('?' for _ in values)})", values)
-    if word not in _COMPARE:
+        sql, values = _condition(column, value)
+        return f"NOT ({sql})", values
+    if word in _COMPARE:
+        return f"{name} {_COMPARE[word]} ?", (_typed(column, value),)
+    if word != "in" or not re.fullmatch(rf"\(({_ITEM})(,({_ITEM}))*\)", value):
         raise BadRequestError("PGRST100")
-    return Where(f"{name} {_COMPARE[word]} ?", (_typed(column, value),))
-
-
-_TERM = r"(\w+)\.((?:not\.)?(?:in\.\([^()]*\)|[^,()]*))"
-
-
-def _any_of(text: str) -> Where:
-    """Return the condition of `or=(a.is.null,b.not.in.(1,2))`."""
-    if not re.fullmatch(rf"\({_TERM}(,{_TERM})*\)", text):
-        raise BadRequestError("PGRST100")
-    terms = [_condition(*term) for term in re.findall(_TERM, text[1:-1])]
-    values = tuple(value for term in terms for value in term.values)
-    return Where(" OR ".join(term.sql for term in terms), values)
+    items = [
+        re.sub(r"\\(.)", r"\1", item[1:-1]) if item.startswith('"') else item
+        for item in re.findall(_ITEM, value[1:-1])
+    ]
+    marks = ", ".join("?" for _ in items)
+    return f"{name} IN ({marks})", tuple(_typed(column, item) for item in items)
 
 
 def _typed(column: str, text: str) -> Any:
     """Return a text as the column's type; raises BadRequestError as PostgreSQL refuses it."""
     if column != "id":
         return text
-    if not re.fullmatch(r"\s*[-+]?\d+\s*", text):
+    if not re.fullmatch(r"\s*[-+]?\d+\s*", text) or abs(int(text)) >= 2**63:
         raise BadRequestError("22P02")
-    if abs(int(text)) >= 2**63:
-        raise BadRequestError("22003")
     return int(text)
-
-
-def _items(text: str) -> Iterator[str]:
-    """Yield the items of a list, which may be in quotation marks."""
-    rest = text
-    while True:
-        if quoted := re.match(r'"((?:[^"\\]|\\.)*)"', rest):
-            yield re.sub(r"\\(.)", r"\1", quoted[1])
-            rest = rest[quoted.end() :]
-        else:
-            item, comma, after = rest.partition(",")
-            yield item
-            rest = comma + after
-        if not rest:
-            return
-        if not rest.startswith(","):
-            raise BadRequestError("PGRST100")
-        rest = rest[1:]
 
 
 # ------------------------------------------------------------------------------- OData
@@ -250,8 +206,10 @@ class OData(OtherMake):
         for key in filter(None, args.get("$orderby", "").split(",")):
             column, *words = key.split()
             down = "desc" in words
-            first = self.first[down] if column == "start" else False
-            order.append(_ordered(column, descending=down, nulls_first=first))
+            way = "DESC" if down else "ASC"
+            first = column == "start" and self.first[down]
+            nulls = "FIRST" if first else "LAST"
+            order.append(f"{_column(column)} {way} NULLS {nulls}")
         text = args.get("$filter")
         rows = self.found([_filter(text)] if text else [], order)
         start = int(args.get("$skip", args.get("$skiptoken", 0)))
@@ -312,7 +270,7 @@ def _filter(text: str) -> Where:
                 parts.append(written)
                 continue
         parts.append("?")
-    return Where(" ".join(parts), tuple(values))
+    return " ".join(parts), tuple(values)
 
 
 # ---------------------------------------------------------------------- mapping files
@@ -361,8 +319,7 @@ FIELDS
     identifier: {query: 'visit=in.("{values}")', separator: '","',
       system: "visit=eq.{value:any}&hospital=eq.{system}", codes: systems}
     status: {query: "state=in.({values})", separator: ","}
-    class: {query: "kind=in.({values})", separator: ",",
-      excluding: "or=(kind.is.null,kind.not.in.({values}))"}
+    class: {query: "kind=in.({values})", separator: ","}
     service-provider._extension: {query: "unit=eq.{value:any}"}
   sort:
     by:

@@ -1,11 +1,9 @@
 """HTTP adapters on the edge cases, in the variant of the mapping that a test needs."""
 
-import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from adapters.mapping.load import load_mapping
 from tests.hospital_http import SECRETS, Api, serving
 from tests.hospital_http_mapping import OFFSET, http_mapping_text
 from tests.hospital_http_rows import COLUMNS, stay
-from tests.live import HOST
 from toolkit.contract import harness as asking
 from toolkit.contract.hospital import EDGES, Hospital
 
@@ -60,33 +57,6 @@ def opened_at(
     file = directory / "hospital.yaml"
     file.write_text(text, encoding="utf-8")
     return HttpAdapter(load_mapping(file, {"PAS_URL": url, **SECRETS}))
-
-
-@contextmanager
-def socket_server(serve: Callable[[socket.socket, Event], None]) -> Iterator[str]:
-    """Serve each connection by a function that writes any bytes, and yield the address."""
-    ended = Event()
-    listener = socket.create_server((HOST, 0))
-    listener.settimeout(0.05)
-
-    def accept() -> None:
-        while not ended.is_set():
-            try:
-                connection, _ = listener.accept()
-            except TimeoutError:
-                continue
-            with connection, suppress(OSError):
-                connection.recv(65536)
-                serve(connection, ended)
-
-    thread = Thread(target=accept)
-    thread.start()
-    try:
-        yield f"http://{HOST}:{listener.getsockname()[1]}"
-    finally:
-        ended.set()
-        thread.join()
-        listener.close()
 
 
 @contextmanager

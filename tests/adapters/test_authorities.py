@@ -1,8 +1,6 @@
 """Certificates of those who are asked, and the authorities of the operator."""
 
 import ssl
-from collections.abc import Iterator
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -23,7 +21,7 @@ def _api(_request: Request) -> Response:
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+def address(tmp_path):
     """Serve over TLS, with a certificate that nobody knows."""
     for name in ("hospital", "other"):
         certify(tmp_path, name)
@@ -52,8 +50,8 @@ def asked_as_source(address: str) -> object:
 
 
 def test_the_error_names_the_part_of_a_connection_that_failed(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    address, tmp_path, monkeypatch
+):
     plain = address.replace("https:", "http:")
     with serving(_api) as unencrypted:
         for url, authorities, word in (
@@ -83,8 +81,8 @@ AWAY = (IdentityError, SourceUnavailableError)
 
 @pytest.mark.parametrize("ask", ASK)
 def test_only_an_authority_that_is_named_is_believed(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask
-) -> None:
+    address, tmp_path, monkeypatch, ask
+):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "hospital.pem"))
     assert ask(address) == {"it": "answers"}
     # It is for others, and does not count.

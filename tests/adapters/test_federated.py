@@ -1,13 +1,12 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 from threading import Barrier, Lock
 
 import pytest
@@ -94,7 +93,7 @@ LEAST = (
 """What each of two can do, and both."""
 
 
-def test_what_the_least_of_them_can_do_is_offered() -> None:
+def test_what_the_least_of_them_can_do_is_offered():
     for one, other, both in LEAST:
         parts = [_part(ResourceCapabilities({"date": each})) for each in (one, other)]
         for each in (parts, parts[::-1]):
@@ -154,7 +153,7 @@ class Two:
 
 
 @pytest.fixture
-def two() -> Iterator[Two]:
+def two():
     opened = Two()
     yield opened
     opened.adapter.close()
@@ -172,7 +171,7 @@ CONCERNED: tuple[tuple[tuple[Criterion, ...], tuple[int, int]], ...] = (
 )
 
 
-def test_who_is_not_concerned_is_not_called(two: Two) -> None:
+def test_who_is_not_concerned_is_not_called(two):
     for criteria, calls in CONCERNED:
         two.adapter.search(ask(*criteria))
         assert two.calls() == calls, criteria
@@ -185,7 +184,7 @@ def test_who_is_not_concerned_is_not_called(two: Two) -> None:
     assert two.calls() == (0, 0)
 
 
-def test_a_source_without_the_system_of_an_identifier_is_not_called(two: Two) -> None:
+def test_a_source_without_the_system_of_an_identifier_is_not_called(two):
     north, south = (
         Part(p, STAY, one, p, p) for p, one in zip(PREFIXES, two.each, strict=True)
     )
@@ -204,7 +203,7 @@ FAILURES = (
 )
 
 
-def test_a_source_that_fails_is_never_a_shorter_list(two: Two) -> None:
+def test_a_source_that_fails_is_never_a_shorter_list(two):
     for failure, call in product(FAILURES, (two.adapter.search, two.adapter.count)):
         two.each[1].enter = partial(_raise, copy(failure))
         with pytest.raises(type(failure), match=f"source s-: {failure}") as caught:
@@ -219,7 +218,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def test_sources_answer_at_the_same_time(two: Two) -> None:
+def test_sources_answer_at_the_same_time(two):
     """Each waits for the other; what is bound to the request is known in both."""
     request, requests = ContextVar("request", default=""), []
     together = Barrier(2, action=lambda: requests.append(request.get()))
@@ -245,7 +244,7 @@ class OneAtATime(MemoryAdapter):
             return super().count(query)
 
 
-def test_tables_of_one_source_answer_one_after_the_other() -> None:
+def test_tables_of_one_source_answer_one_after_the_other():
     """A search never waits for a connection that it holds itself."""
     source = OneAtATime()
     tables = [Part("pas", STAY, source, prefix) for prefix in "abc"]
@@ -254,7 +253,7 @@ def test_tables_of_one_source_answer_one_after_the_other() -> None:
     adapter.close()
 
 
-def test_a_database_beside_an_api(tmp_path: Path) -> None:
+def test_a_database_beside_an_api(tmp_path):
     """Each type pages as its source does, and an API that is away is needed for its own alone."""
     database, api, model = (
         f"sqlite:///{tmp_path}/pas.db",

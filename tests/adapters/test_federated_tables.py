@@ -3,14 +3,13 @@
 from contextlib import closing
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 from adapters import open_adapter
-from adapters.contract import Adapter, Criterion, ResourceType, Sort, SortKey
+from adapters.contract import Criterion, ResourceType, Sort, SortKey
 from adapters.mapping.load import load_mapping
-from tests.adapters.emptied import Opened, table
+from tests.adapters.emptied import table
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
 
 MAPPING = """\
@@ -109,18 +108,18 @@ ORDERS = [
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
+def url(tmp_path):
     """Return the address of an empty database."""
     return f"sqlite:///{tmp_path / 'pas.db'}"
 
 
 @pytest.fixture
-def three(opened: Opened) -> Adapter:
+def three(opened):
     """Return the adapter of three tables."""
     return opened(MAPPING, TABLES)
 
 
-def test_rows_of_all_tables_in_one_order(three: Adapter) -> None:
+def test_rows_of_all_tables_in_one_order(three):
     for (sort, expected), size in product(ORDERS, range(1, len(BY_DATE) + 1)):
         pages = list(walk(three, ask(sort=sort, count=size)))
         assert [id for page in pages for id in ids_of(page)] == expected
@@ -147,7 +146,7 @@ FOUND: tuple[tuple[Criterion, set[str]], ...] = (
 )
 
 
-def test_table_without_the_field_matches_nothing(three: Adapter) -> None:
+def test_table_without_the_field_matches_nothing(three):
     for criterion, found in FOUND:
         assert set(ids_of(three.search(ask(criterion)))) == found, criterion
         assert three.count(ask(criterion)) == len(found)
@@ -155,7 +154,7 @@ def test_table_without_the_field_matches_nothing(three: Adapter) -> None:
         assert {id for page in pages for id in ids_of(page)} == found
 
 
-def test_what_all_tables_can_do_is_offered(three: Adapter) -> None:
+def test_what_all_tables_can_do_is_offered(three):
     able = three.capabilities[STAY]
     assert set(able.parameters) == {
         *("_id", "patient", "date", "identifier", "status", "class"),
@@ -168,8 +167,8 @@ def test_what_all_tables_can_do_is_offered(three: Adapter) -> None:
 
 
 def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
-    three: Adapter, opened: Opened
-) -> None:
+    three, opened
+):
     own = "    - prefix: out-\n      search: [_id, patient, date]\n      sort: []\n"
     text = MAPPING.replace("    - prefix: out-\n", own)
     narrower = opened(text, ())
@@ -201,7 +200,7 @@ encounter:
 """
 
 
-def test_numbers_that_are_no_times_keep_their_place(opened: Opened) -> None:
+def test_numbers_that_are_no_times_keep_their_place(opened):
     adapter = opened(
         NUMBERED,
         table(
@@ -269,8 +268,8 @@ patient:
     ("source", "others"), [("south", set()), ("north", {"n-2", "n-3"})]
 )
 def test_a_survivor_is_a_patient_of_its_own_source(
-    source: str, others: set[str], three: Adapter, url: str, tmp_path: Path
-) -> None:
+    source, others, three, url, tmp_path
+):
     """Not the one of that number here; ids of a chain have the prefix of their source."""
     file = tmp_path / "elsewhere.yaml"
     into = "{from: into_id, source: south}"

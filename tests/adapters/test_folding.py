@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from adapters.folding import BLANKS, LETTERS, UNSEEN, contains, fold, starts_words
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import MARK, Sql, Statement
-from tests.databases import LOCALES, NewDatabase
+from tests.databases import LOCALES
 from tests.sets import SERVERS
 
 FOLDED = (
@@ -45,22 +45,22 @@ FOLDED = (
 )
 
 
-def test_fold() -> None:
+def test_fold():
     for text, folded in FOLDED:
         assert fold(text) == folded
 
 
 @given(st.text())
-def test_folding_again_changes_nothing(text: str) -> None:
+def test_folding_again_changes_nothing(text):
     assert fold(fold(text)) == fold(text)
 
 
 @given(st.text(), st.text())
-def test_words_are_folded_apart(one: str, other: str) -> None:
+def test_words_are_folded_apart(one, other):
     assert fold(f"{one} {other}") == f"{fold(one)} {fold(other)}".strip()
 
 
-def test_matching() -> None:
+def test_matching():
     name = "de la tour"
     for part, starts, inside in (
         ("de", True, True),
@@ -100,7 +100,7 @@ PRINTED = (
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_postgresql_folds_alike(new_postgresql: NewDatabase, locale: str) -> None:
+def test_postgresql_folds_alike(new_postgresql, locale):
     engine = sa.create_engine(new_postgresql(locale))
     texts = [f"a{character}b{character.upper()}" for character in PRINTED]
     folded = dialect_named("postgresql").fold(Sql("t"))
@@ -116,9 +116,7 @@ def test_postgresql_folds_alike(new_postgresql: NewDatabase, locale: str) -> Non
 
 
 @pytest.mark.parametrize("kind", SERVERS)
-def test_mariadb_and_mysql_find_alike(
-    kind: str, request: pytest.FixtureRequest
-) -> None:
+def test_mariadb_and_mysql_find_alike(kind, request):
     """Their accents are told by a collation, so what is compared is what a LIKE finds."""
     engine = sa.create_engine(request.getfixturevalue(f"{kind}_server").new_database())
     texts = [f"a{character}b{character.upper()}" for character in PRINTED]

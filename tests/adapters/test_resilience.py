@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 
 @pytest.fixture(autouse=True)
-def no_metrics() -> None:
+def no_metrics():
     """Forget what was counted of sources before."""
     for metric in (SOURCE_CALLS, SOURCE_SECONDS, SOURCE_HELD_BACK):
         metric.clear()
@@ -75,9 +75,7 @@ def never() -> str:
     pytest.fail("the source was called")
 
 
-def test_after_failures_in_a_row_the_breaker_opens(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_after_failures_in_a_row_the_breaker_opens(caplog):
     breaker = Breaker("pas", pause=3600)
     for outcome in "x" * FAILURES + "ooo":
         call(breaker, outcome)
@@ -107,16 +105,14 @@ SERIES = (
 
 
 @pytest.mark.parametrize(("pause", "outcomes", "held_back"), SERIES)
-def test_series_of_calls(pause: float, outcomes: str, held_back: int | None) -> None:
+def test_series_of_calls(pause, outcomes, held_back):
     breaker = Breaker("pas", pause=pause)
     for outcome in outcomes:
         call(breaker, outcome)
     assert counted("held_back") == held_back
 
 
-def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker(caplog):
     breaker = Breaker("pas", pause=0)
     for outcome in "x" * FAILURES:
         call(breaker, outcome)
@@ -137,7 +133,7 @@ def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker(
     assert [line.levelno for line in caplog.records] == [logging.ERROR, logging.WARNING]
 
 
-def test_calls_of_a_closed_breaker_run_at_the_same_time() -> None:
+def test_calls_of_a_closed_breaker_run_at_the_same_time():
     breaker, together = Breaker("pas"), Barrier(4)
 
     with ThreadPoolExecutor(4) as threads:

@@ -67,13 +67,13 @@ def kinds(directory: Path, text: str, environ: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path, monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
-def test_a_database_without_verified_tls(directory: Path) -> None:
+def test_a_database_without_verified_tls(directory):
     certificate = str(certificate_for(directory))
     for url in SAFE:
         environ = {"PAS_URL": url.replace("CERTIFICATE", certificate)}
@@ -82,9 +82,7 @@ def test_a_database_without_verified_tls(directory: Path) -> None:
         assert kinds(directory, MINIMAL, {"PAS_URL": url}) == ["sql"], url
 
 
-def test_variables_of_libpq_count(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_of_libpq_count(directory, monkeypatch):
     monkeypatch.setenv("PGHOST", "pas")
     assert kinds(directory, MINIMAL, {"PAS_URL": "postgresql:///pas"}) == ["sql"]
     monkeypatch.setenv("PGSSLMODE", "verify-full")
@@ -93,7 +91,7 @@ def test_variables_of_libpq_count(
     assert kinds(directory, MINIMAL, {"PAS_URL": url}) == ["sql"]
 
 
-def test_an_http_system_and_its_token_server(directory: Path) -> None:
+def test_an_http_system_and_its_token_server(directory):
     for url, token_url, expected in (
         ("https://pas/api", "https://id/token", []),
         ("http://127.0.0.1/api", "http://localhost/token", []),

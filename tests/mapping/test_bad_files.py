@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -46,16 +45,14 @@ BEYOND_JSON_SCHEMA = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Return a folder with all the files."""
     folder = tmp_path_factory.mktemp("bad")
     write_all(folder)
     return folder
 
 
-def test_each_line_to_mend_is_named_and_no_other(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_line_to_mend_is_named_and_no_other(folder, monkeypatch):
     monkeypatch.chdir(folder)
     said = checked()
     lines = "".join(said.values()).splitlines()
@@ -66,7 +63,7 @@ def test_each_line_to_mend_is_named_and_no_other(
         assert re.findall(r"(?m)^\S+?:\d+:\d+", said[name]) == places, name
 
 
-def test_an_editor_sees_all_that_a_schema_can_tell(folder: Path) -> None:
+def test_an_editor_sees_all_that_a_schema_can_tell(folder):
     editor = jsonschema.Draft7Validator(editor_schema())
 
     def is_valid(name: str) -> bool:
@@ -92,9 +89,7 @@ def test_an_editor_sees_all_that_a_schema_can_tell(folder: Path) -> None:
     ],
     ids=["directory", "no-file", "circle", "deep"],
 )
-def test_what_cannot_be_read_is_one_problem(
-    make: Callable[[Path], object], place: str, tmp_path: Path, capsys: Capture
-) -> None:
+def test_what_cannot_be_read_is_one_problem(make, place, tmp_path, capsys):
     file = tmp_path / "file.yaml"
     make(file)
     assert main(["mapping", "check", str(file)]) == 1

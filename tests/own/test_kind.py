@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,7 +45,7 @@ class Pas:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(tmp_path, monkeypatch):
     """Return a directory that modules are found in, for one test."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("sys.dont_write_bytecode", True)
@@ -68,7 +67,7 @@ def refusal(place: Path, file: str = FILE) -> list[str]:
     return [re.sub(r"^.*own\.yaml:", "", str(each)) for each in caught.value.problems]
 
 
-def test_a_class_is_given_the_whole_mapping(place: Path) -> None:
+def test_a_class_is_given_the_whole_mapping(place):
     (place / "pas.py").write_text(WHOLE, "utf-8")
     file = FILE.replace(
         '"pas:Pas"}',
@@ -120,7 +119,7 @@ CLASSES = {
 """What changes a class, and why it is refused."""
 
 
-def test_what_is_no_adapter_is_refused(place: Path) -> None:
+def test_what_is_no_adapter_is_refused(place):
     for (was, becomes), said in CLASSES.items():
         assert was in WHOLE
         if was:
@@ -168,7 +167,7 @@ FILES = {
 }
 
 
-def test_what_the_file_may_not_say_is_refused(place: Path) -> None:
+def test_what_the_file_may_not_say_is_refused(place):
     (place / "pas.py").write_text(WHOLE, "utf-8")
     for (was, becomes), finding in FILES.items():
         assert was in FILE
@@ -181,7 +180,7 @@ def test_what_the_file_may_not_say_is_refused(place: Path) -> None:
     ]
 
 
-def test_no_screen_has_to_confirm_what_it_serves(place: Path) -> None:
+def test_no_screen_has_to_confirm_what_it_serves(place):
     (place / "pas.py").write_text(WHOLE, "utf-8")
     path = place / "own.yaml"
     path.write_text(FILE, "utf-8")

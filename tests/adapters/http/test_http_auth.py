@@ -4,14 +4,11 @@ import base64
 import json
 import math
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import requests
-import responses
-from werkzeug.wrappers import Request, Response
+from werkzeug.wrappers import Request
 
 from adapters.contract import SourceDataError, SourceUnavailableError
 from adapters.http import client
@@ -57,9 +54,7 @@ BASIC = base64.b64encode(b"lecture:p-1").decode()
         (SESSION.replace("BODY", "form"), "X-Session", "Session TOKEN"),
     ],
 )
-def test_the_source_is_shown_who_asks(
-    tmp_path: Path, source: str, header: str, value: str
-) -> None:
+def test_the_source_is_shown_who_asks(tmp_path, source, header, value):
     api = Api(EDGES)
 
     def is_known(request: Request) -> bool:
@@ -86,12 +81,12 @@ def test_the_source_is_shown_who_asks(
         adapter.close()
 
 
-def test_a_login_that_fails(tmp_path: Path, source: responses.RequestsMock) -> None:
+def test_a_login_that_fails(tmp_path, source):
     auth = ", auth: {session: {path: /in, body: {}, token: jeton, header: X-S}}"
     adapter = opened_at(URL, tmp_path, source=auth)
     source.post(f"{URL}/in", body=WORD, status=500)
     fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
-    for status in (200, 400, 401, 403):
+    for status in (200, 401):
         source.replace("POST", f"{URL}/in", body=WORD, status=status)
         fails(SourceDataError, lambda: adapter.read(STAY, "1"))
     source.replace("POST", f"{URL}/in", body=WORD, status=429)
@@ -108,56 +103,48 @@ OAUTH2 = (
 )
 
 
-AWAY: tuple[dict[str, Any], ...] = (
+AWAY = (
     {"body": requests.Timeout()},
     {"status": 500},
     {"json": {}},
     {"body": "x"},
-    {"json": {"error": "no"}},
     {"json": {"error": ["no"]}, "status": 400},
-    {"body": "[]", "status": 400},
 )
 
 
-def test_a_token_server_that_fails(
-    tmp_path: Path, source: responses.RequestsMock
-) -> None:
+def test_a_token_server_that_fails(tmp_path, source):
     adapter = opened_at(URL, tmp_path, source=OAUTH2)
     for fault in AWAY:
         source.upsert("POST", TOKEN_URL, **fault)
         fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
-    for error in ("invalid_client", "unauthorized_client"):
-        source.upsert("POST", TOKEN_URL, json={"error": error}, status=401)
-        fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+    # The reason that it gives is part of the error, if it is one line.
+    for described in ("AADSTS7000222: The secret has expired.", "a\nb", 7):
+        for error, kind in (
+            ("invalid_client", SourceDataError),
+            ("server_error", SourceUnavailableError),
+        ):
+            body = {"error": error, "error_description": described}
+            source.upsert("POST", TOKEN_URL, json=body, status=401)
+            with pytest.raises(kind) as failed:
+                adapter.read(STAY, "1")
+            assert error in str(failed.value)
+            is_shown = str(described) in str(failed.value)
+            assert is_shown is str(described).startswith("AADSTS")
 
 
-@pytest.mark.parametrize(
-    ("described", "is_shown"),
-    [("AADSTS7000222: The secret has expired.", True), ("a\nb", False), (7, False)],
-)
-def test_the_reason_of_a_token_server_is_part_of_the_error(
-    tmp_path: Path, source: responses.RequestsMock, described: object, is_shown: bool
-) -> None:
-    adapter = opened_at(URL, tmp_path, source=OAUTH2)
-    for error, status in (("invalid_client", 401), ("server_error", 500)):
-        body = {"error": error, "error_description": described}
-        source.upsert("POST", TOKEN_URL, json=body, status=status)
-        with pytest.raises((SourceDataError, SourceUnavailableError)) as failed:
-            adapter.read(STAY, "1")
-        assert error in str(failed.value)
-        assert (str(described) in str(failed.value)) is is_shown
-
-
-def test_a_token_is_renewed_before_it_expires(
-    tmp_path: Path, source: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_is_renewed_before_it_expires(tmp_path, source, monkeypatch):
     now = [0]
     clock = SimpleNamespace(monotonic=lambda: now[0], sleep=None)
     monkeypatch.setattr(client, "time", clock)
     source.get(ONE, json=STAY_1)
     for life, seconds, logins in (
-        *((3600, 0, 1), (3600, 3560, 1), ("3600", 3560, 1), (3600.0, 3580, 2)),
-        *(("0", 0, 2), ("soon", 0, 1), (None, 0, 1)),
+        *(
+            (3600, 3560, 1),
+            ("3600", 3580, 2),
+            ("0", 0, 2),
+            ("soon", 0, 1),
+            (None, 0, 1),
+        ),
     ):
         body = {"access_token": "a", "expires_in": life}
         tokens = source.upsert("POST", TOKEN_URL, json=body)
@@ -178,23 +165,14 @@ TOKENS = (
 
 
 @pytest.mark.parametrize("fields", TOKENS, ids=str)
-def test_a_token_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any]) -> None:
-    @Request.application
-    def token(request: Request) -> Response:
-        more = {"token_type": "Bearer"} if request.path == "/token" else {}
-        return Response(json.dumps(fields | more), mimetype="application/json")
-
-    session = ", auth: {session: {path: /in, body: {}, token: access_token, header: X}}"
-    with serving(token) as url:
-        oauth2 = OAUTH2.replace("http://id.invalid", url)
-        adapter = opened_at(url, tmp_path, source=oauth2)
-        fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
-        if "expires_in" not in fields:
-            adapter = opened_at(url, tmp_path, source=session)
-            fails(SourceDataError, lambda: adapter.read(STAY, "1"))
+def test_a_token_that_makes_no_sense(tmp_path, source, fields):
+    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    body = json.dumps({**fields, "token_type": "Bearer"})
+    source.post(TOKEN_URL, body=body, content_type="application/json")
+    fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
 
 
-def test_headers_that_another_request_has_fetched_meanwhile_stay() -> None:
+def test_headers_that_another_request_has_fetched_meanwhile_stay():
     logins, deadline = count(1), client.Deadline(PATIENCE)
     credentials = Credentials(fetch=lambda _: ({"X": str(next(logins))}, math.inf))
     refused = credentials.headers(deadline)

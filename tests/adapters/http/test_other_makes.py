@@ -1,7 +1,8 @@
 """PostgREST and OData by templates: every search, page and total, and attacks that find nothing."""
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import responses
 
 from adapters.contract import (
     NotAskableError,
@@ -112,25 +112,23 @@ MAKES = (
     (PostgREST, SKIP, "last", "-"),
     # It finds and sorts by a start that stands for none.
     *((OData, SKIP, "low", LOWEST), (OData, SKIP, "high", HIGHEST)),
-    *((OData, SKIP, "first", "-"), (OData, SKIP, "last", "-")),
+    (OData, SKIP, "first", "-"),
     (OData, NEXT, "last", "-"),
 )
 
 
 @pytest.mark.parametrize(("make", "paging", "nulls", "absent"), MAKES)
-def test_every_search_page_and_total_is_equal(
-    tmp_path: Path, make: type[OtherMake], paging: str, nulls: str, absent: str
-) -> None:
+def test_every_search_page_and_total_is_equal(tmp_path, make, paging, nulls, absent):
     with opened(tmp_path, make, paging, nulls, absent) as (api, adapter):
         for row in api.rows if absent != "-" else ():
             row["start"] = row["start"] or absent
+        refusals = set()
         for criteria, sort in product(SEARCHES, SORTS):
             query = ask(*criteria, sort=sort)
             try:
                 found = shown(adapter.search(query))
-            except NotAskableError:
-                # Two lists that do not follow each other.
-                assert (paging, criteria) == (NEXT, (dates("ne2024-03-14"),))
+            except NotAskableError as refusal:
+                refusals.add(refusal.parameter)
                 continue
             expected = rows_of(MODEL.search(query))
             assert found == expected != [], criteria
@@ -145,13 +143,14 @@ def test_every_search_page_and_total_is_equal(
                     assert back == [shown(page) for page in pages[-2::-1]]
                     last = adapter.search(replace(few, from_end=True))
                     assert shown(last) == expected[-size:]
+        # Two lists that do not follow each other, and a template without `excluding`.
+        refused = {"date"} if paging == NEXT else set()
+        assert refusals == ({"class"} if make is PostgREST else refused)
         assert adapter.read(STAY, "1").id == "1"
 
 
 @pytest.mark.parametrize(("make", "paging"), [(PostgREST, SKIP), (OData, NEXT)])
-def test_a_page_costs_one_call_and_knows_the_total(
-    tmp_path: Path, make: type[OtherMake], paging: str
-) -> None:
+def test_a_page_costs_one_call_and_knows_the_total(tmp_path, make, paging):
     rows = rows_of(MODEL.search(ask(sort=OLDEST_FIRST)))
     with opened(tmp_path, make, paging, "last") as (api, adapter):
         page = adapter.search(ask(sort=OLDEST_FIRST, count=5))
@@ -160,7 +159,7 @@ def test_a_page_costs_one_call_and_knows_the_total(
         assert (shown(second), len(api.requests)) == (rows[5:10], 2)
 
 
-def test_a_row_that_is_found_by_an_absent_value_is_a_fault(tmp_path: Path) -> None:
+def test_a_row_that_is_found_by_an_absent_value_is_a_fault(tmp_path):
     """No bound leaves out what is no time; the others are served (decision 45)."""
     absent = "2024-03-00T00:00:00"
     with opened(tmp_path, PostgREST, absent=absent) as (api, adapter):
@@ -201,9 +200,7 @@ def _criteria(value: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("make", [PostgREST, OData])
-def test_an_attack_finds_nothing_and_changes_nothing(
-    tmp_path: Path, make: type[OtherMake]
-) -> None:
+def test_an_attack_finds_nothing_and_changes_nothing(tmp_path, make):
     with opened(tmp_path, make) as (api, adapter):
         known: dict[str, set[str]] = {}
         for value in ("1", *ATTACKS):
@@ -224,61 +221,45 @@ def test_an_attack_finds_nothing_and_changes_nothing(
 
 
 PLACES = (
-    ('query: "ids={values}"', {"ids": "V"}, ".+"),
-    ("query: \"f=id eq '{value}'\"", {"f": "id eq 'V'"}, ".+"),
-    ('query: \'f={"id":"{value}"}\'', {"f": '{"id":"V"}'}, ".+"),
-    (
-        'query: "a=1&i=({value})&b={value}"',
-        {"a": "1", "i": "(V)", "b": "V"},
-        r"[\w:./-]+",
-    ),
-    ("query: \"f=id in ('{values}')\"", {"f": "id in ('V')"}, ".+"),
-    ('query: "f=eq.{value:any}"', {"f": "eq.V"}, ".+"),
-    ('query: "f=in.({values})"', {"f": "in.(V)"}, r"[\w:./-]+"),
-    ('query: "f=id eq {value}"', {"f": "id eq V"}, r"-?\d+(\.\d+)?"),
-    ('query: "f=id=={value};a==1"', {"f": "id==V;a==1"}, r"-?\d+(\.\d+)?"),
-    ('query: "f={value:int32}"', {"f": "V"}, "0|-?[1-9][0-9]*"),
+    ("{values}", "V", ".+"),
+    ("id eq '{value}'", "id eq 'V'", ".+"),
+    ('{"id":"{value}"}', '{"id":"V"}', ".+"),
+    ("id in ('{values}')", "id in ('V')", ".+"),
+    ("eq.{value:any}", "eq.V", ".+"),
+    ("in.({values})", "in.(V)", r"[\w:./-]+"),
+    ("id eq {value}", "id eq V", r"-?\d+(\.\d+)?"),
+    ("{value:int32}", "V", "0|-?[1-9][0-9]*"),
 )
 """Templates of an id, what they send for V, and what V can be."""
+ESCAPED = {
+    "double": lambda text, mark: text.replace(mark, 2 * mark),
+    "backslash": lambda text, mark: re.sub(rf"([\\{mark}])", r"\\\1", text),
+    "none": lambda text, mark: text,
+}
+"""How a value is written between quotation marks, by `quote` of the mapping."""
 
 
-@pytest.mark.parametrize("quote", ["double", "backslash", "none"])
-def test_a_value_is_sent_in_its_place_or_not_at_all(
-    tmp_path: Path, source: responses.RequestsMock, quote: str
-) -> None:
+@pytest.mark.parametrize("quote", ESCAPED)
+def test_a_value_is_sent_in_its_place_or_not_at_all(tmp_path, source, quote):
     source.get(f"{URL}/sejours", json={"resultats": [], "nombre": 0})
-    escaped: dict[str, Callable[[str, str], str]] = {
-        "double": lambda text, mark: text.replace(mark, 2 * mark),
-        "backslash": lambda text, mark: text.replace("\\", "\\\\").replace(
-            mark, f"\\{mark}"
-        ),
-        "none": lambda text, _: text,
-    }
+    extra = f", quote: {quote}, without: '~'"
     for template, sent, form in PLACES:
-        changes = (
-            ('_id: {query: "ids={values}", separator: ","}', f"_id: {{{template}}}"),
-        )
-        adapter = opened_at(
-            URL, tmp_path, changes=changes, source=f", quote: {quote}, without: '~'"
-        )
-        for value in ("V1", *ATTACKS, "a~b"):
+        query = f"_id: {{query: {json.dumps(f'f={template}')}}}"
+        change = ('_id: {query: "ids={values}", separator: ","}', query)
+        adapter = opened_at(URL, tmp_path, changes=(change,), source=extra)
+        before, _, after = sent.partition("V")
+        mark = before[-1:] if before.endswith(("'", '"')) else ""
+        usual = "V1" if re.fullmatch(form, "V1") else "-1"
+        for value in (usual, *ATTACKS, "a~b"):
             source.calls.reset()
             adapter.search(ask(TokenCriterion("_id", (Token(None, value),))))
+            assert len(source.calls) == 1 or value != usual
             for call in source.calls:
                 assert "~" not in value
                 assert value.isprintable()
                 assert re.fullmatch(form, value)
-                assert call.request.params.keys() == {
-                    *sent,
-                    *("sansEtats", "tri", "nb", "debut"),
-                }
-                for name, text in sent.items():
-                    held = str(call.request.params[name])
-                    before, place, after = text.partition("V")
-                    mark = before[-1:] if before[-1:] in ("'", '"') else ""
-                    inside = escaped[quote](value, mark) if mark else value
-                    assert held == before + (inside if place else "") + after
-                    if mark and quote == "none":
-                        assert mark not in value
-            if value == ("V1" if re.fullmatch(form, "V1") else "-1"):
-                assert len(source.calls) == 1
+                assert quote != "none" or not mark or mark not in value
+                inside = ESCAPED[quote](value, mark) if mark else value
+                params = dict(call.request.params)
+                assert params.pop("f") == before + inside + after
+                assert params.keys() == {"sansEtats", "tri", "nb", "debut"}

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -95,12 +94,7 @@ BY_COLUMNS = (Text, Id, Codes, Birth, Instant)
 
 @pytest.mark.parametrize("changes", VARIANTS)
 @pytest.mark.parametrize("kind", ResourceType)
-def test_a_page_is_its_rows(
-    tmp_path: Path,
-    kind: ResourceType,
-    changes: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_is_its_rows(tmp_path, kind, changes, monkeypatch):
     """Also where cells of one column have several types, or cannot be read."""
     section = load(changed(WHOLE, *changes), tmp_path).resources[kind]
     columns = own_columns(section)

@@ -2,7 +2,6 @@
 
 import json
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -48,9 +47,7 @@ def changes_of(tree: Any) -> st.SearchStrategy[tuple[Any, Any, Any]]:
 
 @given(st.sampled_from(TREES).flatmap(changes_of))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_change_is_a_mapping_or_problems(
-    tmp_path: Path, changed: tuple[Any, tuple[Any, ...], Any]
-) -> None:
+def test_any_change_is_a_mapping_or_problems(tmp_path, changed):
     tree, path, value = changed
     node = tree = deepcopy(tree)
     for step in path[:-1]:

@@ -31,7 +31,7 @@ def stays(mapping: SourceMapping) -> ResourceMapping:
     return mapping.resources[ResourceType.ENCOUNTER]
 
 
-def test_a_file_that_adds_nothing_is_its_base(tmp_path: Path) -> None:
+def test_a_file_that_adds_nothing_is_its_base(tmp_path):
     own = layered(tmp_path, WHOLE)
     base = load_mapping(tmp_path / "base.yaml", ENVIRON)
     assert own.fingerprint == base.fingerprint
@@ -39,7 +39,7 @@ def test_a_file_that_adds_nothing_is_its_base(tmp_path: Path) -> None:
         assert getattr(own, name) == getattr(base, name)
 
 
-def test_what_it_says_replaces_what_the_base_says(tmp_path: Path) -> None:
+def test_what_it_says_replaces_what_the_base_says(tmp_path):
     """Codes one by one; a value and a list whole."""
     own = layered(
         tmp_path,
@@ -58,7 +58,7 @@ def test_what_it_says_replaces_what_the_base_says(tmp_path: Path) -> None:
     assert (status.columns, status.constant, status.codes) == ((), "finished", None)
 
 
-def test_entries_are_told_apart_by_their_prefix(tmp_path: Path) -> None:
+def test_entries_are_told_apart_by_their_prefix(tmp_path):
     own = layered(
         tmp_path,
         TWO,
@@ -73,12 +73,12 @@ def test_entries_are_told_apart_by_their_prefix(tmp_path: Path) -> None:
     assert rows == ["t", "v", "p", "other", "c"]
 
 
-def test_one_source_may_become_several(tmp_path: Path) -> None:
+def test_one_source_may_become_several(tmp_path):
     north = "sources: {north: {kind: sql, url: {env: PAS_URL}}}"
     assert layered(tmp_path, MINIMAL, north).source.url == ENVIRON["PAS_URL"]
 
 
-def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:
+def test_a_fault_is_reported_where_it_stands(tmp_path):
     faulty = MINIMAL.replace("time_zone: Europe/Paris", "time_zone: Europe/Pari")
     problems = refused(tmp_path, faulty, "encounter: {fields: {ende: {from: x}}}")
     assert [text.partition(": ")[0] for text in problems] == [
@@ -87,7 +87,7 @@ def test_a_fault_is_reported_where_it_stands(tmp_path: Path) -> None:
     ]
 
 
-def test_the_example_of_the_guide(tmp_path: Path) -> None:
+def test_the_example_of_the_guide(tmp_path):
     guide = (Path(__file__).parents[3] / "docs" / "bring" / "extend.md").read_text(
         encoding="utf-8"
     )
@@ -115,9 +115,7 @@ def test_the_example_of_the_guide(tmp_path: Path) -> None:
     assert mapping.constants.visit_number_system == "urn:oid:1.2.250.1.999.2.1"
 
 
-def test_a_base_that_comes_with_the_service_is_extended_from_anywhere(
-    tmp_path: Path,
-) -> None:
+def test_a_base_that_comes_with_the_service_is_extended_from_anywhere(tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text("mapping: 1\nextend: fhir-r4/fhir-r4.yaml\nname: Own\n", "utf-8")
     environ = {"FHIR_URL": "https://r4.example"}

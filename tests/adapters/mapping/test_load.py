@@ -1,7 +1,6 @@
 """Mapping files as a whole: a good one says what it should, a bad one says all of it."""
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +40,7 @@ OTHER = (
 )
 
 
-def test_the_fingerprint_changes_with_what_a_walk_depends_on(tmp_path: Path) -> None:
+def test_the_fingerprint_changes_with_what_a_walk_depends_on(tmp_path):
     """And with no secret."""
     for cases, is_same in ((SAME, True), (OTHER, False)):
         for text, change in cases:
@@ -53,7 +52,7 @@ def test_the_fingerprint_changes_with_what_a_walk_depends_on(tmp_path: Path) -> 
     assert again.fingerprint == first
 
 
-def test_faults_of_shape_come_before_those_of_meaning(tmp_path: Path) -> None:
+def test_faults_of_shape_come_before_those_of_meaning(tmp_path):
     no_table = changed(MINIMAL, "codes: status", "codes: statut")
     text = changed(no_table, "Europe/Paris", "Europe/Pari", "sort:", "sorts:")
     told = [problem.split(": ", 2)[1] for problem in problems(text, tmp_path)]
@@ -62,7 +61,7 @@ def test_faults_of_shape_come_before_those_of_meaning(tmp_path: Path) -> None:
     assert told == ["Encounter.status"]
 
 
-def test_the_profile_of_a_mapping_is_read_as_the_mapping_was(tmp_path: Path) -> None:
+def test_the_profile_of_a_mapping_is_read_as_the_mapping_was(tmp_path):
     """Also that of a base."""
     environ = {"PAS_URL": "sqlite:///hunter2.db"}
     base, profile = tmp_path / "base.yaml", tmp_path / "ours.yaml"
@@ -80,7 +79,7 @@ def test_the_profile_of_a_mapping_is_read_as_the_mapping_was(tmp_path: Path) -> 
         load_mapping(file, environ)
 
 
-def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
+def test_a_variable_may_stand_in_a_file(tmp_path):
     secret, mapping = tmp_path / "url", tmp_path / "hospital.yaml"
     mapping.write_text(MINIMAL, "utf-8")
     secret.write_bytes(b"\xef\xbb\xbfpostgresql://pas/pas\r\n")
@@ -100,7 +99,7 @@ def test_a_variable_may_stand_in_a_file(tmp_path: Path) -> None:
         assert str(tmp_path) not in problem.text
 
 
-def test_one_named_source_is_one_source(tmp_path: Path) -> None:
+def test_one_named_source_is_one_source(tmp_path):
     text = TWO[: TWO.index("encounter:")] + (
         "encounter:\n  rows: SELECT a FROM t\n  fields:\n    id: {from: a}\n"
         "    patient_id: {from: a}\n    status: {from: a, codes: status}\n"
@@ -111,7 +110,7 @@ def test_one_named_source_is_one_source(tmp_path: Path) -> None:
     assert mapping.resources[ResourceType.ENCOUNTER].rows == "SELECT a FROM t"
 
 
-def test_reference_names_one_of_two_tables_by_its_prefix(tmp_path: Path) -> None:
+def test_reference_names_one_of_two_tables_by_its_prefix(tmp_path):
     south = "- {source: south, prefix: s-"
     text = changed(TWO, south, "- {source: north, prefix: s-")
     named = "patient_id: {from: b, source: "
@@ -125,7 +124,7 @@ def test_reference_names_one_of_two_tables_by_its_prefix(tmp_path: Path) -> None
     assert ResourceType.PATIENT not in south_part.mapping.resources
 
 
-def test_ids_from_a_code_table_carry_the_prefix_of_their_source(tmp_path: Path) -> None:
+def test_ids_from_a_code_table_carry_the_prefix_of_their_source(tmp_path):
     coded = "organization_id: {from: e, codes: units, source: north}"
     text = changed(TWO, "organization_id: h-1", coded)
     table = "  units: {table: {U: u-1}, otherwise: u-0}\n"

@@ -22,7 +22,7 @@ CELLS = [
 """Each cell of those columns: profile, parameter, its meaning, and what stands there."""
 
 
-def test_groups() -> None:
+def test_groups():
     for name in ("group-a", "group-b"):
         profile = load_profile(name, Path())
         assert (profile.name, profile.paging) == (name, False)
@@ -31,7 +31,7 @@ def test_groups() -> None:
         assert profile.resources[ORGANIZATION].parameters == {}
 
 
-def test_each_cell_of_the_spec() -> None:
+def test_each_cell_of_the_spec():
     assert len(CELLS) == 18
     for profile, parameter, meaning, text in CELLS:
         offered = load_profile(profile, Path()).resources[ENCOUNTER].parameters
@@ -44,7 +44,7 @@ def test_each_cell_of_the_spec() -> None:
             assert (offered[parameter] == 10) is ("at most 10 values" in meaning)
 
 
-def test_full_offers_all_there_is() -> None:
+def test_full_offers_all_there_is():
     profile = load_profile("full", Path())
     assert profile.paging
     for kind in ResourceType:
@@ -54,7 +54,7 @@ def test_full_offers_all_there_is() -> None:
     assert (values["date"], values["_id"], values["status"]) == (10, 10, 100)
 
 
-def test_page_sizes_and_searches_without_a_criterion() -> None:
+def test_page_sizes_and_searches_without_a_criterion():
     for name in PROFILES:
         resources = load_profile(name, Path()).resources
         stays = resources[ENCOUNTER]
@@ -65,7 +65,7 @@ def test_page_sizes_and_searches_without_a_criterion() -> None:
     assert (organizations.count_default, organizations.count_max) == (100, 100)
 
 
-def test_a_profile_of_ones_own(tmp_path: Path) -> None:
+def test_a_profile_of_ones_own(tmp_path):
     file = tmp_path / "ours.yaml"
     file.write_text(
         "profile: ours\n"
@@ -97,7 +97,7 @@ PROBLEMS = {
 }
 
 
-def test_every_problem_of_a_profile(tmp_path: Path) -> None:
+def test_every_problem_of_a_profile(tmp_path):
     file = tmp_path / "bad.yaml"
     for text, expected in PROBLEMS.items():
         file.write_text(f"profile: bad\n{text}")

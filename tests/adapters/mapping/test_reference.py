@@ -1,7 +1,6 @@
 """The pages of docs/bring: their examples load."""
 
 import re
-from pathlib import Path
 from textwrap import indent
 
 from adapters.contract import ResourceType
@@ -11,7 +10,7 @@ from tests.adapters.mapping.good import MINIMAL, changed, load
 from tests.docs.pages import BRING, blocks, table
 
 
-def test_codes_of_each_slot() -> None:
+def test_codes_of_each_slot():
     text = (BRING / "values.md").read_text("utf-8")
     allowed = {row[0]: row[1] for row in table(text, "slot")}
     slots = {slot.name: slot for kind in ResourceType for slot in SLOTS[kind]}
@@ -27,16 +26,14 @@ codes:
 PATIENT = "patient:\n  rows: SELECT id FROM patients\n  fields:\n    id: {from: id}\n"
 
 
-def test_the_example_of_an_item_that_hangs_on_another_table_loads(
-    tmp_path: Path,
-) -> None:
+def test_the_example_of_an_item_that_hangs_on_another_table_loads(tmp_path):
     (block,) = blocks((BRING / "patients.md").read_text("utf-8"), "yaml")
     text = changed(MINIMAL, "codes:\n", CODES) + PATIENT + indent(block.text, "    ")
     (item,) = load(text, tmp_path).resources[ResourceType.PATIENT].items["identifiers"]
     assert item.only_if is not None
 
 
-def test_the_example_of_a_profile_loads(tmp_path: Path) -> None:
+def test_the_example_of_a_profile_loads(tmp_path):
     (block,) = blocks((BRING / "keys.md").read_text("utf-8"), "yaml")
     (tmp_path / "partner.yaml").write_text(block.text, encoding="utf-8")
     profile = load_profile("partner.yaml", tmp_path)

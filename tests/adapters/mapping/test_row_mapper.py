@@ -50,12 +50,12 @@ SMALL: Mapping[str, object] = {"a": 1, "b": 2, "c": "S", "d": None}
 
 
 @pytest.fixture
-def stay(tmp_path: Path) -> MapRow:
+def stay(tmp_path):
     return row_mapper(WHOLE, tmp_path, ResourceType.ENCOUNTER, STAY)
 
 
 @pytest.fixture
-def patient(tmp_path: Path) -> MapRow:
+def patient(tmp_path):
     return row_mapper(WHOLE, tmp_path, ResourceType.PATIENT, PATIENT)
 
 
@@ -108,7 +108,7 @@ CELLS: tuple[tuple[str, object, str, object], ...] = (
 )
 
 
-def test_cells(stay: MapRow) -> None:
+def test_cells(stay):
     for column, cell, field, expected in CELLS:
         assert getattr(stay(**{column: cell}), field) == expected, cell
 
@@ -143,13 +143,13 @@ FAULTS: tuple[tuple[str, object, str, str], ...] = (
 )
 
 
-def test_faults(stay: MapRow) -> None:
+def test_faults(stay):
     for column, cell, field, rule in FAULTS:
         named = "day, hour" if field == "start" else column
         assert stay(**{column: cell}) == RowFault(field, named, rule)
 
 
-def test_what_stands_before_an_id_is_stripped_and_must_be_there(tmp_path: Path) -> None:
+def test_what_stands_before_an_id_is_stripped_and_must_be_there(tmp_path):
     text = changed(HTTP, "{from: patient.id}", "{from: patient.id, strip: Patient/}")
     row = {"id": 1, "patient.id": "Patient/7", "state": "S", "began": None}
     stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, row)
@@ -159,13 +159,13 @@ def test_what_stands_before_an_id_is_stripped_and_must_be_there(tmp_path: Path) 
         assert stay(**{"patient.id": cell}) == fault
 
 
-def test_a_row_that_is_not_served_is_no_fault(stay: MapRow) -> None:
+def test_a_row_that_is_not_served_is_no_fault(stay):
     for state, status in (("A", "hidden"), ("X", "removed")):
         for cells in ({"patient": None}, {"ended": "x"}, {"id": "a_b"}):
             assert stay(**cells, state=state).status == status
 
 
-def test_a_row_whose_code_is_one_of_all_others_is_hidden(tmp_path: Path) -> None:
+def test_a_row_whose_code_is_one_of_all_others_is_hidden(tmp_path):
     text = changed(MINIMAL, "A: hidden}", "F: finished}, otherwise: hidden")
     stay = row_mapper(text, tmp_path, ResourceType.ENCOUNTER, SMALL)
     for cells in ({"b": None}, {"d": "x"}, {"a": "a_b"}):
@@ -173,9 +173,7 @@ def test_a_row_whose_code_is_one_of_all_others_is_hidden(tmp_path: Path) -> None
         assert isinstance(stay(**cells), RowFault)
 
 
-def test_the_clock_changes_of_a_field_count_more_than_those_of_the_file(
-    tmp_path: Path,
-) -> None:
+def test_the_clock_changes_of_a_field_count_more_than_those_of_the_file(tmp_path):
     text = changed(
         MINIMAL,
         *("source:", "local_times: {twice: second, never: shift}\nsource:"),
@@ -187,7 +185,7 @@ def test_the_clock_changes_of_a_field_count_more_than_those_of_the_file(
     assert stay(d=never).start == datetime(2024, 3, 31, 1, 0, tzinfo=UTC)
 
 
-def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path) -> None:
+def test_a_stay_over_the_hour_that_happens_twice(tmp_path):
     start, late = "start: {from: d}", datetime(2024, 10, 27, 2, 50)
     for twice in ("", ", twice: first", ", twice: second"):
         text = changed(MINIMAL, start, f"{start}\n    end: {{from: e{twice}}}")
@@ -206,7 +204,7 @@ def test_a_stay_over_the_hour_that_happens_twice(tmp_path: Path) -> None:
         assert stay(d=late, e=end) == RowFault("end", "e", "ends before it starts")
 
 
-def test_absent_values_in_whatever_type(tmp_path: Path) -> None:
+def test_absent_values_in_whatever_type(tmp_path):
     text = changed(
         MINIMAL,
         *("{from: d}", '{from: d, absent: ["9999-12-31"]}'),
@@ -221,7 +219,7 @@ def test_absent_values_in_whatever_type(tmp_path: Path) -> None:
     assert [stay(a="0"), stay(a=0)] == [RowFault("id", "a", EMPTY)] * 2
 
 
-def test_a_patient(patient: MapRow) -> None:
+def test_a_patient(patient):
     system = "urn:oid:1.2.250.1.999.2"
     ins_system = "urn:oid:1.2.250.1.213.1.4.8"
     assert patient() == PatientRecord(
@@ -291,7 +289,7 @@ OPTIONS: tuple[tuple[Any, tuple[str, ...], dict[str, object], Any], ...] = (
 """A row, changes of WHOLE, changed cells, and fields of the record, or the row's fault."""
 
 
-def test_options(tmp_path: Path) -> None:
+def test_options(tmp_path):
     for usual, changes, cells, expected in OPTIONS:
         kind = ResourceType.ENCOUNTER if usual is STAY else ResourceType.PATIENT
         made = row_mapper(changed(WHOLE, *changes), tmp_path, kind, usual)(**cells)
@@ -314,12 +312,12 @@ ITEMS: tuple[tuple[dict[str, object], str, object], ...] = (
 )
 
 
-def test_items_without_content_are_left_out(patient: MapRow) -> None:
+def test_items_without_content_are_left_out(patient):
     for cells, field, expected in ITEMS:
         assert [item.value for item in getattr(patient(**cells), field)] == expected
 
 
-def test_texts_for_people_lose_their_control_characters(patient: MapRow) -> None:
+def test_texts_for_people_lose_their_control_characters(patient):
     made = patient(name="DU\x00PONT\x1f", town="a\tb\nc", street="\x01")
     assert made.names == (NameRecord("official", "DU PONT", ("Anne", "Marie")),)
     assert (made.addresses[0].city, made.addresses[0].lines) == ("a\tb\nc", ())
@@ -327,7 +325,7 @@ def test_texts_for_people_lose_their_control_characters(patient: MapRow) -> None
     assert patient(ipp="1\x00") == fault
 
 
-def test_given_names_may_be_a_list(patient: MapRow) -> None:
+def test_given_names_may_be_a_list(patient):
     made = patient(first=["Éléonore", None, "Anne-Marie ", ""])
     assert made.names[0].given == ("Éléonore", "Anne-Marie")
     fault = patient(first=["Anne", ["Marie"]])
@@ -345,7 +343,7 @@ FLAGS = (
 )
 
 
-def test_flags(patient: MapRow, tmp_path: Path) -> None:
+def test_flags(patient, tmp_path):
     for code, flag in {"O": True, "N ": False, "": None}.items():
         assert patient(active=code).active is flag
     text = changed(
@@ -363,7 +361,7 @@ def test_flags(patient: MapRow, tmp_path: Path) -> None:
     assert made == OrganizationRecord("0123", active=True, name="Cardiologie")
 
 
-def test_an_organization_needs_a_name_or_an_identifier(tmp_path: Path) -> None:
+def test_an_organization_needs_a_name_or_an_identifier(tmp_path):
     rule = "an organization needs a name or an identifier"
     unit = {"code": "1", "label": ""}
     named = row_mapper(WHOLE, tmp_path, ResourceType.ORGANIZATION, unit)
@@ -378,7 +376,7 @@ def test_an_organization_needs_a_name_or_an_identifier(tmp_path: Path) -> None:
     assert numbered(label=None) == RowFault("name", "", rule)
 
 
-def test_items_from_their_own_rows(tmp_path: Path) -> None:
+def test_items_from_their_own_rows(tmp_path):
     section = load(WHOLE, tmp_path).resources[ResourceType.PATIENT]
     numbers = section.items["identifiers"][2]
     mapper = RowMapper(section, tuple(PATIENT))
@@ -389,7 +387,7 @@ def test_items_from_their_own_rows(tmp_path: Path) -> None:
     assert without.identifiers == ()
 
 
-def test_columns_are_found_by_their_names(tmp_path: Path) -> None:
+def test_columns_are_found_by_their_names(tmp_path):
     section = load(MINIMAL, tmp_path).resources[ResourceType.ENCOUNTER]
     mapper = RowMapper(section, ("d", "x", "c", "b", "a"))
     made = mapper((None, "?", "P", 2, 1))

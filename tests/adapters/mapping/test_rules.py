@@ -1,8 +1,6 @@
 """What a mapping file says wrongly, at the line to mend, beside the files of tests/mapping."""
 # ruff: noqa: E501
 
-from pathlib import Path
-
 from adapters import open_adapter
 from adapters.contract import ResourceType
 from adapters.mapping.profile import profile_of
@@ -85,7 +83,7 @@ CASES = (
 )  # fmt: skip
 
 
-def test_a_fault_is_found_at_its_line(tmp_path: Path) -> None:
+def test_a_fault_is_found_at_its_line(tmp_path):
     for base, changes, expected in CASES:
         assert_problems(changed(base, *changes), tmp_path, expected)
     for address in ("//[x/pas", "//pas:99999", "//pas:port", "//:443"):
@@ -93,7 +91,7 @@ def test_a_fault_is_found_at_its_line(tmp_path: Path) -> None:
         assert_problems(text, tmp_path, ("7 source.url",))
 
 
-def test_an_unknown_parameter_of_a_class_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_parameter_of_a_class_is_refused(tmp_path):
     own = changed(MINIMAL, "kind: sql", "kind: 'ours.pas:Pas'")
     head, _, rest = own.partition("  rows:")
     _, _, tail = rest.partition("  search: [_id, date]\n")
@@ -101,7 +99,7 @@ def test_an_unknown_parameter_of_a_class_is_refused(tmp_path: Path) -> None:
     assert_problems(text, tmp_path, ("9 encounter.search dates",))
 
 
-def test_an_organization_may_be_read_alone(tmp_path: Path) -> None:
+def test_an_organization_may_be_read_alone(tmp_path):
     """Under a profile that searches organizations; stays and patients need their list."""
     read = (
         "\n  read: {path: '/o/{id}'}\n  fields: {id: {from: id}, name: {from: name}}\n"

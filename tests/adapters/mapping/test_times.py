@@ -77,7 +77,7 @@ FORMS: tuple[tuple[object, dict[str, Any], str], ...] = (
 )
 
 
-def test_local_times_and_other_forms() -> None:
+def test_local_times_and_other_forms():
     for text, options, expected in READ:
         for value in (text, local(text)):
             assert to_instant(value, rule(**options)).isoformat() == expected, text
@@ -109,7 +109,7 @@ UNREADABLE: tuple[tuple[object, dict[str, Any], str], ...] = (
 )
 
 
-def test_unreadable() -> None:
+def test_unreadable():
     for value, options, text in UNREADABLE:
         with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
             to_instant(value, rule(**options))
@@ -126,7 +126,7 @@ PARTS: tuple[tuple[object, object, dict[str, Any], str], ...] = (
 )
 
 
-def test_a_date_and_its_time_of_day() -> None:
+def test_a_date_and_its_time_of_day():
     for day, clock, options, expected in PARTS:
         joined = join_parts(day, clock, rule(**options))
         assert to_instant(joined, rule(**options)).isoformat() == expected, clock
@@ -143,7 +143,7 @@ DAYS: tuple[tuple[object, dict[str, Any]], ...] = (
 )
 
 
-def test_days() -> None:
+def test_days():
     for value, options in DAYS:
         assert read_day(value, rule(**options)) == date(1990, 2, 1), value
 
@@ -158,7 +158,7 @@ EPOCHS: tuple[tuple[object, str, str], ...] = (
 )
 
 
-def test_numbers_since_1970() -> None:
+def test_numbers_since_1970():
     for value, form, expected in EPOCHS:
         assert to_instant(value, rule(format=form)).isoformat() == expected
     for value in ("", "1e9", "x", True, "2024-03-14", 10**15, [1]):
@@ -166,7 +166,7 @@ def test_numbers_since_1970() -> None:
             to_instant(value, rule(format="epoch"))
 
 
-def test_years_of_two_digits_are_of_a_hundred_years() -> None:
+def test_years_of_two_digits_are_of_a_hundred_years():
     for pivot, year in ((1970, 2045), (1946, 2045), (1945, 1945), (1900, 1945)):
         options = {"format": "%d/%m/%y %H:%M", "pivot": pivot}
         assert to_instant("14/03/45 10:00", rule(**options)).year == year, pivot
@@ -227,9 +227,7 @@ def instant_or_none(value: datetime, made: TimeRule) -> datetime | None:
 
 
 @given(moments(), st.timedeltas(timedelta(0), timedelta(hours=30)))
-def test_a_bound_is_the_smallest_value_that_is_not_before(
-    moment: tuple[TimeRule, datetime], earlier: timedelta
-) -> None:
+def test_a_bound_is_the_smallest_value_that_is_not_before(moment, earlier):
     made, instant = moment
     bound = to_local(instant, made)
     at_bound = instant_or_none(bound, made)
@@ -249,13 +247,13 @@ BOUNDS = (
 )
 
 
-def test_bounds_of_the_hour_that_happens_twice() -> None:
+def test_bounds_of_the_hour_that_happens_twice():
     for instant, options, expected in BOUNDS:
         assert to_local(local(instant), rule(**options)) == local(expected), instant
 
 
 @given(moments())
-def test_an_instant_is_what_the_zones_say(moment: tuple[TimeRule, datetime]) -> None:
+def test_an_instant_is_what_the_zones_say(moment):
     made, instant = moment
     wall = instant.astimezone(made.zone)
     read = instant_or_none(wall.replace(tzinfo=None), made)
@@ -278,7 +276,7 @@ def test_an_instant_is_what_the_zones_say(moment: tuple[TimeRule, datetime]) -> 
     assert offset == (expected if whole else timedelta())
 
 
-def test_a_time_of_day_is_one_in_every_database() -> None:
+def test_a_time_of_day_is_one_in_every_database():
     """MariaDB's driver makes a span of a TIME, the others a time."""
     for value, text in (
         (timedelta(), "00:00:00"),

@@ -10,7 +10,7 @@ from adapters.mapping.problems import MappingError
 from adapters.mapping.yaml import read_text
 
 
-def test_every_scalar_is_what_was_written() -> None:
+def test_every_scalar_is_what_was_written():
     for written in ("0123", "NO", "yes", "true", "~", "null", "1.50", "2024-03-30"):
         assert read_text(f"key: {written}\n", "f") == {"key": written}
         assert read_text(f"{written}: value\n", "f") == {written: "value"}
@@ -27,7 +27,7 @@ def test_every_scalar_is_what_was_written() -> None:
         assert read_text(text.encode(), "f") == {"key": expected}
 
 
-def test_refused() -> None:
+def test_refused():
     for text, where, word in (
         ('a: "\\d"\n', "1:5", "escape"),
         ("a: }\n", "1:4", "expected"),
@@ -49,6 +49,6 @@ def test_refused() -> None:
         st.binary(max_size=200), st.text("ab:-[]{}&*!#|>'\"\n\t ?,%@`", max_size=60)
     )
 )
-def test_no_text_gets_a_traceback(data: bytes | str) -> None:
+def test_no_text_gets_a_traceback(data):
     with suppress(MappingError):
         assert isinstance(read_text(data, "f"), dict)
