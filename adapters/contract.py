@@ -164,6 +164,10 @@ class Sort:
     key: SortKey
     descending: bool = False
 
+    def __str__(self) -> str:
+        """The key, behind a minus where the order is descending."""
+        return f"-{self.key}" if self.descending else str(self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:

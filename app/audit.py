@@ -163,8 +163,13 @@ class AuditTrail:
         interaction, kind = _VIEWS.get(call.view, (None, None))
         is_returned = status < HTTPStatus.BAD_REQUEST
         patients, patient_rows, others = _references(call.rows if is_returned else ())
-        is_of_stays = any(patients.values())
-        included = patient_rows if is_of_stays else []
+        # Stays name their patients; patients alone have been searched or read themselves.
+        returned: str | None = None
+        included: list[str] = []
+        if any(patients.values()):
+            returned, included = "Encounter", patient_rows
+        elif patients:
+            returned = "Patient"
         if settings.audit_patients == "digest":
             digest = self._digests.remembered
             patients = {digest(name): ids for name, ids in patients.items()}
@@ -183,7 +188,7 @@ class AuditTrail:
             key=self._digests.fingerprint,
             parameters=tuple(self._parameters(kind or "", call)),
             reason=call.environ.get(REASON),
-            returned=("Encounter" if is_of_stays else "Patient") if patients else None,
+            returned=returned,
             patients={name: ",".join(ids) for name, ids in patients.items()},
             included=included,
             others=others,

@@ -83,7 +83,9 @@ def run(
             print(line)
     for refusal in unavailable:
         print(refusal, file=sys.stderr)
-    return CANNOT_RUN if unavailable else (FINDINGS if is_wrong else FINE)
+    if unavailable:
+        return CANNOT_RUN
+    return FINDINGS if is_wrong else FINE
 
 
 def page(names: str, results: Sequence[Result], unavailable: Sequence[str]) -> str:

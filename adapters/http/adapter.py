@@ -489,9 +489,8 @@ def _questions(
     for query in searches:
         parameters = parameters_of(section.mapping, query, section.rule)
         if parameters is not None:
-            key = f"{'-' * query.sort.descending}{query.sort.key}"
             # A source without this order returns its own, which the Offer names.
-            order = sort.by.get(key, ()) if sort else ()
+            order = sort.by.get(str(query.sort), ()) if sort else ()
             questions.append(
                 Question(section, listed, criteria=parameters, order=order)
             )

@@ -197,18 +197,20 @@ def _of_fixed_width(form: str) -> re.Pattern[str] | None:
 
     By itself, strptime reads 10245 as %d%m%y, the tenth of February.
     """
-    texts, letters = (parts := re.split("%(.)", form))[::2], parts[1::2]
-    if all(texts[1:-1]):
+    parts = re.split("%(.)", form)
+    literals, letters = parts[::2], parts[1::2]
+    if all(literals[1:-1]):
         return None
-    patterns = [re.escape(texts[0])]
-    for n, letter in enumerate(letters):
-        inner = (texts[n] if n else " ", texts[n + 1] if n + 1 < len(letters) else " ")
-        is_fixed = letter in _WIDTHS and not all(inner)
-        patterns += [
-            rf"\d{{{_WIDTHS[letter]}}}" if is_fixed else ".+",
-            re.escape(texts[n + 1]),
-        ]
-    return re.compile("".join(patterns), re.ASCII | re.DOTALL)
+    pattern = re.escape(literals[0])
+    for at, letter in enumerate(letters):
+        touches_last = at > 0 and not literals[at]
+        touches_next = at + 1 < len(letters) and not literals[at + 1]
+        if letter in _WIDTHS and (touches_last or touches_next):
+            pattern += rf"\d{{{_WIDTHS[letter]}}}"
+        else:
+            pattern += ".+"
+        pattern += re.escape(literals[at + 1])
+    return re.compile(pattern, re.ASCII | re.DOTALL)
 
 
 def _in_century(read: datetime, first: int) -> datetime:

@@ -137,7 +137,7 @@ def _element(
 
 def _search_text(offer: ResourceOffer, paging: bool) -> str:
     size = f"_count is {offer.count_default} by default and {offer.count_max} at most."
-    default = f"{'-' if offer.default_sort.descending else ''}{offer.default_sort.key}"
+    default = str(offer.default_sort)
     if offer.order:
         order = f"Results come in the hospital system's own order: {offer.order}."
     elif offer.sortable:

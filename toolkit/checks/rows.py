@@ -46,8 +46,9 @@ def rows_that(number: int, verb: str = "") -> str:
     """Return so many rows in words, and what they do: "1 row has", "1,200 rows have"."""
     if number != 1:
         return f"{number:,} rows {verb}".rstrip()
-    singular = "has" if verb == "have" else f"{verb}s" if verb else ""
-    return f"1 row {singular}".rstrip()
+    if verb == "have":
+        return "1 row has"
+    return f"1 row {verb}s" if verb else "1 row"
 
 
 def selects(section: ResourceMapping) -> Iterator[tuple[str, Mark]]:

@@ -245,8 +245,10 @@ def token(parameter: str, *values: str) -> TokenCriterion:
 
 
 def _token(text: str) -> Token:
-    system, bar, code = text.rpartition("|")
-    return Token(system if bar else None, code if code or not bar else None)
+    if "|" not in text:
+        return Token(None, text)
+    system, _, code = text.rpartition("|")
+    return Token(system, code or None)
 
 
 def text(

@@ -210,7 +210,7 @@ def test_odd_hours(nights: Opened) -> None:
 
 
 ORDERS = [
-    pytest.param(kind, Sort(key, descending), id=f"{kind}-{'-' * descending}{key}")
+    pytest.param(kind, Sort(key, descending), id=f"{kind}-{Sort(key, descending)}")
     for kind, keys in (
         (STAY, (SortKey.DATE, SortKey.LAST_UPDATED, SortKey.ID)),
         (PATIENT, (SortKey.ID, SortKey.LAST_UPDATED)),

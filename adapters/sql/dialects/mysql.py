@@ -342,7 +342,7 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, ColumnOrigin]
 
     A table of another database is named with it.
     """
-    own = execute(connection, "SELECT DATABASE()").scalar_one()
+    current = execute(connection, "SELECT DATABASE()").scalar_one()
     explain = "EXPLAIN EXTENDED" if connection.dialect.is_mariadb else "EXPLAIN"  # type: ignore[attr-defined]
     execute(connection, f"{explain} SELECT * FROM ({rows}\n) AS pas").close()
     origins: dict[str, ColumnOrigin | None] = {}
@@ -350,7 +350,7 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, ColumnOrigin]
         tables = {alias: table for _, table, alias in _TABLE.findall(note)}
         for database, alias, column, name in _RESULT.findall(note):
             table = tables.get(alias, alias)
-            table = table if database == own else f"{database}.{table}"
+            table = table if database == current else f"{database}.{table}"
             origin = ColumnOrigin(table, column) if column else None
             # What has the same name further on is in a subquery.
             origins.setdefault(name, origin)
