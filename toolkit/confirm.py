@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -392,7 +392,7 @@ class ServedMapping(NamedTuple):
                     pages.append(self.reader.search(section, query))
         pages += islice(self.reader.pages(section), 1)
         newest: dict[str, ServedResource] = {}
-        for row in (row for page in pages for row in page):
+        for row in chain.from_iterable(pages):
             if row.stay and row.stay.id not in newest:
                 cells = dict(zip(row.columns, row.cells, strict=True))
                 newest[row.stay.id] = ServedResource(section, row.stay, cells)

@@ -142,9 +142,10 @@ def written(partial: Partial, form: str | None) -> tuple[str, ...]:
     """Return the texts that a source may have for a year or a month; the lowest comes first."""
     if form is not None:
         return (in_format(partial.first, _with_zeros(form, partial)),)
-    zeros = f"{partial.year:04}-{partial.month:02}-00"
-    texts = (str(partial), zeros, f"{zeros} 00:00:00")
-    return texts if partial.month else (texts[0], f"{texts[0]}-00", *texts[1:])
+    text = str(partial)
+    if partial.month:
+        return (text, f"{text}-00", f"{text}-00 00:00:00")
+    return (text, f"{text}-00", f"{text}-00-00", f"{text}-00-00 00:00:00")
 
 
 def _with_zeros(form: str, partial: Partial) -> str:
