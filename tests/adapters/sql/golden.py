@@ -5,235 +5,78 @@ knows the database reviews the change.
 """
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
+from tempfile import TemporaryDirectory
+from typing import cast
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
-from adapters.contract import DateValue, Prefix, StringMatch
-from adapters.mapping.model import FieldMapping, Mark, TimeRule
-from adapters.sql.columns import (
-    Column,
-    ColumnKind,
-    day_bound,
-    partial_values,
-    time_bound,
+from adapters.contract import (
+    Group,
+    Position,
+    ResourceType,
+    SearchQuery,
+    Sort,
+    SortKey,
+    StringMatch,
 )
+from adapters.mapping.load import load_mapping
+from adapters.sql.adapter import OpenSqlSection, open_section
+from adapters.sql.columns import Column, ColumnKind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Dialect, Statement
-from adapters.sql.query import (
-    NEVER,
-    Columns,
-    Condition,
-    KeyColumn,
-    Order,
-    TimeColumn,
-    all_of,
-    any_of,
-    in_rows,
-)
+from adapters.sql.engine import Database
+from adapters.sql.query import ALWAYS
+from tests.hospital_sql import mapping_text
+from toolkit.contract.harness import PATIENT, ask, dates, patient, text, token
+from toolkit.contract.hospital import EDGES, IPP_SYSTEM, Ids
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "sql"
 
-DATABASES = ("mssql", "oracle")
-
 GRAMMARS = {"mssql": "tsql", "oracle": "oracle"}
-"""sqlglot's names."""
+"""sqlglot's names of the databases."""
 
 DEPTH = 20_000
 """In frames: a name is folded by some hundred functions within each other."""
 
-KINDS: Mapping[str, tuple[ColumnKind, ColumnKind, ColumnKind]] = {
-    "mssql": (ColumnKind.FOLDING, ColumnKind.FOLDING, ColumnKind.TICK_TIME),
-    "oracle": (ColumnKind.FILLED, ColumnKind.PADDED, ColumnKind.SECOND_TIME),
-}
-"""What an old table has for names, for codes and for times."""
-
-DAY = (datetime(1950, 6, 15, tzinfo=UTC), datetime(1950, 6, 16, tzinfo=UTC))
-RULE = TimeRule(ZoneInfo("UTC"), ZoneInfo("UTC"))
-MINUTES = replace(RULE, format="%Y-%m-%d %H:%M")
-
-SELECTED = ("id", "patient", "state", "began")
+NAMES = ("used_name", "birth_name", "given", "title")
+CHANGED = (
+    ("replaced_by IS NULL", "CASE WHEN replaced_by IS NULL THEN 1 ELSE 0 END"),
+    ("patient_id: {from: patient_id", "patient_id: {merges: follow, from: patient_id"),
+)
+"""Neither database selects a condition."""
 
 
-def statements(database: str) -> Mapping[str, Statement]:
-    """Return the statements by name, with the kinds of column of one database."""
-    text, code, time = KINDS[database]
-    dialect = dialect_named(database)
-
-    def columns(rows: str, alias: str, **kinds: ColumnKind) -> Columns:
-        described = [Column(name, kind) for name, kind in kinds.items()]
-        return Columns(dialect, rows, described, alias)
-
-    stays = columns(
-        "SELECT id, patient, state, began FROM stays -- all",
-        "pas",
-        id=ColumnKind.INTEGER,
-        patient=ColumnKind.INTEGER,
-        state=code,
-        began=time,
-        name=text,
-        colour=ColumnKind.OTHER,
-        uuid=ColumnKind.UUID,
-        bytes=ColumnKind.BINARY,
-        changed=ColumnKind.FINE_TIME,
-        written=text,
-        padded=code,
-    )
-    people = columns(
-        "SELECT id, name, merged FROM patients WHERE note <> ':x'",
-        "patients",
-        id=ColumnKind.INTEGER,
-        code=text,
-        name=text,
-        merged=ColumnKind.INTEGER,
-        survivor=text,
-        note=ColumnKind.LARGE,
-        born=time,
-        birth=text,
-        year=ColumnKind.NUMBER,
-    )
-    numbers = columns(
-        "SELECT patient, digits FROM numbers",
-        "items",
-        patient=ColumnKind.INTEGER,
-        digits=text,
-        code=text,
-        uuid=ColumnKind.UUID,
-        bytes=ColumnKind.BINARY,
-    )
-    id_, patient = stays.column("id"), stays.column("patient")
-    state, began, name = map(stays.column, ("state", "began", "name"))
-    uuid, key, changed = map(stays.column, ("uuid", "bytes", "changed"))
-    newest: Order = ((began, True), (id_, True))
-    past = any_of([began.compare("<", 1), id_.compare("<", 2)])
-    numbered = numbers.column("digits").is_in(["1"])
-    merged = KeyColumn(people.column("merged"))
-    shown = FieldMapping("name", Mark("", 1, 1), ("name",))
-    folded = FieldMapping("name", Mark("", 1, 1), ("name",), search_column="name")
-
-    noted = FieldMapping("name", Mark("", 1, 1), ("note",))
-    encoded = Columns(
-        dialect, "SELECT name FROM t", [Column("name", text, encoding="cp1252")]
-    )
-
-    def page(condition: Condition, *order: Any) -> Statement:
-        limit = 7 if order else None
-        return stays.select(SELECTED, condition, order, limit=limit)
-
-    def of_patient(id: str, key: str) -> Statement:
-        column, key_column = people.column(id), numbers.column(key)
-        return people.select(["id"], in_rows(column, numbers, key_column, numbered))
-
-    def named(field: FieldMapping, match: StringMatch) -> Statement:
-        return people.select(["id"], people.matching(field, "Le_b", match))
-
-    def absent(column: str, *texts: str) -> KeyColumn:
-        return KeyColumn(stays.column(column), frozenset(texts))
-
-    def born(column: str, prefix: Prefix) -> Statement:
-        """Search births by a day, where some are known to the year or month alone."""
-        birth = people.column(column)
-        bound = partial(day_bound, birth.kind, RULE, zeros=False)
-        values = partial(partial_values, birth.kind, RULE, zeros=False)
-        time = TimeColumn(KeyColumn(birth), bound, partial=values)
-        return people.select(["id"], time.at(DateValue(prefix, *DAY)))
-
-    written = absent("written", "2011-05-00 00:00:00", "9999-12-31")
-    moments = TimeColumn(written, partial(time_bound, text, MINUTES))
-
+def kinds(database: str, ids: Ids) -> dict[str, ColumnKind]:
+    """Return the columns of an old table with numbers or with texts, or of a newer one."""
+    text, code, time = ColumnKind.FOLDING, ColumnKind.FOLDING, ColumnKind.TICK_TIME
+    if database == "oracle":
+        text, code, time = ColumnKind.FILLED, ColumnKind.PADDED, ColumnKind.SECOND_TIME
+    id_, stay, name, born = ColumnKind.INTEGER, ColumnKind.INTEGER, text, time
+    item_key = text
+    if ids is Ids.TEXTS:
+        id_, stay, time, born, item_key = text, code, text, text, ColumnKind.BINARY
+    if ids is Ids.UUIDS:
+        id_, time, name = ColumnKind.BINARY, ColumnKind.FINE_TIME, ColumnKind.LARGE
+        stay = ColumnKind.UUID if database == "mssql" else ColumnKind.BINARY
+        item_key, born = ColumnKind.BINARY, ColumnKind.NUMBER
     return {
-        "times-as-texts": page(moments.at(DateValue(Prefix.EQ, *DAY)), *newest),
-        "times-as-texts-sampled": stays.select(
-            ["written"], written.present, ((id_, True),), limit=7
-        ),
-        "absent-text": stays.count(written.missing),
-        "absent-padded-text": stays.count(absent("padded", "9999-12-31").present),
-        "absent-time": stays.count(
-            absent("began", "2011-05-00 00:00:00", "9999-12-31 23:59:59").present
-        ),
-        "absent-fine-time": stays.count(
-            absent("changed", "9999-12-31 23:59:59.9999999").present
-        ),
-        "foreign-characters": encoded.select(
-            ["name"], encoded.equal(shown, ["Łukasz", "Zoé"])
-        ),
-        "births-of-days": born("born", Prefix.EQ),
-        "births-as-texts": born("birth", Prefix.EQ),
-        "births-as-texts-after": born("birth", Prefix.GT),
-        "births-as-years": born("year", Prefix.LE),
-        "name-in-large-text-starts": named(noted, StringMatch.STARTS_WITH),
-        "count": stays.count(any_of([state.is_in(["S"]), state.is_null])),
-        "never": page(NEVER),
-        "first-page": page(began.is_not_null, *newest),
-        "few-rows": stays.select(
-            SELECTED, patient.is_in([1]), newest, limit=7, nulls_last=True
-        ),
-        "next-page": page(
-            all_of([began.compare("<=", 1), past, state.is_in(["S"])]), *newest
-        ),
-        "without-key": page(all_of([began.is_null, id_.compare("<", 1)]), (id_, True)),
-        "codes-counted": stays.count_by(state, state.is_in(["S"]), 7),
-        "by-text-id": page(name.compare(">", "a"), (name, False)),
-        "in-other-type": page(stays.column("colour").is_in(["red"])),
-        "not-in-codes": page(state.not_in(["S", "T"])),
-        "by-uuid": stays.select(
-            ["uuid"], uuid.compare(">", "a"), ((uuid, False),), limit=7
-        ),
-        "by-bytes": stays.select(
-            ["bytes"], key.compare(">", b"a"), ((key, False),), limit=7
-        ),
-        "in-bytes": page(key.is_in([b"a", b"b"])),
-        "next-page-of-fine-times": stays.select(
-            ["changed"],
-            all_of([changed.compare("<=", "a"), id_.is_not_null]),
-            ((changed, True), (id_, True)),
-            limit=7,
-        ),
-        "ends-in-blanks": stays.count(name.ends_in_blanks),
-        "merges": people.select_each(
-            ["id", "merged"],
-            [
-                all_of([people.column("id").is_in([1, 2]), merged.present]),
-                all_of([merged.column.is_in([1, 2]), merged.present]),
-            ],
-        ),
-        "of-second-select": of_patient("id", "patient"),
-        "of-second-select-by-text-id": of_patient("code", "code"),
-        "of-second-select-by-number": of_patient("code", "patient"),
-        "of-second-select-by-text": of_patient("id", "code"),
-        "of-second-select-by-uuid": of_patient("code", "uuid"),
-        "of-second-select-by-bytes": of_patient("code", "bytes"),
-        "name-starts": named(shown, StringMatch.STARTS_WITH),
-        "name-is": named(shown, StringMatch.EXACT),
-        "folded-name-contains": named(folded, StringMatch.CONTAINS),
+        **dict.fromkeys(("patient_id", "replaced_by"), id_),
+        **dict.fromkeys(("number", "authority", "code", "finess"), text),
+        **dict.fromkeys(("visit", "hospital"), text),
+        **dict.fromkeys(NAMES, name),
+        **dict.fromkeys(("state", "kind", "unit", "sex"), code),
+        **dict.fromkeys(("began", "ended", "changed"), time),
+        "stay_id": stay,
+        "born": born,
+        "active": ColumnKind.INTEGER,
+        "patient_numbers": item_key,
     }
-
-
-def sent(database: str, statement: Statement) -> str:
-    """Return the text of a statement as the driver of a database gets it."""
-    return statement.text(dialect_named(database).placeholder)
-
-
-def parsed(database: str, text: str) -> exp.Expression:
-    """Return a statement as sqlglot reads it; raises ParseError."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(DEPTH)
-    try:
-        (statement,) = sqlglot.parse(
-            text, read=GRAMMARS[database], error_level=ErrorLevel.RAISE
-        )
-    finally:
-        sys.setrecursionlimit(limit)
-    assert statement is not None
-    return statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,18 +92,114 @@ class Described:
     def columns(self, rows: str) -> tuple[Column, ...]:
         select = parsed("oracle", rows)
         assert isinstance(select, exp.Select)
-        return tuple(Column(name, self.kinds[name]) for name in select.named_selects)
+        kinds = dict(self.kinds)
+        if "patient_numbers" in rows:
+            kinds["patient_id"] = kinds["patient_numbers"]
+        encoding = "cp1252" if self.kinds.get("born") is ColumnKind.FILLED else ""
+        return tuple(
+            Column(name, kinds[name], encoding=encoding)
+            for name in select.named_selects
+        )
 
 
-def main() -> None:
-    """Write all files."""
-    for database in DATABASES:
-        folder = GOLDEN / database
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, statement in statements(database).items():
-            text = sent(database, statement)
-            (folder / f"{name}.sql").write_text(f"{text}\n", "utf-8")
+def opened(database: str, ids: Ids, kind: ResourceType) -> OpenSqlSection:
+    """Open a section of the tiny hospital in a database."""
+    lines = mapping_text(EDGES.with_ids(ids))
+    for old, new in CHANGED:
+        lines = lines.replace(old, new)
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "hospital.yaml"
+        file.write_text(lines, "utf-8")
+        mapping = load_mapping(file, {"PAS_URL": f"{database}://"})
+    described = Described(dialect_named(database), kinds(database, ids))
+    return open_section(cast("Database", described), mapping, kind)
+
+
+A_UUID = "2d1c2b1e-0000-4000-8000-00000000000a"
+START = datetime(2024, 3, 14, 10)  # noqa: DTZ001 - as the column is
+CHANGES = Sort(SortKey.LAST_UPDATED, descending=True)
+
+QUERIES = {
+    Ids.NUMBERS: {
+        "first page": ask(),
+        "next page": ask(
+            token("status", "finished"), after=Position(Group.KEYED, START, 7)
+        ),
+        "few rows": ask(patient("1", "2"), sort=CHANGES),
+        "number": ask(token("identifier", f"{IPP_SYSTEM}|1", "2"), of=PATIENT),
+        "name starts": ask(text("name", "Le_b"), of=PATIENT),
+        "born on a day": ask(dates("1950-06-15", parameter="birthdate"), of=PATIENT),
+    },
+    Ids.TEXTS: {
+        "dates": ask(dates("2024-03-14")),
+        "next page": ask(
+            token("class", "IMP"),
+            sort=Sort(SortKey.ID),
+            after=Position(Group.KEYED, None, "a"),
+        ),
+        "number": ask(token("identifier", "1"), of=PATIENT),
+        "name contains": ask(text("family", "Le_b", StringMatch.CONTAINS), of=PATIENT),
+        "name is": ask(text("family", "Łé", StringMatch.EXACT), of=PATIENT),
+        "born after": ask(dates("gt1950-06-15", parameter="birthdate"), of=PATIENT),
+    },
+    Ids.UUIDS: {
+        "id": ask(token("_id", A_UUID), sort=Sort(SortKey.ID)),
+        "next page": ask(sort=CHANGES, after=Position(Group.KEYED, START, b"7")),
+        "dates": ask(dates("2024-03-14")),
+        "patient": ask(patient(A_UUID), sort=CHANGES),
+        "number": ask(token("identifier", "1"), of=PATIENT),
+        "name starts": ask(text("family", "Le_b"), of=PATIENT),
+        "born until": ask(dates("le1950-06", parameter="birthdate"), of=PATIENT),
+    },
+}
+
+
+def statements(database: str) -> Iterator[tuple[str, Statement]]:
+    """Yield the statements of one database, each with its name."""
+    for ids, queries in QUERIES.items():
+        for name, query in queries.items():
+            section = opened(database, ids, query.resource_type)
+            for statement in of_search(section, query):
+                yield f"{ids}: {name}", statement
+    stays = opened(database, Ids.TEXTS, ResourceType.ENCOUNTER).columns
+    yield "codes counted", stays.count_by(stays.column("state"), ALWAYS, 7)
+    yield "ends in blanks", stays.count(stays.column("visit").ends_in_blanks)
+
+
+def of_search(section: OpenSqlSection, query: SearchQuery) -> Iterator[Statement]:
+    """Yield those of a page, with the first of its merges; of patients that of their number."""
+    if query.resource_type is PATIENT:
+        yield section.columns.count(section.filters.of_query(query))
+        return
+    assert section.merges is not None
+    yield from section.merges.first_steps(query)
+    for segment, condition in section.segments(query):
+        yield section.page(segment, condition, 7)
+
+
+def sent(database: str, statement: Statement) -> str:
+    """Return the text of a statement as the driver of a database gets it."""
+    return statement.text(dialect_named(database).placeholder)
+
+
+def parsed(database: str, text: str) -> exp.Expression:
+    """Return a statement as sqlglot reads it; raises ParseError."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEPTH)
+    try:
+        return sqlglot.parse_one(
+            text, read=GRAMMARS[database], error_level=ErrorLevel.RAISE
+        )
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def written(database: str) -> str:
+    """Return the file of a database."""
+    parts = (f"-- {name}\n{sent(database, s)}\n" for name, s in statements(database))
+    return "\n".join(parts)
 
 
 if __name__ == "__main__":
-    main()
+    for database in GRAMMARS:
+        (GOLDEN / f"{database}.sql").write_text(written(database), "utf-8")

@@ -1,4 +1,0 @@
-SELECT patients.id
-FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) patients
-WHERE (patients.birth COLLATE Latin1_General_100_BIN2) >= ? AND (patients.birth COLLATE Latin1_General_100_BIN2) NOT IN (?) AND (patients.birth COLLATE Latin1_General_100_BIN2) < ? AND (patients.birth COLLATE Latin1_General_100_BIN2) NOT IN (?) AND (patients.birth COLLATE Latin1_General_100_BIN2) NOT IN (?, ?, ?, ?, ?, ?, ?)

@@ -1,6 +1,0 @@
-SELECT TOP (?) (pas.state COLLATE Latin1_General_100_BIN2), count(*)
-FROM (SELECT id, patient, state, began FROM stays -- all
-) pas
-WHERE pas.state IN (?) AND (pas.state COLLATE Latin1_General_100_BIN2) IN (?)
-GROUP BY (pas.state COLLATE Latin1_General_100_BIN2)
-ORDER BY count(*) DESC

@@ -1,4 +1,0 @@
-SELECT patients.id
-FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) patients
-WHERE (' ' + lower(patients.name)) LIKE ? ESCAPE '!'

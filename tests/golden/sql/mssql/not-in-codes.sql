@@ -1,4 +1,0 @@
-SELECT pas.id, pas.patient, pas.state, pas.began
-FROM (SELECT id, patient, state, began FROM stays -- all
-) pas
-WHERE (pas.state COLLATE Latin1_General_100_BIN2) NOT IN (?, ?)

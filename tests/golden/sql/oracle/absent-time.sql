@@ -1,4 +1,0 @@
-SELECT count(*)
-FROM (SELECT id, patient, state, began FROM stays -- all
-) pas
-WHERE pas.began NOT IN (CAST(:v1 AS DATE))

@@ -1,6 +1,0 @@
-SELECT pas.id, pas.patient, pas.state, pas.began
-FROM (SELECT id, patient, state, began FROM stays -- all
-) pas
-WHERE pas.began IS NOT NULL
-ORDER BY pas.began DESC, pas.id DESC
-FETCH FIRST :v1 ROWS ONLY

@@ -1,4 +1,0 @@
-SELECT pas.name
-FROM (SELECT name FROM t
-) pas
-WHERE pas.name IN (:v1)

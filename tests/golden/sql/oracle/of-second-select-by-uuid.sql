@@ -1,7 +1,0 @@
-SELECT patients.id
-FROM (SELECT id, name, merged FROM patients WHERE note <> ':x'
-) patients
-WHERE patients.code IN (SELECT CAST(items.uuid AS VARCHAR2(64 CHAR))
-FROM (SELECT patient, digits FROM numbers
-) items
-WHERE items.digits IN (:v1))
