@@ -5,11 +5,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adapters.contract import EncounterRecord, ResourceType
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import MARK
-from tests.adapters.emptied import Opened, stays, table
-from toolkit.contract.harness import ask, ids_of, token
+from tests.adapters.emptied import stays, table
+from toolkit.contract.harness import STAY, ask, ids_of, token
 from toolkit.contract.hospital import PARIS
 
 MAPPING = "codes: {status: {table: {past: finished, coming: planned}}}\n" + stays(
@@ -23,45 +22,40 @@ FROM stays""",
     status="state, codes: status",
     visit_number="days",
 )
-
-MINUTES = (-90, -20, 20, 90)
-"""Within two hours of now: a clock in UTC is wrong about one of them, summer or winter."""
+UTC_ZONE = ZoneInfo("UTC")
 
 
-def filled(type_: str, zone: ZoneInfo) -> tuple[str, ...]:
-    """Return statements that make stays before and after the present time."""
+@pytest.mark.parametrize(
+    ("url", "type_", "zone"),
+    [
+        ("sqlite", "TIMESTAMP", PARIS),
+        ("postgresql", "TIMESTAMP", PARIS),
+        ("postgresql", "TIMESTAMP WITH TIME ZONE", UTC_ZONE),
+        ("mariadb", "DATETIME", PARIS),
+    ],
+    indirect=["url"],
+)
+def test_stays_are_compared_with_the_local_time_and_day(opened, type_, zone):
     now = datetime.now(UTC).astimezone(zone)
-    times = [now + timedelta(minutes=minutes) for minutes in MINUTES]
+    # Within two hours: a clock in UTC is wrong about one of them, summer or winter.
+    times = [now + timedelta(minutes=minutes) for minutes in (-90, -20, 20, 90)]
     days = [(now + timedelta(days=days)).date() for days in (-2, -2, 2, 2)]
     rows = (
         f"{id}, '{time:%Y-%m-%d %H:%M:%S}', '{day}'"
         for id, (time, day) in enumerate(zip(times, days, strict=True))
     )
-    return table("stays", f"id INTEGER, began {type_}, day DATE", *rows)
-
-
-def test_stays_are_compared_with_the_local_time_and_day(
-    opened: Opened, url: str
-) -> None:
-    local = "DATETIME" if url.startswith("mysql") else "TIMESTAMP"
-    adapter = opened(MAPPING, filled(local, PARIS))
+    adapter = opened(
+        MAPPING, table("stays", f"id INTEGER, began {type_}, day DATE", *rows)
+    )
     assert ids_of(adapter.search(ask(token("status", "planned")))) == ["3", "2"]
     assert adapter.count(ask(token("status", "finished"))) == 2
     assert ids_of(adapter.search(ask(token("identifier", "after")))) == ["3", "2"]
-    record = adapter.read(ResourceType.ENCOUNTER, "3")
-    assert isinstance(record, EncounterRecord)
+    record = adapter.read(STAY, "3")
     assert (record.status, record.visit_number) == ("planned", "after")
     assert record.functional_unit == "at :now"
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_postgresql_compares_an_instant_with_the_instant(opened: Opened) -> None:
-    instant = "TIMESTAMP WITH TIME ZONE"
-    adapter = opened(MAPPING, filled(instant, ZoneInfo("UTC")))
-    assert ids_of(adapter.search(ask(token("status", "planned")))) == ["3", "2"]
-
-
-BOUND: dict[str, tuple[str, ...]] = {
+BOUND = {
     "SELECT ':now', a::text FROM t": (),
     'SELECT `:now`, ":today" FROM t -- :now': (),
     "SELECT 1 /* :now\n:today */": (),
@@ -71,7 +65,7 @@ BOUND: dict[str, tuple[str, ...]] = {
 }
 
 
-def test_only_the_two_names_outside_of_texts_and_comments_are_bound() -> None:
+def test_only_the_two_names_outside_of_texts_and_comments_are_bound():
     dialect = dialect_named("sqlite")
     for rows, names in BOUND.items():
         text, times = dialect.bound(rows)

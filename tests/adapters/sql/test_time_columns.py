@@ -3,18 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
-from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 import pytest
 import sqlalchemy as sa
 
-from adapters.contract import Adapter, Prefix, RowFault, Sort, SortKey, SourceDataError
+from adapters.contract import Prefix, RowFault, Sort, SortKey, SourceDataError
 from adapters.mapping.model import DateReading, TimeRule
-from adapters.memory import MemoryAdapter
 from adapters.sql.columns import FIRST, LAST, ColumnKind, instant_of
-from tests.adapters.emptied import Opened, stays, table
+from tests.adapters.emptied import stays, table
 from tests.databases import writing
 from toolkit.contract.harness import STAY, ask, dates, ids_of, walk
 from toolkit.contract.hospital import PARIS, Hospital, StayRow
@@ -22,14 +20,6 @@ from toolkit.contract.hospital import PARIS, Hospital, StayRow
 SECOND, MINUTE, DAY = (
     timedelta(**{unit: 1}) for unit in ("seconds", "minutes", "days")
 )
-
-
-def _instant(local: datetime) -> datetime:
-    return local.replace(tzinfo=PARIS).astimezone(UTC)
-
-
-def _utc(local: datetime) -> datetime:
-    return _instant(local).replace(tzinfo=None)
 
 
 class Layout(NamedTuple):
@@ -45,13 +35,12 @@ class Layout(NamedTuple):
     step: timedelta = SECOND
 
 
-def _epoch(url: str, type_: str, form: str = "epoch") -> Layout:
-    unit = timedelta(milliseconds=1) if form == "epoch-ms" else SECOND
+def _instant(local):
+    return local.replace(tzinfo=PARIS).astimezone(UTC)
 
-    def write(local: datetime) -> int:
-        return (_instant(local) - datetime(1970, 1, 1, tzinfo=UTC)) // unit
 
-    return Layout(url, type_, f", format: {form}", write)
+def _seconds(local):
+    return int(_instant(local).timestamp())
 
 
 NOON, OF_UTC = ', at: "12:00"', ", time_zone: UTC"
@@ -64,17 +53,16 @@ LAYOUTS = {
         MINUTE,
     ),
     "days": Layout("sqlite", "TEXT", NOON, lambda t: t.date().isoformat(), DAY),
-    "utc": Layout("sqlite", "TEXT", OF_UTC, lambda t: _utc(t).isoformat(" ")),
-    "epoch": _epoch("sqlite", "INTEGER"),
-    "epoch-real": _epoch("sqlite", "REAL", "epoch-ms"),
-    "pg-epoch": _epoch("postgresql", "BIGINT", "epoch-ms"),
-    "pg-epoch-double": _epoch("postgresql", "DOUBLE PRECISION"),
-    "pg-epoch-numeric": _epoch("postgresql", "NUMERIC(20, 3)"),
-    "maria-epoch": _epoch("mariadb", "INTEGER UNSIGNED"),
-    "my-epoch": _epoch("mysql", "DECIMAL(20, 6)", "epoch-ms"),
+    "epoch": Layout(
+        "sqlite", "REAL", ", format: epoch-ms", lambda t: _seconds(t) * 1000
+    ),
+    "pg-epoch": Layout("postgresql", "DOUBLE PRECISION", ", format: epoch", _seconds),
+    "my-epoch": Layout("mysql", "DECIMAL(20, 6)", ", format: epoch", _seconds),
     "pg-instants": Layout("postgresql", "TIMESTAMPTZ", "", _instant),
     "pg-days": Layout("postgresql", "DATE", NOON, lambda t: t.date(), DAY),
-    "pg-utc": Layout("postgresql", "TIMESTAMP", OF_UTC, _utc),
+    "pg-utc": Layout(
+        "postgresql", "TIMESTAMP", OF_UTC, lambda t: _instant(t).replace(tzinfo=None)
+    ),
 }
 
 STARTS = tuple(
@@ -88,70 +76,49 @@ STARTS = tuple(
     )
 )
 VALUES = (
-    *("2024", "2024-03", "2024-03-14", "2024-03-31", "2024-10-27", "2025"),
-    *("2024-03-14T00:00", "2024-03-14T12:00+01:00", "2024-03-14T11:59:59+01:00"),
-    *("2024-03-14T12:00:00.5+01:00", "2024-10-27T00:30Z", "2024-10-27T01:30Z"),
-    *("2024-03-31T01:00Z", "2024-06-30T22:30Z", "2024-12-31T23:00Z"),
+    *("2024", "2024-03-14", "2024-03-31", "2024-03-14T00:00"),
+    *("2024-03-14T11:59:59+01:00", "2024-03-14T12:00:00.5+01:00"),
+    *("2024-10-27T00:30Z", "2024-10-27T01:30Z", "2024-06-30T22:30Z"),
 )
 
 
-def _held(layout: Layout, moment: datetime) -> datetime:
+def _held(layout, moment):
     """Return the local time that the column really says."""
     if layout.step == MINUTE:
         return moment.replace(second=0)
     return datetime.combine(moment, time(12)) if layout.step == DAY else moment
 
 
-def _model(layout: Layout, reading: DateReading) -> MemoryAdapter:
-    texts = (_held(layout, m).isoformat(" ") if m else None for m in STARTS)
-    stays = tuple(StayRow(n, began=t, ended=t) for n, t in enumerate(texts, 1))
-    return Hospital(stays, date_reading=reading).model()
-
-
-ON_LAYOUTS = pytest.mark.parametrize(
+@pytest.mark.parametrize("reading", DateReading)
+@pytest.mark.parametrize(
     ("url", "layout"),
     [pytest.param(each.url, each, id=name) for name, each in LAYOUTS.items()],
     indirect=["url"],
 )
-
-
-@pytest.fixture
-def on_layout(opened: Opened, url: str, layout: Layout) -> Callable[..., Adapter]:
-    """Return what opens an adapter on the stays in columns of one layout."""
+def test_dates_and_walks(opened, url, layout, reading):
     engine = writing(url)
     columns = f"id INTEGER, began {layout.type}, ended {layout.type}"
-    rows = [
-        {"id": number, "time": moment and layout.write(moment)}
-        for number, moment in enumerate(STARTS, 1)
-    ]
     with engine.begin() as connection:
         connection.execute(sa.text(f"CREATE TABLE stays ({columns})"))
+        rows = [
+            {"id": number, "time": moment and layout.write(moment)}
+            for number, moment in enumerate(STARTS, 1)
+        ]
         insert = sa.text("INSERT INTO stays VALUES (:id, :time, :time)")
         connection.execute(insert, rows)
     engine.dispose()
     began, ended = f"began{layout.options}", f"ended{layout.options}"
     section = stays("id, began, ended", "date", "date", start=began, end=ended)
-    return lambda reading: opened(f"date: {reading}\n{section}", ())
-
-
-@pytest.mark.extended
-@ON_LAYOUTS
-@pytest.mark.parametrize("reading", DateReading)
-def test_dates(
-    on_layout: Callable[..., Adapter], layout: Layout, reading: DateReading
-) -> None:
-    model, adapter = _model(layout, reading), on_layout(reading)
+    adapter = opened(f"date: {reading}\n{section}", ())
+    texts = [_held(layout, m).isoformat(" ") if m else None for m in STARTS]
+    held = tuple(StayRow(n, began=t, ended=t) for n, t in enumerate(texts, 1))
+    model = Hospital(held, date_reading=reading).model()
     for prefix, value in product(Prefix, VALUES):
         query = ask(dates(f"{prefix}{value}"))
         assert ids_of(adapter.search(query)) == ids_of(model.search(query)), query
-
-
-@ON_LAYOUTS
-def test_walk(on_layout: Callable[..., Adapter], layout: Layout) -> None:
-    adapter, model = (
-        made(DateReading.START) for made in (on_layout, partial(_model, layout))
-    )
-    for descending, size in product((False, True), (1, 2, 5)):
+    if reading is DateReading.PERIOD:
+        return
+    for descending, size in product((False, True), (1, 5)):
         query = ask(sort=Sort(SortKey.DATE, descending), count=size)
         expected = ids_of(model.search(replace(query, count=100)))
         assert [i for page in walk(adapter, query) for i in ids_of(page)] == expected
@@ -172,7 +139,7 @@ UNHELD = ("infinity", "-infinity", "10000-01-01", "0044-03-15 12:00:00 BC")
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("type_", ["timestamp", "timestamptz"])
-def test_only_the_row_of_such_a_time_is_a_fault(opened: Opened, type_: str) -> None:
+def test_only_the_row_of_such_a_time_is_a_fault(opened, type_):
     rows = (f"'{n}', 'V', '{text}', NULL" for n, text in enumerate(UNHELD))
     adapter = opened(
         MAPPING,
@@ -187,10 +154,9 @@ def test_only_the_row_of_such_a_time_is_a_fault(opened: Opened, type_: str) -> N
     assert [(fault.column, fault.rule) for fault in faults] == [written] * len(UNHELD)
     with pytest.raises(SourceDataError) as refused:
         adapter.read(STAY, "0")
-    assert refused.value.fault is not None
     assert refused.value.fault.column == "began"
     # It may stand for none, `absent: [infinity]`: a stay that has not ended.
-    assert getattr(adapter.read(STAY, "a"), "end", "?") is None
+    assert adapter.read(STAY, "a").end is None
     # Among the instants of other sources they are first and last.
     for kind in (ColumnKind.LOCAL_TIME, ColumnKind.INSTANT):
         ends = [instant_of(kind, TimeRule(PARIS, PARIS), text) for text in UNHELD]
@@ -200,8 +166,8 @@ def test_only_the_row_of_such_a_time_is_a_fault(opened: Opened, type_: str) -> N
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("column", ["id: {from: id}", "start: {from: began}"])
 def test_a_page_that_would_go_on_from_a_text_that_is_not_utf8_is_refused(
-    opened: Opened, column: str
-) -> None:
+    opened, column
+):
     """No text that can be bound compares as it does, nor has it a place among sources."""
     changed = column.replace(column.split()[-1], "visit}")
     adapter = opened(
