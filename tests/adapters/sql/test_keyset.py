@@ -4,10 +4,8 @@ A stay that exists and does not change during a walk is returned exactly once, f
 and backwards. Hypothesis looks for a story in which that is not so.
 """
 
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,13 +18,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from adapters.contract import Criterion, Page, ResourceType, Sort, SortKey
-from tests.adapters.changeable import Changeable
+from adapters.contract import Page, ResourceType, Sort, SortKey
 from tests.adapters.group import Group
-from tests.databases import NewDatabase
 from toolkit.contract.harness import (
     EVERY_ROW,
-    Open,
     ask,
     dates,
     ids_of,
@@ -66,7 +61,7 @@ SORTS = st.builds(
 PLACE = (PatientRow(1), PatientRow(2))
 
 
-def _criteria(opened: Changeable) -> tuple[tuple[Criterion, ...], ...]:
+def _criteria(opened):
     return (
         (),
         (token("status", "finished", "planned"),),
@@ -81,15 +76,7 @@ class Walk:
     `steady` are the stays that have not changed since it began, in the order of the walk.
     """
 
-    def __init__(
-        self,
-        opened: Changeable,
-        question: tuple[Criterion, ...],
-        sort: Sort,
-        size: int,
-        *,
-        back: bool,
-    ) -> None:
+    def __init__(self, opened, question, sort, size, *, back):
         self._adapters = (opened.adapter, opened.model)
         self._query = ask(*question, sort=sort, count=size)
         self._back = back
@@ -99,7 +86,7 @@ class Walk:
         self.pages: tuple[Page, ...] = ()
         self.step()
 
-    def step(self) -> bool:
+    def step(self):
         """Go to the next page of the walk; return whether there was one."""
         pages = self._next_to(self.pages, back=self._back)
         ids = _ids(pages[0])
@@ -111,20 +98,20 @@ class Walk:
             self.pages, self.is_still = pages, True
         return bool(pages[0].rows)
 
-    def turn(self) -> None:
+    def turn(self):
         """Look at the next page, from which the way back leads to this one."""
         onward = self._next_to(self.pages, back=self._back)
         if onward[0].rows:
             returned = self._next_to(onward, back=not self._back)
             assert rows_of(returned[0]) == rows_of(self.pages[0])
 
-    def touch(self, id: str) -> None:
+    def touch(self, id):
         """Take note that a stay has come, changed or gone."""
         self.is_still = False
         if id in self.steady:
             self.steady.remove(id)
 
-    def _next_to(self, pages: Sequence[Page], *, back: bool) -> tuple[Page, ...]:
+    def _next_to(self, pages, *, back):
         """Return the page beside one, the first of its direction where there is none."""
         queries = [replace(self._query, from_end=back)] * 2
         if pages and back:
@@ -141,46 +128,46 @@ class Walk:
         return real, model
 
 
-def _ids(page: Page) -> list[str]:
+def _ids(page):
     return [id for id in ids_of(page) if not id.startswith("!")]
 
 
 class Walks(RuleBasedStateMachine):
     """People walk through the stays of a hospital that goes on working."""
 
-    def __init__(self, opened: Changeable) -> None:
+    def __init__(self, opened):
         super().__init__()
         self.opened = opened
         self.walks: list[Walk] = []
         self.there: set[int] = set()
 
     @initialize(rows=st.lists(ROWS, min_size=6, max_size=24))
-    def admit_many(self, rows: list[StayRow]) -> None:
+    def admit_many(self, rows):
         for row in rows:
             self.put(row)
 
     @rule(row=ROWS)
-    def put(self, row: StayRow) -> None:
+    def put(self, row):
         self.opened.put(row)
         self.there.add(row.id)
         self._touched(row.id)
 
     @precondition(lambda self: self.there)
     @rule(data=st.data())
-    def delete(self, data: st.DataObject) -> None:
+    def delete(self, data):
         number = data.draw(st.sampled_from(sorted(self.there)))
         self.opened.delete(number)
         self.there.remove(number)
         self._touched(number)
 
-    def _touched(self, number: int) -> None:
+    def _touched(self, number):
         for walk in self.walks:
             walk.touch(self.opened.id(number))
 
     @rule(
         sort=SORTS, size=st.integers(1, 4), which=st.integers(0, 3), back=st.booleans()
     )
-    def begin(self, sort: Sort, size: int, which: int, back: bool) -> None:
+    def begin(self, sort, size, which, back):
         question = _criteria(self.opened)[which]
         walk = Walk(self.opened, question, sort, size, back=back)
         if walk.pages:
@@ -188,13 +175,13 @@ class Walks(RuleBasedStateMachine):
 
     @precondition(lambda self: self.walks)
     @rule(which=st.integers(0, 2), steps=st.integers(1, 3))
-    def walk_on(self, which: int, steps: int) -> None:
+    def walk_on(self, which, steps):
         for _ in range(steps):
             self._walk(which).step()
 
     @precondition(lambda self: self.walks)
     @rule(which=st.integers(0, 2))
-    def walk_to_the_end(self, which: int) -> None:
+    def walk_to_the_end(self, which):
         steps = 0
         while self._walk(which).step():
             steps += 1
@@ -202,21 +189,21 @@ class Walks(RuleBasedStateMachine):
 
     @precondition(lambda self: any(walk.is_still for walk in self.walks))
     @rule()
-    def go_and_return(self) -> None:
+    def go_and_return(self):
         next(walk for walk in self.walks if walk.is_still).turn()
 
-    def _walk(self, which: int) -> Walk:
+    def _walk(self, which):
         return self.walks[which % len(self.walks)]
 
-    def teardown(self) -> None:
+    def teardown(self):
         for number in self.there:
             self.opened.delete(number)
 
 
-def walk(opened: Changeable) -> None:
+def walk(opened):
     """Walk as the machine does, the same way at each run."""
     run_state_machine_as_test(
-        lambda: Walks(opened),  # type: ignore[arg-type] # any maker of machines will do
+        lambda: Walks(opened),
         settings=settings(
             max_examples=40,
             stateful_step_count=30,
@@ -230,7 +217,7 @@ def walk(opened: Changeable) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("ids", Ids)
-def test_steady_stays_are_returned_exactly_once(open_hospital: Open, ids: Ids) -> None:
+def test_steady_stays_are_returned_exactly_once(open_hospital, ids):
     opened = open_hospital(Hospital(patients=PLACE, ids=ids))
     if not opened.adapter.capabilities[ResourceType.ENCOUNTER].keyset:
         pytest.skip("the source makes no promise while stays come and go")
@@ -238,8 +225,8 @@ def test_steady_stays_are_returned_exactly_once(open_hospital: Open, ids: Ids) -
 
 
 def test_steady_stays_of_two_sources_are_returned_exactly_once(
-    tmp_path: Path, new_postgresql: NewDatabase
-) -> None:
+    tmp_path, new_postgresql
+):
     """SQLite with texts, PostgreSQL with instants."""
     urls = (f"sqlite:///{tmp_path / 'north.db'}", new_postgresql("plain"))
     hospital = Hospital(patients=PLACE, ids=Ids.TEXTS)

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.merges import MOST
-from tests.adapters.emptied import HEAD, Opened, listed, people, stays, table
+from tests.adapters.emptied import HEAD, listed, people, stays, table
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
 
 MOVED = stays(
@@ -26,14 +25,14 @@ SIZE = 60
 Merged = Mapping[int, int]
 
 
-def _forest(seed: int) -> Merged:
+def _forest(seed):
     """Return who was merged into whom: half of them into anybody, themselves included."""
     chance = random.Random(seed)
     people = range(1, SIZE + 1)
     return {id: chance.choice(people) for id in people if chance.random() < 1 / 2}
 
 
-def _survivor(merged: Merged, id: int) -> int:
+def _survivor(merged, id):
     """Return the last survivor, the patient itself where merges lead in a circle."""
     passed = [id]
     while (into := merged.get(passed[-1])) is not None:
@@ -43,7 +42,7 @@ def _survivor(merged: Merged, id: int) -> int:
     return passed[-1]
 
 
-def _family(merged: Merged, id: int) -> set[int]:
+def _family(merged, id):
     """Return everybody whom merges, in either direction, make one with a patient."""
     family = {id}
     while True:
@@ -54,7 +53,7 @@ def _family(merged: Merged, id: int) -> set[int]:
         family |= more
 
 
-def _tables(merged: Merged, survivor: str = "INTEGER") -> tuple[str, ...]:
+def _tables(merged, survivor="INTEGER"):
     ids = range(1, SIZE + 1)
     return table(
         "people",
@@ -71,7 +70,7 @@ def _tables(merged: Merged, survivor: str = "INTEGER") -> tuple[str, ...]:
     )
 
 
-def test_any_id_of_a_chain_finds_the_stays_of_the_chain(opened: Opened) -> None:
+def test_any_id_of_a_chain_finds_the_stays_of_the_chain(opened):
     # The first has circles, too.
     for seed, survivor in ((0, "INTEGER"), (3, "VARCHAR(9)")):
         merged = _forest(seed)
@@ -91,10 +90,10 @@ def test_any_id_of_a_chain_finds_the_stays_of_the_chain(opened: Opened) -> None:
             assert shown == expected
             assert adapter.count(query) == len(expected)
     for stay, survivor in expected.items():
-        assert adapter.read(STAY, stay).patient_id == survivor  # type: ignore[union-attr]
+        assert adapter.read(STAY, stay).patient_id == survivor
 
 
-def test_pages_of_a_chain_follow_each_other(opened: Opened) -> None:
+def test_pages_of_a_chain_follow_each_other(opened):
     merged = {7: 8, 8: 10, 11: 10}
     adapter = opened(FOLLOWED, _tables(merged))
     query = ask(patient("7"), dates("ge2024-01-01"), count=2)
@@ -103,7 +102,7 @@ def test_pages_of_a_chain_follow_each_other(opened: Opened) -> None:
     assert len(walked) == len(set(walked)) == expected
 
 
-def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> None:
+def test_stays_that_have_moved_are_found_by_every_earlier_id(opened):
     adapter = opened(MOVED, _tables({50: 51, 51: 53, 53: 59}))
     at_the_last = ids_of(adapter.search(ask(patient("59"), count=SIZE)))
     assert at_the_last == ["119", "59"]
@@ -113,7 +112,7 @@ def test_stays_that_have_moved_are_found_by_every_earlier_id(opened: Opened) -> 
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_no_list_of_values_is_longer_than_every_database_takes(opened: Opened) -> None:
+def test_no_list_of_values_is_longer_than_every_database_takes(opened):
     """Oracle takes 1,000 (ORA-01795); more merges of a patient are an error."""
     for number in (699, MOST, MOST + 1):
         more = range(SIZE + 1, number + 1)
@@ -138,7 +137,7 @@ CANNOT_BE_FOLLOWED = (
 )
 
 
-def test_merges_that_cannot_be_followed_are_refused(tmp_path: Path) -> None:
+def test_merges_that_cannot_be_followed_are_refused(tmp_path):
     text, environ = HEAD + FOLLOWED, {"PAS_URL": "sqlite://"}
     file = tmp_path / "mapping.yaml"
     file.write_text(text, "utf-8")

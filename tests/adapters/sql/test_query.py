@@ -5,17 +5,14 @@ from itertools import product
 import pytest
 
 from adapters.contract import (
-    Adapter,
     Criterion,
     NotFoundError,
-    PatientRecord,
     ResourceType,
     Sort,
     SortKey,
     StringMatch,
 )
-from tests.adapters.emptied import NUMBERS, Opened, altered, people, stays, table
-from tests.sets import SERVERS
+from tests.adapters.emptied import NUMBERS, altered, people, stays, table
 from toolkit.contract.harness import (
     PATIENT,
     STAY,
@@ -32,7 +29,7 @@ CONTAINS, EXACT = StringMatch.CONTAINS, StringMatch.EXACT
 EXTENSION = "service-provider._extension"
 
 
-def find(adapter: Adapter, criterion: Criterion, kind: ResourceType) -> list[str]:
+def find(adapter, criterion, kind):
     """Return the ids that a search finds, once its total is their number."""
     query = ask(criterion, of=kind)
     ids = sorted(ids_of(adapter.search(query)))
@@ -40,9 +37,7 @@ def find(adapter: Adapter, criterion: Criterion, kind: ResourceType) -> list[str
     return ids
 
 
-def test_a_hidden_stay_whose_code_ends_in_blanks_is_never_served(
-    opened: Opened,
-) -> None:
+def test_a_hidden_stay_whose_code_ends_in_blanks_is_never_served(opened):
     states = "codes: {states: {table: {S: finished, A: hidden, X: removed}, otherwise: planned}}\n"
     adapter = opened(
         states + stays("id, state", "_id, status", status="state, codes: states"),
@@ -196,73 +191,68 @@ FOUND: dict[str, tuple[tuple[ResourceType, Criterion, list[str]], ...]] = {
 
 
 @pytest.mark.parametrize("tables", TABLES)
-def test_found(opened: Opened, tables: str) -> None:
+def test_found(opened, tables):
     adapter = opened(*TABLES[tables])
     for kind, criterion, ids in FOUND[tables]:
         assert find(adapter, criterion, kind) == ids, criterion
 
 
-def test_a_day_of_birth_that_is_an_instant_is_the_day_in_its_zone(
-    opened: Opened, url: str
-) -> None:
-    if url.startswith("sqlite"):
-        pytest.skip("has no such type")
-    is_mysql = url.startswith("mysql")
+@pytest.mark.parametrize(
+    ("url", "type_", "zone"),
+    [
+        ("postgresql", "TIMESTAMPTZ", "SET TIME ZONE 'UTC'"),
+        ("mysql", "TIMESTAMP", "SET time_zone = '+00:00'"),
+    ],
+    indirect=["url"],
+)
+def test_a_day_of_birth_that_is_an_instant_is_the_day_in_its_zone(opened, type_, zone):
+    rows = "1, '1980-05-16 21:59:59'", "2, '1980-05-16 22:00:00'"
     adapter = opened(
         stays("id") + people("id, born", "_id, birthdate", birth_date="born"),
         (
-            "SET time_zone = '+00:00'" if is_mysql else "SET TIME ZONE 'UTC'",
+            zone,
             *table("stays", "id INTEGER"),
-            *table(
-                "people",
-                f"id INTEGER, born {'TIMESTAMP' if is_mysql else 'TIMESTAMPTZ'} NULL",
-                *("1, '1980-05-16 21:59:59'", "2, '1980-05-16 22:00:00'"),
-            ),
+            *table("people", f"id INTEGER, born {type_} NULL", *rows),
         ),
     )
     for day, ids in {"15": [], "16": ["1"], "17": ["2"], "18": []}.items():
         query = ask(dates(f"1980-05-{day}", parameter="birthdate"), of=PATIENT)
         rows = adapter.search(query).rows
-        assert [row.id for row in rows if isinstance(row, PatientRecord)] == ids
-        assert all(str(row.birth_date) == f"1980-05-{day}" for row in rows)  # type: ignore[union-attr]
+        assert [row.id for row in rows] == ids
+        assert all(str(row.birth_date) == f"1980-05-{day}" for row in rows)
 
 
 FAR_CELLS = (
-    ("TIMESTAMP(3)", "9999-12-31 23:59:59.999", "9999-12-31 23:59:59.999"),
-    ("TIMESTAMP(3)", "9999-12-31 23:59:59", "9999-12-31T23:59:59"),
-    ("TIMESTAMP(3)", "9999-12-31 00:00:00", "9999-12-31"),
-    ("TIMESTAMPTZ", "2099-12-31 23:30:00+00", "2100-01-01 00:30:00+01:00"),
-    ("DATE", "9999-12-31", "9999-12-31 00:00:00"),
-    ("VARCHAR(30)", "9999-12-31 00:00:00", "9999-12-31"),
+    ("mysql", "DATETIME(3)", "9999-12-31 23:59:59.999", "9999-12-31 23:59:59.999"),
+    ("postgresql", "TIMESTAMP(3)", "9999-12-31 23:59:59", "9999-12-31T23:59:59"),
+    ("postgresql", "TIMESTAMP(3)", "9999-12-31 00:00:00", "9999-12-31"),
+    (
+        "postgresql",
+        "TIMESTAMPTZ",
+        "2099-12-31 23:30:00+00",
+        "2100-01-01 00:30:00+01:00",
+    ),
+    ("mysql", "DATE", "9999-12-31", "9999-12-31 00:00:00"),
+    ("sqlite", "VARCHAR(30)", "9999-12-31 00:00:00", "9999-12-31"),
 )
-"""Type, value, and how the mapping file writes it."""
+"""Database, type, value, and how the mapping file writes it."""
 
 
+@pytest.mark.parametrize(
+    ("url", "type_", "cell", "sentinel"), FAR_CELLS, indirect=["url"]
+)
 def test_a_time_that_stands_for_none_is_the_same_however_it_is_written(
-    opened: Opened, url: str
-) -> None:
-    for number, (type_, cell, sentinel) in enumerate(FAR_CELLS):
-        is_text = url.startswith("sqlite") and not type_.startswith("VARCHAR")
-        if is_text or (url.startswith("mysql") and type_ == "TIMESTAMPTZ"):
-            continue  # It has no such type.
-        if url.startswith("mysql"):
-            type_ = type_.replace("TIMESTAMP", "DATETIME")
-        start = f"began, absent: ['{sentinel}'], at: '00:00'"
-        adapter = opened(
-            stays(
-                f"SELECT id, began FROM stays{number}", "_id, date", "date", start=start
-            ),
-            table(
-                f"stays{number}",
-                f"id INTEGER, began {type_}",
-                f"2, '{cell}'",
-                "1, NULL",
-            ),
-        )
-        page = adapter.search(ask(sort=Sort(SortKey.DATE)))
-        assert ids_of(page) == ["1", "2"]
-        assert not any(getattr(row, "start", "?") for row in page.rows), cell
-        assert adapter.count(ask(dates("gt1900"))) == 0
+    opened, type_, cell, sentinel
+):
+    start = f"began, absent: ['{sentinel}'], at: '00:00'"
+    adapter = opened(
+        stays("id, began", "_id, date", "date", start=start),
+        table("stays", f"id INTEGER, began {type_}", f"2, '{cell}'", "1, NULL"),
+    )
+    page = adapter.search(ask(sort=Sort(SortKey.DATE)))
+    assert ids_of(page) == ["1", "2"]
+    assert [row.start for row in page.rows] == [None, None]
+    assert adapter.count(ask(dates("gt1900"))) == 0
 
 
 SIGNS = (
@@ -270,7 +260,7 @@ SIGNS = (
 )
 
 
-def test_no_sign_of_a_value_or_of_rows_has_a_meaning(opened: Opened, url: str) -> None:
+def test_no_sign_of_a_value_or_of_rows_has_a_meaning(opened, url):
     select = """\
 SELECT id, visit, '%' || 'a\\b' AS unit FROM stays -- 5 % of all
 
@@ -370,7 +360,7 @@ EXACTLY = (
     [(url, type_) for type_, (url, _) in TYPES.items()],
     indirect=["url"],
 )
-def test_capitals_count_but_for_names(opened: Opened, type_: str) -> None:
+def test_capitals_count_but_for_names(opened, type_):
     of_stays = [
         f"{name} {type_}" for name in ("id", "person", "state", "kind", "number")
     ]
@@ -397,15 +387,13 @@ def test_capitals_count_but_for_names(opened: Opened, type_: str) -> None:
     # A walk finds each once (decision 12), with what is its own.
     query = ask(of=PATIENT, sort=Sort(SortKey.ID), count=1)
     rows = [row for page in walk(adapter, query) for row in page.rows]
-    held = {p.id: [i.value for i in p.identifiers] for p in rows}  # type: ignore[union-attr]
+    held = {p.id: [i.value for i in p.identifiers] for p in rows}
     assert held == {"M": [], "P": ["N1"], "m": [], "p": ["n1"]}
     assert len(rows) == 4
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_codes_of_an_enumeration_are_compared_as_what_they_are(
-    opened: Opened, url: str
-) -> None:
+def test_codes_of_an_enumeration_are_compared_as_what_they_are(opened, url):
     codes = """{open: in-progress, closed: finished, "it's": planned, new: finished}"""
     adapter = opened(
         f"codes: {{states: {{table: {codes}}}}}\n"
@@ -439,51 +427,37 @@ MERGED = stays("id, person", "_id, patient", patient_id="person") + people(
 
 UUIDS = [f"2d1c2b1e-0000-4000-8000-00000000000{end}" for end in "abc"]
 LARGE = ["42", "9007199254740993", "9007199254740992"]
-ODD = ("abc", "042", "-0", UUIDS[0].upper(), UUIDS[0][:-1], "9" * 19, "1.5")
+ODD = ("abc", "042", UUIDS[0].upper(), "9" * 19, "1.5")
 """Texts that are neither a number of 64 bits as it is written nor a UUID."""
 
 UNLIKE = (
     ("sqlite", "BIGINT", LARGE),
-    *(("postgresql", "UUID", UUIDS), ("postgresql", "BIGINT", LARGE)),
-    ("postgresql", "NUMERIC", LARGE),
+    *(("postgresql", "UUID", UUIDS), ("postgresql", "NUMERIC", LARGE)),
     # Decimals it compares with texts to fifteen digits.
     ("mariadb", "BIGINT", LARGE),
-    ("mariadb", "BIGINT UNSIGNED", ["42", str(2**63 - 1), str(2**63 - 2)]),
-    ("mysql", "BIGINT", LARGE),
 )
 """Types of each database that do not compare with texts by themselves, and three ids."""
 
 
 @pytest.mark.parametrize(("url", "type_", "ids"), UNLIKE, indirect=["url"])
-def test_keys_compare_whatever_their_types_are(
-    opened: Opened, type_: str, ids: list[str]
-) -> None:
+def test_keys_compare_whatever_their_types_are(opened, type_, ids):
     """Patients of stays, survivors and numbers, of which some are texts."""
     old, survivor, other = ids
     types = (type_, "CHAR(40)")
     for person, id_, merged in [*product(types, repeat=3)][1:-1]:
         owner = types[id_ == type_]
         odd = [key for key in ODD if "CHAR" in merged and "CHAR" in id_]
-        unowned = [key for key in ODD if "CHAR" in owner]
+        people_rows = [f"'{old}', '{survivor}'", f"'{survivor}', NULL"]
+        people_rows += [f"'{other}', NULL"]
+        people_rows += [f"'P{n}', '{key}'" for n, key in enumerate(odd)]
+        number_rows = [f"'{old}', 'N1'", f"'{other}', 'N3'"]
+        number_rows += [f"'{key}', 'ODD'" for key in ODD if "CHAR" in owner]
+        stay_rows = [f"{n}, '{id}'" for n, id in enumerate(ids, 1)]
         adapter = opened(
             MERGED,
-            table(
-                "stays",
-                f"id INTEGER, person {person}",
-                *(f"{n}, '{id}'" for n, id in enumerate(ids, 1)),
-            )
-            + table(
-                "people",
-                f"id {id_}, merged {merged}",
-                *(f"'{old}', '{survivor}'", f"'{survivor}', NULL", f"'{other}', NULL"),
-                *(f"'P{n}', '{key}'" for n, key in enumerate(odd)),
-            )
-            + table(
-                "numbers",
-                f"person {owner}, number VARCHAR(8)",
-                *(f"'{old}', 'N1'", f"'{other}', 'N3'"),
-                *(f"'{key}', 'ODD'" for key in unowned),
-            ),
+            table("stays", f"id INTEGER, person {person}", *stay_rows)
+            + table("people", f"id {id_}, merged {merged}", *people_rows)
+            + table("numbers", f"person {owner}, number VARCHAR(8)", *number_rows),
         )
         stays_of = {(old,): "12", (survivor,): "2", (other,): "3", ("abc", old): "12"}
         stays_of |= {(f"P{n}",): "" for n in range(len(odd))}
@@ -498,15 +472,14 @@ def test_keys_compare_whatever_their_types_are(
 
 COLLATIONS = (
     ("mariadb", "COLLATE utf8mb4_unicode_ci", "COLLATE utf8mb4_general_ci"),
-    ("mysql", "COLLATE utf8mb4_0900_ai_ci", "COLLATE utf8mb4_general_ci"),
     ("postgresql", 'COLLATE "C"', 'COLLATE "POSIX"'),
-    *((server, "CHARACTER SET latin1", "COLLATE utf8mb4_bin") for server in SERVERS),
+    ("mysql", "CHARACTER SET latin1", "COLLATE utf8mb4_bin"),
 )
 """Collations that one server has in tables of different years, and will not compare."""
 
 
 @pytest.mark.parametrize(("url", "one", "other"), COLLATIONS, indirect=["url"])
-def test_texts_of_two_collations_compare(opened: Opened, one: str, other: str) -> None:
+def test_texts_of_two_collations_compare(opened, one, other):
     adapter = opened(
         MERGED,
         table(
@@ -528,8 +501,8 @@ def test_texts_of_two_collations_compare(opened: Opened, one: str, other: str) -
     assert find(adapter, token("identifier", "N1"), PATIENT) == ["a"]
 
 
-@pytest.mark.parametrize("url", SERVERS, indirect=True)
-def test_a_number_without_sign_is_found_as_it_is_shown(opened: Opened) -> None:
+@pytest.mark.parametrize("url", ["mysql"], indirect=True)
+def test_a_number_without_sign_is_found_as_it_is_shown(opened):
     """Up to 2^64; nothing is found for what is beyond, nor for what is below nought."""
     large = [2**64 - 1, 2**63, 2**63 - 1, 0]
     adapter = opened(
@@ -559,9 +532,9 @@ def test_a_number_without_sign_is_found_as_it_is_shown(opened: Opened) -> None:
             adapter.read(STAY, other)
 
 
-@pytest.mark.parametrize("url", SERVERS, indirect=True)
-@pytest.mark.parametrize("owner", ["BIT(9)", "INTEGER", "VARCHAR(9)"])
-def test_bits_are_the_number_that_they_stand_for(opened: Opened, owner: str) -> None:
+@pytest.mark.parametrize("url", ["mysql"], indirect=True)
+@pytest.mark.parametrize("owner", ["BIT(9)", "VARCHAR(9)"])
+def test_bits_are_the_number_that_they_stand_for(opened, owner):
     codes = "codes: {flags: {table: {'0': finished, '1': planned}}}\n"
     adapter = opened(
         codes
@@ -588,5 +561,5 @@ def test_bits_are_the_number_that_they_stand_for(opened: Opened, owner: str) -> 
     assert find(adapter, token("_id", last), STAY) == [last]
     assert find(adapter, patient("300"), STAY) == ["1", last]
     assert find(adapter, token("status", "planned"), STAY) == [last]
-    assert adapter.read(PATIENT, "1").active is False  # type: ignore[union-attr]
+    assert adapter.read(PATIENT, "1").active is False
     assert find(adapter, token("identifier", "N"), PATIENT) == ["300"]
