@@ -92,6 +92,16 @@ def new_postgresql(postgresql_server: "PostgresServer") -> NewDatabase:
     return make
 
 
+def new_database(kind: str, request: pytest.FixtureRequest) -> str:
+    """Make an empty database of a kind, and return its SQLAlchemy URL."""
+    if kind == "sqlite":
+        directory = request.getfixturevalue("tmp_path_factory").mktemp("pas")
+        return f"sqlite:///{directory / 'pas.db'}"
+    if kind == "postgresql":
+        return str(request.getfixturevalue("new_postgresql")("unicode"))
+    return str(request.getfixturevalue(f"{kind}_server").new_database())
+
+
 @pytest.fixture(scope="module")
 def postgresql_url(new_postgresql: NewDatabase) -> str:
     """Return the URL of an empty database that a test module has for itself."""

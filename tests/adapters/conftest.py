@@ -18,6 +18,7 @@ from adapters.mapping.model import DateReading
 from tests.adapters import emptied
 from tests.adapters.changeable import Changeable
 from tests.adapters.http_cases import LIMITS
+from tests.databases import new_database
 from tests.hospital_http import Api, serving
 from tests.hospital_http_mapping import http_mapping_text
 from tests.hospital_http_rows import COLUMNS
@@ -48,12 +49,11 @@ def _memory(
 def _in_database(
     kind: str, hospital: Hospital, directory: Path, request: pytest.FixtureRequest
 ) -> Iterator[Changeable]:
-    url = f"sqlite:///{directory / 'pas.db'}"
     if kind in ("postgresql", "pgbouncer"):
         locale = "unicode" if hospital.ids is Ids.NUMBERS else "plain"
         url = request.getfixturevalue("new_postgresql")(locale)
-    if kind in SERVERS:
-        url = request.getfixturevalue(f"{kind}_server").new_database()
+    else:
+        url = new_database(kind, request)
     tables = Tables(url, hospital)
     if kind == "pgbouncer":
         url = request.getfixturevalue("pgbouncer")(url)

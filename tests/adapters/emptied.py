@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from adapters import open_adapter
 from adapters.contract import Adapter
 from adapters.mapping.load import load_mapping
-from tests.databases import writing
+from tests.databases import new_database, writing
 from tests.sets import SERVERS
 
 HEAD = """\
@@ -123,13 +123,9 @@ def traced() -> Iterator[list[str]]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql", *SERVERS])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest) -> str:
     """Return the address of an empty database."""
-    if request.param == "postgresql":
-        return str(request.getfixturevalue("new_postgresql")("unicode"))
-    if request.param in SERVERS:
-        return str(request.getfixturevalue(f"{request.param}_server").new_database())
-    return f"sqlite:///{tmp_path / 'pas.db'}"
+    return new_database(request.param, request)
 
 
 @pytest.fixture
