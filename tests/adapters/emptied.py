@@ -128,6 +128,11 @@ def url(request: pytest.FixtureRequest) -> str:
     return new_database(request.param, request)
 
 
+def on(*kinds: str) -> pytest.MarkDecorator:
+    """Run a test on these kinds of database alone."""
+    return pytest.mark.parametrize("url", kinds, indirect=True)
+
+
 @pytest.fixture
 def opened(url: str, tmp_path: Path) -> Iterator[Opened]:
     """Return what opens an adapter on a database of the test's own."""

@@ -4,7 +4,7 @@ import pytest
 
 from adapters.contract import NotFoundError, SourceDataError
 from adapters.sql.query import LONGEST_LIST
-from tests.adapters.emptied import NUMBERS, altered, listed, people, stays, table
+from tests.adapters.emptied import NUMBERS, altered, listed, on, people, stays, table
 from toolkit.contract.harness import PATIENT, STAY, ask, dates, ids_of, token
 
 STAYS = stays(
@@ -16,7 +16,7 @@ STAYS = stays(
 )
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@on("postgresql")
 def test_a_column_of_another_type_is_read_anew_within_the_request(opened, url):
     adapter = opened(
         STAYS,
@@ -45,7 +45,7 @@ def test_a_column_of_another_type_is_read_anew_within_the_request(opened, url):
         adapter.read(STAY, "1")
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@on("postgresql")
 def test_a_column_that_goes_is_an_error_until_it_is_back(opened, url):
     made = table("stays", "id INTEGER, person INTEGER, began DATE", "1, 7, NULL")
     adapter = opened(STAYS.replace("began}", 'began, at: "00:00"}'), made)
@@ -58,7 +58,7 @@ def test_a_column_that_goes_is_an_error_until_it_is_back(opened, url):
     assert ids_of(adapter.search(ask())) == ["1"]
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@on("sqlite")
 def test_items_of_many_rows_are_read_in_lists_that_every_database_takes(opened):
     """A key without a type may hold each id as a text and as a number."""
     number = 700

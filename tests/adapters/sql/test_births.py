@@ -10,7 +10,7 @@ from adapters.contract import PatientRecord, Prefix, RowFault, Sort, SortKey
 from adapters.mapping.births import read_birth
 from adapters.mapping.model import TimeRule
 from adapters.memory import MemoryAdapter
-from tests.adapters.emptied import people, stays, table
+from tests.adapters.emptied import on, people, stays, table
 from toolkit.contract.harness import PATIENT, ask, dates
 from toolkit.contract.hospital import PARIS
 
@@ -78,7 +78,7 @@ def test_a_search_compares_the_interval_of_what_is_known(opened, url, type_, opt
         assert adapter.count(query) == model.count(query)
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@on("sqlite")
 def test_a_birth_in_the_future_is_a_fault_of_its_row(opened, url):
     tomorrow = datetime.now(PARIS).date() + timedelta(days=1)
     adapter = _opened(opened, url, "DATE", {"a": tomorrow, "b": "1950-06-15"})

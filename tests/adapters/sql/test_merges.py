@@ -9,7 +9,7 @@ from adapters.contract import EncounterRecord, SourceDataError
 from adapters.mapping.load import load_mapping
 from adapters.mapping.problems import MappingError
 from adapters.sql.merges import MOST
-from tests.adapters.emptied import HEAD, listed, people, stays, table
+from tests.adapters.emptied import HEAD, listed, on, people, stays, table
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, walk
 
 MOVED = stays(
@@ -111,7 +111,7 @@ def test_stays_that_have_moved_are_found_by_every_earlier_id(opened):
         assert {*at_the_last} <= {*found}
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@on("sqlite")
 def test_no_list_of_values_is_longer_than_every_database_takes(opened):
     """Oracle takes 1,000 (ORA-01795); more merges of a patient are an error."""
     for number in (699, MOST, MOST + 1):

@@ -12,7 +12,7 @@ from adapters.contract import (
     SortKey,
     StringMatch,
 )
-from tests.adapters.emptied import NUMBERS, altered, people, stays, table
+from tests.adapters.emptied import NUMBERS, altered, on, people, stays, table
 from toolkit.contract.harness import (
     PATIENT,
     STAY,
@@ -392,7 +392,7 @@ def test_capitals_count_but_for_names(opened, type_):
     assert len(rows) == 4
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@on("postgresql")
 def test_codes_of_an_enumeration_are_compared_as_what_they_are(opened, url):
     codes = """{open: in-progress, closed: finished, "it's": planned, new: finished}"""
     adapter = opened(
@@ -501,7 +501,7 @@ def test_texts_of_two_collations_compare(opened, one, other):
     assert find(adapter, token("identifier", "N1"), PATIENT) == ["a"]
 
 
-@pytest.mark.parametrize("url", ["mysql"], indirect=True)
+@on("mysql")
 def test_a_number_without_sign_is_found_as_it_is_shown(opened):
     """Up to 2^64; nothing is found for what is beyond, nor for what is below nought."""
     large = [2**64 - 1, 2**63, 2**63 - 1, 0]
@@ -532,7 +532,7 @@ def test_a_number_without_sign_is_found_as_it_is_shown(opened):
             adapter.read(STAY, other)
 
 
-@pytest.mark.parametrize("url", ["mysql"], indirect=True)
+@on("mysql")
 @pytest.mark.parametrize("owner", ["BIT(9)", "VARCHAR(9)"])
 def test_bits_are_the_number_that_they_stand_for(opened, owner):
     codes = "codes: {flags: {table: {'0': finished, '1': planned}}}\n"

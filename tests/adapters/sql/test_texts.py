@@ -11,7 +11,7 @@ import pytest
 from adapters import open_source
 from adapters.contract import Prefix, Sort, SortKey, SourceDataError
 from adapters.mapping.load import load_mapping
-from tests.adapters.emptied import people, stays, table
+from tests.adapters.emptied import on, people, stays, table
 from toolkit.checks.sql import checks
 from toolkit.contract.harness import PATIENT, ask, dates, ids_of, walk
 from toolkit.contract.hospital import PARIS, Hospital, StayRow
@@ -56,8 +56,6 @@ NO_FORMAT = (
     lambda t: f"{_utc(t):%Y-%m-%dT%H:%M:%S}{'.5' if t.hour else ''}Z",
 )
 """For texts in several forms there is no format: the SELECT has to make times of them."""
-
-ON_SQLITE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 
 
 def _mapping(options=""):
@@ -115,7 +113,7 @@ def test_the_check_names_the_format_with_which_searches_are_right(
     _finds_as_the_model(adapter)
 
 
-@ON_SQLITE
+@on("sqlite")
 @pytest.mark.parametrize("write", NO_FORMAT)
 def test_where_no_format_fits_searches_stay_refused(opened, remedies, write):
     adapter = opened(_mapping(), _filled(write))
@@ -124,7 +122,7 @@ def test_where_no_format_fits_searches_stay_refused(opened, remedies, write):
     assert remedies() == [""]
 
 
-@ON_SQLITE
+@on("sqlite")
 def test_offsets_of_the_zone_compare_as_they_are(opened, remedies):
     statements = _filled(lambda t: t.replace(tzinfo=PARIS).isoformat(" "))
     adapter = opened(_mapping(), statements)
@@ -176,7 +174,7 @@ def test_blanks_behind_what_is_absent_lose_no_row(opened, url, collation):
             assert ids_of(adapter.search(ask(dates("ne2024")))) == []
 
 
-@ON_SQLITE
+@on("sqlite")
 def test_births_as_texts(opened, remedies):
     mapping = _mapping() + people("id, born", "birthdate", birth_date="born")
     rows = ("'a', '19500615'", "'b', '19491231'")

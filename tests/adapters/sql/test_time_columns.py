@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from adapters.contract import Prefix, RowFault, Sort, SortKey, SourceDataError
 from adapters.mapping.model import DateReading, TimeRule
 from adapters.sql.columns import FIRST, LAST, ColumnKind, instant_of
-from tests.adapters.emptied import stays, table
+from tests.adapters.emptied import on, stays, table
 from tests.databases import writing
 from toolkit.contract.harness import STAY, ask, dates, ids_of, walk
 from toolkit.contract.hospital import PARIS, Hospital, StayRow
@@ -137,7 +137,7 @@ MAPPING = stays(
 UNHELD = ("infinity", "-infinity", "10000-01-01", "0044-03-15 12:00:00 BC")
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@on("postgresql")
 @pytest.mark.parametrize("type_", ["timestamp", "timestamptz"])
 def test_only_the_row_of_such_a_time_is_a_fault(opened, type_):
     rows = (f"'{n}', 'V', '{text}', NULL" for n, text in enumerate(UNHELD))
@@ -163,7 +163,7 @@ def test_only_the_row_of_such_a_time_is_a_fault(opened, type_):
         assert ends == [LAST, FIRST, LAST, FIRST]
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@on("sqlite")
 @pytest.mark.parametrize("column", ["id: {from: id}", "start: {from: began}"])
 def test_a_page_that_would_go_on_from_a_text_that_is_not_utf8_is_refused(
     opened, column
