@@ -9,13 +9,13 @@ from urllib.parse import quote, urlencode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.attacks.made_up import DATES, EXAMPLES, SQL, VALUES, pairs, tried
 
 from adapters.contract import Adapter, ResourceType
 from adapters.parameters import SEARCH_PARAMETERS
 from app import create_app
 from app.service import EXTENSION
 from tests.app import provider
-from tests.attacks.made_up import DATES, EXAMPLES, SQL, VALUES, pairs, tried
 from tests.databases import NewDatabase
 from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.mariadb_server import SERVER, MariaServer
