@@ -116,7 +116,7 @@ vendor: ## Bundle scripts and styles of others for the pages, from tools/vendor,
 
 .PHONY: pictures
 pictures: .venv/test.stamp ## Take the pictures of the docs from a running demo, where Chromium is: look at each
-	@$(BIN)/python -m tests.browser.pictures
+	@$(BIN)/python -m pytest -m "" tests/browser/pictures.py
 
 .PHONY: lock
 lock: .venv/run.stamp ## Write the lock files from setup.cfg (ARGS=--upgrade)
