@@ -1,6 +1,7 @@
 """The audit trail: one AuditEvent a response, what it never holds, and where it goes."""
 
 import base64
+import contextlib
 import fcntl
 import json
 import os
@@ -9,7 +10,7 @@ import resource
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +23,6 @@ from app.config import SettingsError
 from app.fhir.audit_event import read_event
 from app.service import EXTENSION
 from tests.app.answers import raw, read_from
-from tests.app.conftest import MakeService
 from tests.live import HOST
 from tests.serving import Served, ids
 from tests.validity.stu3 import fhir_faults
@@ -56,7 +56,7 @@ Audit = Callable[..., Audited]
 
 
 @pytest.fixture
-def audit(make_service: MakeService, tmp_path: Path) -> Audit:
+def audit(make_service, tmp_path):
     """Return a function that serves the edge-case hospital with an audit trail."""
 
     def serve_audited(**settings: str) -> Audited:
@@ -68,7 +68,7 @@ def audit(make_service: MakeService, tmp_path: Path) -> Audit:
 
 
 @pytest.fixture
-def audited(audit: Audit) -> Audited:
+def audited(audit):
     """Return one with the settings that a deployment has by itself."""
     return audit()
 
@@ -108,7 +108,7 @@ def brief(event: Event) -> tuple[str | None, str, str, str | None]:
     return subtype, event["outcome"], event["outcomeDesc"], client
 
 
-def test_a_search(audited: Audited) -> None:
+def test_a_search(audited):
     bundle = audited.served.search(
         "Encounter", {"patient": "Patient/1,3", "date": "ge2024-03-14", "_count": "100"}
     )
@@ -124,20 +124,19 @@ def test_a_search(audited: Audited) -> None:
     ]
     assert sorted(shown(event)) == sorted(f"Encounter/{id}" for id in ids(bundle))
     assert len(shown(event)) > 5
-    stays: dict[str, list[str]] = {}
+    stays = {}
     for stay in (entry["resource"] for entry in bundle["entry"]):
         if stay["resourceType"] == "Encounter":
-            stays.setdefault(digest(stay["subject"]["reference"]), []).append(
-                stay["id"]
-            )
-    read = read_event(event)
+            named = digest(stay["subject"]["reference"])
+            stays[named] = [*stays.get(named, []), stay["id"]]
     assert len(stays) == 2
-    assert {name: ids.split(",") for name, ids in read.patients.items()} == stays
+    named = read_event(event).patients
+    assert {name: ids.split(",") for name, ids in named.items()} == stays
     assert {"reference": {"reference": f"Bundle/{bundle['id']}"}} in event["entity"]
     assert event["source"]["identifier"]["value"].startswith("https://")
 
 
-def test_included_resources_are_named(audit: Audit) -> None:
+def test_included_resources_are_named(audit):
     """Decision 36."""
     both = [
         ("_include", f"Encounter:{name}") for name in ("patient", "service-provider")
@@ -153,7 +152,7 @@ def test_included_resources_are_named(audit: Audit) -> None:
             assert shown(audited.last())[:2] == ["Encounter/42", "Encounter/1"]
 
 
-def test_a_page_tells_the_question_of_its_search(audited: Audited) -> None:
+def test_a_page_tells_the_question_of_its_search(audited):
     first = audited.served.search("Encounter", {"patient": "Patient/5", "_count": "3"})
     second = audited.served.follow(first, "next")
     event = audited.last()
@@ -166,30 +165,26 @@ def test_a_page_tells_the_question_of_its_search(audited: Audited) -> None:
     assert shown(event) == [f"Encounter/{id}" for id in ids(second)]
 
 
-def test_the_request_id_and_the_mapping(audited: Audited) -> None:
-    response = audited.served.get("Encounter/1")
-    event = audited.last()
-    request = event["entity"][0]
-    assert request["identifier"] == {"value": response.headers["X-Request-Id"]}
-    adapter = audited.served.app.extensions[EXTENSION].adapter
-    assert request["description"] == adapter.fingerprint
-
-
-def test_reads_with_patients_as_digests_or_in_clear(audit: Audit) -> None:
-    paths = ("Encounter/1", "Patient/12", "Organization/H1")
+def test_reads_with_patients_as_digests_or_in_clear(audit):
     for form, named in (("digest", digest), ("clear", str)):
         audited = audit(AUDIT_PATIENTS=form)
-        for path in paths:
-            assert audited.served.get(path).status_code == 200
-        stay, patient, organization = audited.events()[-3:]
-        assert (shown(stay), patients(stay)) == (["Encounter/1"], [named("Patient/1")])
-        assert (shown(patient), patients(patient)) == ([], [named("Patient/12")])
-        assert shown(organization) == ["Organization/H1"]
-        assert parameters(organization) == [("_id", digest("Organization/H1"))]
-        assert {event["action"] for event in audited.events()} == {"R"}
+        for path, resources, patient in (
+            ("Encounter/1", ["Encounter/1"], [named("Patient/1")]),
+            ("Patient/12", [], [named("Patient/12")]),
+            ("Organization/H1", ["Organization/H1"], []),
+        ):
+            answer = audited.served.get(path)
+            event = audited.last()
+            assert (shown(event), patients(event)) == (resources, patient)
+            assert event["action"] == "R"
+            assert parameters(event) == [("_id", digest(path))]
+            request = event["entity"][0]
+            assert request["identifier"]["value"] == answer.headers["X-Request-Id"]
+            adapter = audited.served.app.extensions[EXTENSION].adapter
+            assert request["description"] == adapter.fingerprint
 
 
-def test_one_digest_for_a_patient_wherever_it_stands(audit: Audit) -> None:
+def test_one_digest_for_a_patient_wherever_it_stands(audit):
     audited = audit()
     base = audited.served.app.extensions[EXTENSION].settings.base_url
     for name in ("patient", "subject", "patient:Patient", "subject:Patient"):
@@ -211,27 +206,20 @@ def test_one_digest_for_a_patient_wherever_it_stands(audit: Audit) -> None:
 BAD_TOKEN = {"Authorization": "Bearer Canarivel"}
 ANSWERS = [
     ("GET Encounter?patient=1&date=never", {}, ("search-type", "4", 412, "client-1")),
-    ("GET Encounter?_id=1&Canarivel=2", {}, ("search-type", "4", 400, "client-1")),
     ("GET Encounter/Canarivel", {}, ("read", "4", 404, "client-1")),
     ("GET Encounter/37", {}, ("read", "8", 500, "client-1")),
     ("GET Encounter/%ed%a0%80?x=%ff", {}, ("read", "4", 400, "client-1")),
     ("GET Canarivel?Canarivel=Canarivel", {}, (None, "4", 404, None)),
-    ("GET Encounter/1/_history", {}, ("history-instance", "4", 404, None)),
     ("DELETE Encounter/1", {}, (None, "4", 405, None)),
     ("OPTIONS Encounter/1", {}, (None, "0", 200, None)),
-    ("OPTIONS Canarivel", {}, (None, "4", 404, None)),
     ("Canarivel Encounter/1", {}, (None, "4", 405, None)),
     ("HEAD Encounter/Canarivel", {}, ("read", "4", 404, "client-1")),
-    ("GET Encounter/1", {"Authorization": ""}, ("read", "4", 401, None)),
-    ("GET Canarivel", BAD_TOKEN, (None, "4", 404, None)),
-    ("GET openapi.json", {}, (None, "0", 200, None)),
     ("GET Encounter/1", BAD_TOKEN, ("read", "4", 401, None)),
     ("GET metadata", {}, ("capabilities", "0", 200, None)),
-    ("GET ", {}, ("capabilities", "0", 200, None)),
 ]
 
 
-def test_every_answer_has_one_event(audited: Audited) -> None:
+def test_every_answer_has_one_event(audited):
     for number, (sent, headers, expected) in enumerate(ANSWERS, 1):
         raw(audited.served, *sent.split(" "), headers=headers)
         assert len(audited.events()) == number
@@ -245,7 +233,7 @@ def test_every_answer_has_one_event(audited: Audited) -> None:
     assert brief(audited.last())[2] == "403 Forbidden"
 
 
-def test_a_name_that_is_no_parameter_is_not_written(audited: Audited) -> None:
+def test_a_name_that_is_no_parameter_is_not_written(audited):
     raw(audited.served, "GET", "Patient?Canarivel=1&family:Canarivel=2&family:exact=3")
     assert parameters(audited.last()) == [
         ("(other)", digest("1")),
@@ -254,34 +242,23 @@ def test_a_name_that_is_no_parameter_is_not_written(audited: Audited) -> None:
     ]
 
 
-def test_what_was_not_shown_is_not_named(audited: Audited) -> None:
+def test_what_was_not_shown_is_not_named(audited):
     audited.served.search("Encounter", {"patient": "1", "_summary": "count"})
     assert shown(audited.last()) == patients(audited.last()) == []
     audited.served.search("Encounter", {"_id": "1,37"})
     assert shown(audited.last()) == ["Encounter/1"]
 
 
-def test_values_from_the_hundredth_on_have_one_digest_together(
-    audited: Audited,
-) -> None:
-    sixty = ",".join(map(str, range(60)))
-    asking = [("patient", sixty), ("identifier", sixty), ("_id", "1,2")]
-    audited.served.post("Encounter/_search", asking)
+def test_values_from_the_hundredth_on_have_one_digest_together(audited):
+    many = ",".join(map(str, range(120)))
+    audited.served.post("Encounter/_search", [("patient", many), ("_id", "1,2")])
     found = parameters(audited.last())
-    assert found[59:61] == [
-        ("patient", digest("Patient/59")),
-        ("identifier", digest("0")),
-    ]
-    rest = sixty.split(",", 40)[40]
-    assert found[100:] == [
-        ("identifier", digest(rest)),
-        ("_id", digest("Encounter/1,2")),
-    ]
+    assert found[99] == ("patient", digest("Patient/99"))
+    assert [name for name, _ in found[100:]] == ["patient", "_id"]
+    assert found[101] == ("_id", digest("Encounter/1,2"))
 
 
-def test_events_go_to_stdout_where_that_is_the_choice(
-    audit: Audit, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_events_go_to_stdout_where_that_is_the_choice(audit, capfd):
     audited = audit(AUDIT="stdout")
     assert audited.served.get("Encounter/1").status_code == 200
     (line,) = capfd.readouterr().out.splitlines()
@@ -293,24 +270,20 @@ PROXY, CLIENT, CLIENT_6 = "10.1.0.7", "192.0.2.7", "2001:db8::7:1"
 WAYS = [
     # Nobody is believed who is no trusted proxy.
     (CLIENT, "198.51.100.1", CLIENT),
-    (PROXY, f"198.51.100.1, {CLIENT}", CLIENT),
-    (PROXY, f"{CLIENT}, 10.1.0.8", CLIENT),
+    (PROXY, f"198.51.100.1, {CLIENT}, 10.1.0.8", CLIENT),
     # All of it: only limits count networks.
     (PROXY, CLIENT_6, CLIENT_6),
     # Some proxies write the port of their client, too.
     (PROXY, f"198.51.100.1:443, {CLIENT}:50123", CLIENT),
     (PROXY, f"[{CLIENT_6}]:50123, 10.1.0.8:80", CLIENT_6),
-    (PROXY, f"{CLIENT}:port", PROXY),
     (PROXY, "[]:80", PROXY),
     (f"::ffff:{CLIENT}", None, CLIENT),
-    (PROXY, None, PROXY),
     # A unix socket has no address, and only the proxy opens it.
     ("", CLIENT, CLIENT),
-    ("", None, None),
 ]
 
 
-def test_the_address_is_the_one_that_trusted_proxies_name(audit: Audit) -> None:
+def test_the_address_is_the_one_that_trusted_proxies_name(audit):
     audited = audit(TRUSTED_PROXIES="10.1.0.0/16")
     for peer, forwarded, _ in WAYS:
         read_from(audited.served, peer, forwarded)
@@ -333,9 +306,7 @@ def counted(name: str) -> float:
     return REGISTRY.get_sample_value(f"encounters_audit_{name}_total") or 0.0
 
 
-def test_a_full_disk_refuses_every_answer(
-    audit: Audit, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_full_disk_refuses_every_answer(audit, tmp_path, caplog):
     """Decision 43: until there is room."""
     events, failures = counted("events"), counted("failures")
     target = tmp_path / "link.jsonl"
@@ -352,32 +323,24 @@ def test_a_full_disk_refuses_every_answer(
     assert (counted("events"), counted("failures")) == (events + 1, failures + 3)
 
 
-def test_a_full_disk_is_counted_where_that_is_the_choice(
-    audit: Audit, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_full_disk_is_counted_where_that_is_the_choice(audit, caplog):
     served = audit(AUDIT="/dev/full", AUDIT_FAILURE="count").served
     assert served.get("Encounter/1").get_json(force=True)["id"] == "1"
     assert unwritten(caplog) == [{"failures": 1, "refused": False}]
 
 
-@pytest.mark.parametrize("kind", ["pipe", "socket", "null"])
-def test_a_sink_that_cannot_report_failure_is_refused(
-    audit: Audit, tmp_path: Path, kind: str
-) -> None:
+@pytest.mark.parametrize("kind", ["pipe", "null"])
+def test_a_sink_that_cannot_report_failure_is_refused(audit, tmp_path, kind):
     target = tmp_path / kind
     if kind == "pipe":
         os.mkfifo(target)
-    elif kind == "null":
-        target.symlink_to(os.devnull)
     else:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-            listener.bind(str(target))
-    with pytest.raises(SettingsError) as raised:
+        target.symlink_to(os.devnull)
+    with pytest.raises(SettingsError, match="ENCOUNTERS_AUDIT"):
         audit(AUDIT=str(target))
-    assert "ENCOUNTERS_AUDIT" in str(raised.value)
 
 
-def test_a_stdout_that_cannot_report_failure_is_refused(tmp_path: Path) -> None:
+def test_a_stdout_that_cannot_report_failure_is_refused(tmp_path):
     def is_refused(file: int) -> bool:
         stdout = os.dup(STDOUT)
         os.dup2(file, STDOUT)
@@ -397,32 +360,23 @@ def test_a_stdout_that_cannot_report_failure_is_refused(tmp_path: Path) -> None:
     for path, refused in ((os.devnull, True), (tmp_path / "file", False)):
         with open(path, "wb") as file:
             assert is_refused(file.fileno()) == refused
-    reading, writing = os.pipe()
-    with os.fdopen(reading), os.fdopen(writing, "wb"):
-        assert not is_refused(writing)
 
 
-def test_a_line_after_a_rename_is_in_a_new_file(tmp_path: Path) -> None:
-    file = tmp_path / "audit"
-    sink = FileSink(file)
-    sink.write(b"one\n")
-    file.rename(tmp_path / "audit.1")
-    sink.write(b"two\n")
-    assert file.read_bytes() == b"two\n"
-
-
-def test_the_file_is_for_its_owner_and_group(tmp_path: Path) -> None:
-    """And a line after one that was cut off is whole."""
+def test_a_file_is_opened_for_each_line(tmp_path):
     file = tmp_path / "audit"
     sink = FileSink(file)
     sink.write(b"one\n")
     assert file.stat().st_mode & 0o007 == 0
+    file.rename(tmp_path / "audit.1")
+    sink.write(b"two\n")
+    assert file.read_bytes() == b"two\n"
+    # A line after one that was cut off is whole.
     file.write_bytes(b"one\ntw")
     sink.write(b"three\n")
     assert file.read_bytes() == b"one\ntw\nthree\n"
 
 
-def test_of_a_line_that_has_no_room_nothing_stays(tmp_path: Path) -> None:
+def test_of_a_line_that_has_no_room_nothing_stays(tmp_path):
     file = tmp_path / "audit"
     sink = FileSink(file)
     sink.write(b"a" * 900 + b"\n")
@@ -437,12 +391,12 @@ def test_of_a_line_that_has_no_room_nothing_stays(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_wait(monkeypatch):
     monkeypatch.setattr("app.audit.TURN_SECONDS", 0.05)
 
 
 @pytest.mark.usefixtures("short_wait")
-def test_a_process_that_stands_still_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_process_that_stands_still_holds_nobody_up(tmp_path):
     file = tmp_path / "audit"
     sink = FileSink(file)
     with file.open("a") as holder:
@@ -453,7 +407,7 @@ def test_a_process_that_stands_still_holds_nobody_up(tmp_path: Path) -> None:
     assert file.read_bytes() == b"two\n"
 
 
-def test_a_reader_that_has_gone_is_an_error() -> None:
+def test_a_reader_that_has_gone_is_an_error():
     reading, writing = os.pipe()
     os.close(reading)
     with pytest.raises(BrokenPipeError):
@@ -462,21 +416,17 @@ def test_a_reader_that_has_gone_is_an_error() -> None:
 
 
 @pytest.mark.usefixtures("short_wait")
-def test_a_reader_that_stalls_is_an_error_and_later_lines_are_whole() -> None:
+def test_a_reader_that_stalls_is_an_error_and_later_lines_are_whole():
     reading, writing = os.pipe()
     sink = StreamSink(writing)
     with pytest.raises(TimeoutError):
         sink.write(b"a" * 200_000 + b"\n")
-    cut = len(os.read(reading, 200_000))
-    assert 0 < cut < 200_000
-    sink.write(b"b\n")
-    sink.write(b"c\n")
+    assert 0 < len(os.read(reading, 200_000)) < 200_000
+    for line in (b"b\n", b"c\n"):
+        sink.write(line)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"\nb\nc\n"
-
-
-# ---- syslog
 
 
 def message(connection: socket.socket) -> bytes:
@@ -491,15 +441,15 @@ def message(connection: socket.socket) -> bytes:
 
 
 @pytest.fixture
-def daemon() -> Iterator[socket.socket]:
+def daemon():
     with socket.create_server((HOST, 0)) as listener:
         listener.settimeout(60)
         yield listener
 
 
 def test_events_go_to_syslog_whole_and_over_a_new_connection_after_its_restart(
-    audit: Audit, daemon: socket.socket
-) -> None:
+    audit, daemon
+):
     audited = audit(AUDIT=f"syslog://{HOST}:{daemon.getsockname()[1]}")
     for _ in range(2):
         assert audited.served.get("Encounter/1").status_code == 200
@@ -512,44 +462,36 @@ def test_events_go_to_syslog_whole_and_over_a_new_connection_after_its_restart(
     assert audited.served.get("Encounter/1").status_code == 503
 
 
-def test_a_syslog_that_is_away_or_stalls_gets_no_answer_out(
-    audit: Audit, daemon: socket.socket
-) -> None:
-    port = daemon.getsockname()[1]
-    sink = SyslogSink(f"{HOST}:{port}")
-    events = [b'{"n": %d, "x": "%b"}\n' % (n, b"x" * 65536) for n in range(1000)]
-    refused = []
-    for event in events:
-        try:
+@pytest.mark.usefixtures("short_wait")
+def test_a_syslog_that_stalls_gets_whole_messages_later(daemon):
+    sink = SyslogSink(f"{HOST}:{daemon.getsockname()[1]}")
+    event, written = b'{"x": "%b"}\n' % (b"x" * 65536), 0
+    with contextlib.suppress(TimeoutError):
+        for _ in range(1000):
             sink.write(event)
-        except TimeoutError:
-            # Accepted by the kernel, and read by nobody.
-            refused.append(event)
-            if len(refused) == 2:
-                break
-    assert len(refused) == 2
+            written += 1
+    with pytest.raises(TimeoutError):
+        sink.write(event)
     connection, _ = daemon.accept()
     with connection:
         daemon.settimeout(0)
         with pytest.raises(BlockingIOError):
             # No second connection took what the first one could not.
             daemon.accept()
-        written = events[: events.index(refused[0])]
-        assert [message(connection) + b"\n" for _ in written] == written
+        for _ in range(written):
+            assert message(connection) + b"\n" == event
         sink.write(b"{}\n")
         # The message that was begun is whole, and the next one too.
         received = message(connection)
         if received != b"{}":
-            assert received + b"\n" == refused[0]
+            assert received + b"\n" == event
             assert message(connection) == b"{}"
     daemon.close()
     with pytest.raises(ConnectionError):
         sink.write(b"{}\n")
-    audited = audit(AUDIT=f"syslog://{HOST}:{port}")
-    assert audited.served.get("Encounter/1").status_code == 503
 
 
-def test_an_append_only_file_takes_events(tmp_path: Path) -> None:
+def test_an_append_only_file_takes_events(tmp_path):
     file = tmp_path / "audit.jsonl"
     file.touch()
     change = shutil.which("chattr")

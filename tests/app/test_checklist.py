@@ -39,7 +39,7 @@ def _tests() -> Mapping[str, str]:
     return docstrings
 
 
-def test_every_statement_is_shown_or_departed_from() -> None:
+def test_every_statement_is_shown_or_departed_from():
     docstrings = _tests()
     named = re.findall(r"\b[A-Z]{2,4}-\d\d\b", " ".join(docstrings.values()))
     found = Counter([*named, *DEPARTURES])
@@ -48,7 +48,7 @@ def test_every_statement_is_shown_or_departed_from() -> None:
         assert f"ecision {decision}" in docstrings[test], test
 
 
-def test_every_decision_is_tested() -> None:
+def test_every_decision_is_tested():
     numbers = r"[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)"
     named = re.findall(numbers, " ".join(_tests().values()))
     assert {int(n) for each in named for n in re.findall(r"\d+", each)} >= {

@@ -20,10 +20,9 @@ from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
 from app.service import EXTENSION
 from tests.app.answers import HOST, body, raw, refused
-from tests.app.conftest import MakeService
 from tests.databases import writing
 from tests.hospital_sql import Tables, mapping_text
-from tests.serving import FORM, Served, ids, link
+from tests.serving import FORM, ids, link
 from toolkit.contract.hospital import EDGES, PARIS
 
 STU3 = Path(__file__).parents[1] / "stu3"
@@ -56,7 +55,7 @@ ERRORS: tuple[tuple[int, str, str, Mapping[str, Any]], ...] = (
 )
 
 
-def test_every_error_is_an_outcome_with_the_code_of_its_status(served: Served) -> None:
+def test_every_error_is_an_outcome_with_the_code_of_its_status(served):
     """Decision 20: and the client finds that no canary is quoted.
 
     READ-04 READ-06 READ-08 READ-09 OO-01 OO-02 OO-03 OO-04 OO-06.
@@ -70,28 +69,28 @@ def test_every_error_is_an_outcome_with_the_code_of_its_status(served: Served) -
         assert issue["diagnostics"]
 
 
-def test_an_address_that_is_not_fhir_names_where_to_begin(served: Served) -> None:
+def test_an_address_that_is_not_fhir_names_where_to_begin(served):
     for path in ("/", "/fhir", "/fhir/v3/nothing"):
         text = refused(served.http.get(path, base_url=HOST), 404, "not-found")
         (address,) = re.findall(r"/fhir/v3/(\w+)", text)
         assert served.get(address).status_code == 200
 
 
-def test_insufficient_scope_is_processing(served: Served) -> None:
+def test_insufficient_scope_is_processing(served):
     """Decision 20."""
     reader = served.as_client("reader", "PATIENT_READ")
     text = refused(reader.get("Encounter/1"), 403, "processing", "Authorization")
     assert "insufficient scope" in text
 
 
-def test_a_malformed_request_is_400(served: Served) -> None:
+def test_a_malformed_request_is_400(served):
     """Decision 20."""
     refused(served.get("Encounter?identifier=%FF"), 400, "structure")
     sent = {"data": b"patient=\xff", "content_type": FORM}
     refused(raw(served, "POST", "Encounter/_search", **sent), 400, "structure")
 
 
-def test_nothing_is_created_updated_or_deleted(served: Served) -> None:
+def test_nothing_is_created_updated_or_deleted(served):
     """Decision 20: other methods are 405 and `Allow` lists those offered (decision 21).
 
     HTTP-06.
@@ -118,7 +117,7 @@ def test_nothing_is_created_updated_or_deleted(served: Served) -> None:
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_may_be_64_kib_long(served: Served, chunked: bool) -> None:
+def test_a_body_may_be_64_kib_long(served, chunked):
     """Decision 20: a body without a length is never cut, since the rest may be a filter.
 
     HTTP-07.
@@ -148,9 +147,7 @@ class Broken(MemoryAdapter):
         raise ZeroDivisionError(SECRET)
 
 
-def test_an_unexpected_error_is_500_and_reveals_nothing(
-    make_service: MakeService, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unexpected_error_is_500_and_reveals_nothing(make_service, caplog):
     """Decision 20. OO-05."""
     served = make_service(adapter=Broken((), time_zone=PARIS))
     for path in ("Encounter", "Encounter/1"):
@@ -177,7 +174,7 @@ Raising: TypeAlias = Callable[[Exception], TestResponse]
 
 
 @pytest.fixture
-def answer_to(make_service: MakeService) -> Raising:
+def answer_to(make_service):
     """Return a function that requests a view which raises an error."""
     served = make_service()
     raised: list[Exception] = []
@@ -201,9 +198,7 @@ def subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
         yield from subclasses(each)
 
 
-def test_an_error_has_its_status_code_and_text(
-    answer_to: Raising, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_error_has_its_status_code_and_text(answer_to, caplog):
     """Decision 20: a client reads our own texts, never those of an adapter.
 
     Failures are logged and refusals are not.
@@ -229,7 +224,7 @@ def test_an_error_has_its_status_code_and_text(
             assert kind in ours or "Canari" not in json.dumps(line)
 
 
-def test_a_bare_status_has_the_issue_code_of_the_list(answer_to: Raising) -> None:
+def test_a_bare_status_has_the_issue_code_of_the_list(answer_to):
     """Decision 20: whatever the framework or a library answers with."""
     known = json.loads((STU3 / "codes.json").read_text())["issue-type"]["codes"]
     assert {code.value for code in IssueCode} <= set(known)
@@ -244,8 +239,8 @@ def test_a_bare_status_has_the_issue_code_of_the_list(answer_to: Raising) -> Non
 
 
 def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
-    make_service: MakeService, postgresql_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    make_service, postgresql_url, caplog
+):
     Tables(postgresql_url, EDGES).close()
     text = mapping_text(EDGES, repr(postgresql_url))
     served = make_service(mapping=text)
@@ -261,7 +256,7 @@ def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
     served.app.extensions[EXTENSION].adapter.close()
 
 
-def test_a_limit_of_the_source_names_the_parameter(answer_to: Raising) -> None:
+def test_a_limit_of_the_source_names_the_parameter(answer_to):
     """Decision 3."""
     for limit in contract.Limit:
         answer = answer_to(contract.NotAskableError(SECRET, "date", limit))
@@ -269,8 +264,8 @@ def test_a_limit_of_the_source_names_the_parameter(answer_to: Raising) -> None:
 
 
 def test_an_outage_is_503_never_404_and_never_empty(
-    make_service: MakeService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    make_service, tmp_path, monkeypatch
+):
     """Decision 23: also for a server that does not answer, which is not named."""
     url = f"postgresql+psycopg://x:hush@/pas?host={tmp_path}&port=1"
     monkeypatch.setenv("PAS_URL", url)
@@ -313,7 +308,7 @@ NONSENSE = (
 PATHS = ("Organization/H1", "Organization?_id=H1")
 
 
-def test_an_answer_that_makes_no_sense_is_502(make_service: MakeService) -> None:
+def test_an_answer_that_makes_no_sense_is_502(make_service):
     """Decision 23: one section that fails leaves the others. A timeout is 503."""
     for edit in NONSENSE:
         served = make_service(edit)

@@ -4,7 +4,6 @@ A host that has moved by name goes on answering old connections: only a new one 
 """
 
 import os
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -20,7 +19,6 @@ from adapters.http.client import Deadline, HttpCall, HttpClient
 from app.jwks import ProviderEndpoint
 from app.redis_client import connect, end_connections
 from tests.live import HOST, wait_until
-from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.system
 
@@ -43,41 +41,32 @@ class PortOfClient(BaseHTTPRequestHandler):
         """Write nothing."""
 
 
-@pytest.fixture
-def server() -> Iterator[str]:
-    with ThreadingHTTPServer((HOST, 0), PortOfClient) as opened:
-        Thread(target=opened.serve_forever, daemon=True).start()
-        yield f"http://{HOST}:{opened.server_port}"
-        opened.shutdown()
-
-
-def check_lifetime(connection: Callable[[], object]) -> None:
+def check_lifetime(connection):
     """Wait until a connection has served twice, and another one has followed."""
-    used: list[object] = []
+    used = []
 
-    def another_one_follows() -> bool:
+    def another_one_follows():
         used.append(connection())
         return {a == b for a, b in pairwise(used)} == {True, False}
 
     wait_until(another_one_follows, Path(os.devnull))
 
 
-def test_connections_to_an_http_source_end(server: str) -> None:
-    with closing(HttpClient(server, SECONDS)) as client:
-        check_lifetime(
-            lambda: client.send(HttpCall("GET", "/"), {}, Deadline(30)).json()
-        )
+def test_connections_to_http_sources_and_the_identity_provider_end():
+    with ThreadingHTTPServer((HOST, 0), PortOfClient) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url, get = f"http://{HOST}:{server.server_port}", HttpCall("GET", "/")
+        with closing(HttpClient(url, SECONDS)) as client:
+            check_lifetime(lambda: client.send(get, {}, Deadline(30)).json())
+        check_lifetime(ProviderEndpoint(url, 30, SECONDS).fetch)
+        server.shutdown()
 
 
-def test_connections_to_the_identity_provider_end(server: str) -> None:
-    check_lifetime(ProviderEndpoint(server, 30, SECONDS).fetch)
-
-
-def test_connections_to_redis_end(redis_server: RedisServer) -> None:
+def test_connections_to_redis_end(redis_server):
     Thread(target=end_connections, args=(SECONDS,), daemon=True).start()
     with connect(redis_server.url) as client:
 
-        def connection() -> object:
+        def connection():
             try:
                 return client.client_id()
             except redis.TimeoutError:

@@ -13,7 +13,6 @@ import pytest
 from app.call import Stage
 from app.logging import RedactingFormatter
 from tests.app.answers import raw
-from tests.serving import Served
 
 CANARY = "Canarivel"
 
@@ -21,7 +20,7 @@ Lines = Callable[[], list[dict[str, Any]]]
 
 
 @pytest.fixture
-def lines(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Lines:
+def lines(capfd, caplog):
     """Return what returns the access lines since the last time."""
     caplog.set_level("INFO", "app.access")
 
@@ -33,7 +32,7 @@ def lines(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -
     return read
 
 
-def test_one_line_a_request_and_no_path(served: Served, lines: Lines) -> None:
+def test_one_line_a_request_and_no_path(served, lines):
     for path, status, route, client in (
         ("Encounter/1?_pretty=true", 200, "/fhir/v3/Encounter/<id>", "client-1"),
         (f"Patient?name={CANARY}", 200, "/fhir/v3/Patient", "client-1"),
@@ -53,20 +52,18 @@ def test_one_line_a_request_and_no_path(served: Served, lines: Lines) -> None:
         assert sum(times) == pytest.approx(line["duration_ms"], abs=0.5)
 
 
-def test_a_log_that_nobody_reads_fails_no_request(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_nobody_reads_fails_no_request(served, monkeypatch):
     # So Python starts where standard error is closed.
     monkeypatch.setattr(sys, "stderr", None)
     assert served.get("Encounter/1").status_code == 200
 
 
-def test_a_method_that_nobody_knows_is_not_quoted(served: Served, lines: Lines) -> None:
+def test_a_method_that_nobody_knows_is_not_quoted(served, lines):
     raw(served, "CANARIVEL", "Encounter/1")
     assert lines()[0]["method"] == "other"
 
 
-def test_a_well_formed_request_id_is_taken_over(served: Served, lines: Lines) -> None:
+def test_a_well_formed_request_id_is_taken_over(served, lines):
     for given in ("abc", "A.b_c-9", "x" * 64):
         response = served.get("Encounter/1", X_Request_Id=given)
         assert response.headers["X-Request-Id"] == given
@@ -80,7 +77,7 @@ def test_a_well_formed_request_id_is_taken_over(served: Served, lines: Lines) ->
     assert {len(each) for each in ids} == {32}
 
 
-def test_each_line_of_a_request_has_its_id(served: Served) -> None:
+def test_each_line_of_a_request_has_its_id(served):
     handler = logging.StreamHandler(stream := io.StringIO())
     handler.setFormatter(RedactingFormatter())
     logging.getLogger().addHandler(handler)
@@ -112,7 +109,7 @@ except RuntimeError:
 
 
 @pytest.mark.system
-def test_a_whole_process_writes_json_to_stderr() -> None:
+def test_a_whole_process_writes_json_to_stderr():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
     )

@@ -1,6 +1,5 @@
 """Stages, metrics and spans: what they report of a request, and what they never hold."""
 
-from collections.abc import Iterator
 from functools import partial
 from threading import Event
 from types import SimpleNamespace
@@ -18,16 +17,14 @@ from adapters.instrumentation import CallKind, observe
 from app.call import Stage
 from app.middleware import Requests, Transport
 from app.observability import close_tracing
-from tests.app.conftest import MakeService
 from tests.canaries import canaries_in
-from tests.serving import Served
 from toolkit.contract.hospital import CANARIES, EDGES
 
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 @pytest.fixture(scope="module")
-def exporter() -> InMemorySpanExporter:
+def exporter():
     """Collect all spans of this process; a provider can be set once."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -36,9 +33,7 @@ def exporter() -> InMemorySpanExporter:
 
 
 @pytest.fixture
-def served(
-    exporter: InMemorySpanExporter, make_service: MakeService
-) -> Iterator[Served]:
+def served(exporter, make_service):
     """Return a service whose requests are traced."""
     served = make_service()
     plain = partial(Flask.wsgi_app, served.app)
@@ -69,7 +64,7 @@ def source_calls() -> float:
     )
 
 
-def test_requests_and_calls_to_sources_are_counted(served: Served) -> None:
+def test_requests_and_calls_to_sources_are_counted(served):
     route = {"route": "/fhir/v3/Encounter/<id>", "method": "GET", "status": "2xx"}
     requests = sample("encounters_request_seconds_count", **route)
     calls = source_calls()
@@ -78,9 +73,7 @@ def test_requests_and_calls_to_sources_are_counted(served: Served) -> None:
     assert source_calls() == calls + 1
 
 
-def test_a_request_is_a_span_with_its_calls_within(
-    served: Served, exporter: InMemorySpanExporter
-) -> None:
+def test_a_request_is_a_span_with_its_calls_within(served, exporter):
     read = served.get(f"Encounter/{EDGES.stays[0].id}")
     found = spans(exporter)
     root = found["GET /fhir/v3/Encounter/<id>"]
@@ -104,9 +97,7 @@ def test_a_request_is_a_span_with_its_calls_within(
         assert span.parent.span_id in {root.context.span_id for root in roots}
 
 
-def test_calls_outside_of_a_traced_request_are_no_spans(
-    served: Served, exporter: InMemorySpanExporter
-) -> None:
+def test_calls_outside_of_a_traced_request_are_no_spans(served, exporter):
     with observe(CallKind.SOURCE, "a source", "read") as span:
         assert not span.is_recording()
     served.get("metadata", traceparent=f"00-{TRACE}-{CALLER}-00")
@@ -114,9 +105,7 @@ def test_calls_outside_of_a_traced_request_are_no_spans(
     assert exporter.get_finished_spans() == ()
 
 
-def test_the_trace_of_a_caller_goes_on_without_its_state(
-    served: Served, exporter: InMemorySpanExporter
-) -> None:
+def test_the_trace_of_a_caller_goes_on_without_its_state(served, exporter):
     parent = f"00-{TRACE}-{CALLER}-01"
     served.get("metadata", traceparent=parent, tracestate=f"vendor={CANARIES[0]}")
     (root,) = exporter.get_finished_spans()
@@ -125,7 +114,7 @@ def test_the_trace_of_a_caller_goes_on_without_its_state(
     assert not root.parent.trace_state
 
 
-def test_no_span_holds_a_canary(served: Served, exporter: InMemorySpanExporter) -> None:
+def test_no_span_holds_a_canary(served, exporter):
     served.post("Patient/_search", {"name": CANARIES[0]})
     served.get(f"Encounter/{CANARIES[0]}")
     served.get(f"{CANARIES[0]}?name={CANARIES[0]}")
@@ -134,7 +123,7 @@ def test_no_span_holds_a_canary(served: Served, exporter: InMemorySpanExporter) 
     assert canaries_in(text) == []
 
 
-def test_a_collector_that_hangs_delays_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_that_hangs_delays_no_stop(monkeypatch):
     goes_on, has_ended = Event(), Event()
 
     def shutdown() -> None:

@@ -1,7 +1,7 @@
 """The rate limit: who is counted under what, what is said, and what Redis has to do with it."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -17,8 +17,6 @@ from app.rate_limit import AWAY_SECONDS, Throttle
 from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import read_from, refused
-from tests.app.conftest import MakeService
-from tests.app.provider import Clock
 from tests.redis_server import RedisServer
 from tests.serving import Served
 
@@ -29,7 +27,7 @@ Make = Callable[..., Throttle]
 
 
 @pytest.fixture
-def make(own_redis: RedisServer, clock: Clock) -> Iterator[Make]:
+def make(own_redis, clock):
     """Return what makes a throttle on a Redis of the test's own."""
     clients: list[redis.Redis] = []
     clock.now = MINUTE
@@ -73,9 +71,7 @@ def round_trips(server: RedisServer) -> int:
     return int(scripts["calls"])
 
 
-def test_processes_and_threads_share_one_count(
-    make: Make, own_redis: RedisServer
-) -> None:
+def test_processes_and_threads_share_one_count(make, own_redis):
     throttles = [make() for _ in range(3)]
     assert sum(let_in(each.count_client, "one", 3) for each in throttles) == 3
     throttle = make(clients_limit=100)
@@ -89,9 +85,7 @@ def test_processes_and_threads_share_one_count(
     assert round_trips(own_redis) <= before + 100
 
 
-def test_redis_holds_digests_that_go_by_themselves(
-    make: Make, own_redis: RedisServer
-) -> None:
+def test_redis_holds_digests_that_go_by_themselves(make, own_redis):
     throttle = make()
     throttle.count_client("hopital-nord")
     throttle.count_address("192.0.2.7")
@@ -106,12 +100,7 @@ def test_redis_holds_digests_that_go_by_themselves(
         assert len(list(client.scan_iter())) == 3
 
 
-def test_without_redis_each_process_counts_for_itself(
-    make: Make,
-    own_redis: RedisServer,
-    clock: Clock,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_without_redis_each_process_counts_for_itself(make, own_redis, clock, caplog):
     throttles = [make() for _ in range(2)]
     own_redis.stop()
     for each in throttles:
@@ -134,9 +123,7 @@ def test_without_redis_each_process_counts_for_itself(
 
 
 @pytest.fixture
-def limited(
-    served: Served, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Served]:
+def limited(served, make, monkeypatch):
     """Return the service with other limits than its own."""
 
     def limited(**limits: Any) -> Served:
@@ -157,9 +144,7 @@ def throttled(by: str) -> float:
     return counted or 0.0
 
 
-def test_too_many_requests_of_a_client_are_429(
-    limited: Callable[..., Served], clock: Clock
-) -> None:
+def test_too_many_requests_of_a_client_are_429(limited, clock):
     before = throttled("client")
     served = limited(addresses=None).as_client("hasty")
     # The first use of a token is counted under the address: its client is not known yet.
@@ -184,9 +169,7 @@ def test_too_many_requests_of_a_client_are_429(
 
 
 @pytest.mark.parametrize("token", [None, "x.y.z", "opaque", "forged"])
-def test_bad_tokens_are_429_before_they_are_looked_at(
-    limited: Callable[..., Served], caplog: pytest.LogCaptureFixture, token: str | None
-) -> None:
+def test_bad_tokens_are_429_before_they_are_looked_at(limited, caplog, token):
     good = limited(clients_limit=None).as_client(f"good-{token}")
     assert statuses(good, "Encounter/1", 1) == [200]
     if token == "forged":
@@ -201,16 +184,14 @@ def test_bad_tokens_are_429_before_they_are_looked_at(
     assert statuses(good, "Encounter/1", 20) == [200] * 20
 
 
-def test_what_asks_for_no_token_is_not_counted(
-    limited: Callable[..., Served], own_redis: RedisServer
-) -> None:
+def test_what_asks_for_no_token_is_not_counted(limited, own_redis):
     served = limited(clients_limit=1, addresses=1)
     for path, status in (("metadata", 200), ("Nonsense", 404)):
         assert statuses(Served(served.app), path, 5) == [status] * 5
     assert round_trips(own_redis) == 0
 
 
-def test_limits_are_settings(make_service: MakeService) -> None:
+def test_limits_are_settings(make_service):
     served = make_service(
         CLIENT_REQUESTS_PER_MINUTE="2", ADDRESS_REQUESTS_PER_MINUTE="off"
     )
@@ -235,9 +216,7 @@ ADDRESSES = [
 ]
 
 
-def test_an_address_is_the_one_that_trusted_proxies_name(
-    make_service: MakeService, make: Make
-) -> None:
+def test_an_address_is_the_one_that_trusted_proxies_name(make_service, make):
     served = make_service(TRUSTED_PROXIES="10.1.0.0/16")
     service = served.app.extensions[EXTENSION]
     anonymous = Served(served.app)

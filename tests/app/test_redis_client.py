@@ -1,9 +1,7 @@
 """Redis as operators run it: with TLS, behind Sentinel, and away."""
 
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -12,7 +10,6 @@ import redis
 from app.cli.doctor import check_sentinels
 from app.redis_client import SentinelAddress, connect
 from app.server.checks import check_redis
-from tests.app.conftest import MakeService
 from tests.certificates import certificate_for
 from tests.live import HOST, free_ports, listens
 from tests.sentinels import PATIENCE, SENTINELS, Watched, begin, until
@@ -28,15 +25,13 @@ def second_page(served: Served, first: object) -> int:
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
+def watched(tmp_path):
     with ExitStack() as stack:
         yield Watched(stack, tmp_path)
 
 
 @pytest.mark.system
-def test_a_walk_goes_on_after_a_failover(
-    watched: Watched, make_service: MakeService
-) -> None:
+def test_a_walk_goes_on_after_a_failover(watched, make_service):
     served = make_service(REDIS_URL=watched.url)
     first = served.search("Encounter", {"_count": "2"})
     assert second_page(served, first) == 200
@@ -62,9 +57,7 @@ def test_a_walk_goes_on_after_a_failover(
 
 @pytest.mark.system
 @pytest.mark.parametrize("theirs", ["", "of-sentinels"])
-def test_sentinels_may_have_another_password_or_none(
-    tmp_path: Path, theirs: str
-) -> None:
+def test_sentinels_may_have_another_password_or_none(tmp_path, theirs):
     def refusals(url: str) -> list[str]:
         results = check_sentinels(SentinelAddress.read(url))
         return [result.text for result in results if "refuses" in result.text]
@@ -79,9 +72,7 @@ def test_sentinels_may_have_another_password_or_none(
         assert [r.text for r in check_redis(connect(watched.url)) if r.is_wrong]
 
 
-def test_sentinels_that_are_away_are_not_waited_for_long(
-    make_service: MakeService,
-) -> None:
+def test_sentinels_that_are_away_are_not_waited_for_long(make_service):
     first = free_ports(2)
     url = f"redis+sentinel://{HOST}:{first},{HOST}:{first + 1}/pages"
     served = make_service(REDIS_URL=url)
@@ -90,7 +81,7 @@ def test_sentinels_that_are_away_are_not_waited_for_long(
 
 
 @pytest.fixture
-def secure(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+def secure(tmp_path):
     """Start a Redis that speaks TLS only; yield its address and its certificate."""
     if WITH_TLS is None:
         pytest.skip("no redis-server is installed: that of the wheel has no TLS")
@@ -108,18 +99,14 @@ def secure(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 
 @pytest.mark.system
-def test_pages_are_kept_over_tls(
-    secure: tuple[str, Path], make_service: MakeService
-) -> None:
+def test_pages_are_kept_over_tls(secure, make_service):
     url, file = secure
     served = make_service(REDIS_URL=f"{url}?ssl_ca_certs={file}")
     assert second_page(served, served.search("Encounter", {"_count": "2"})) == 200
 
 
 @pytest.mark.system
-def test_a_certificate_that_nobody_vouches_for_is_refused(
-    secure: tuple[str, Path],
-) -> None:
+def test_a_certificate_that_nobody_vouches_for_is_refused(secure):
     """Nor that of another host."""
     url, file = secure
     named = url.replace(HOST, "localhost")

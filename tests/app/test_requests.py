@@ -1,12 +1,9 @@
 """Decisions 1, 2 and 4: the forms of a search, what is refused or ignored, AND and OR."""
 
-from collections.abc import Mapping
-
 import pytest
 from werkzeug.test import TestResponse
 
 from tests.app.answers import body, messages, raw, refused
-from tests.app.conftest import MakeService
 from tests.serving import FORM, Served, ids, issues, link, relations
 from toolkit.contract.hospital import UNIT_URL, Hospital, StayRow
 
@@ -19,7 +16,7 @@ def _form(served: Served, query: str, form: str) -> TestResponse:
     return raw(served, "POST", path, data=form, content_type=FORM)
 
 
-def test_get_and_post_mean_the_same(served: Served) -> None:
+def test_get_and_post_mean_the_same(served):
     """Decision 1: both search forms return the same matches. SRCH-04."""
     for kind, params in (
         ("Encounter", {}),
@@ -36,7 +33,7 @@ def test_get_and_post_mean_the_same(served: Served) -> None:
         assert got["total"] == posted["total"]
 
 
-def test_parameters_in_the_query_of_a_post_count_too(served: Served) -> None:
+def test_parameters_in_the_query_of_a_post_count_too(served):
     """Decision 1: a name in the query string and in the form is a repetition.
 
     SRCH-05.
@@ -50,7 +47,7 @@ def test_parameters_in_the_query_of_a_post_count_too(served: Served) -> None:
     refused(_form(served, "_count=1", "_count=1"), 412, "value", "_count")
 
 
-def test_another_content_type_is_415_and_no_result(served: Served) -> None:
+def test_another_content_type_is_415_and_no_result(served):
     """Decision 1. SRCH-03."""
     for sent in (
         {"data": '{"patient": "2"}', "content_type": "application/fhir+json"},
@@ -77,14 +74,14 @@ def test_another_content_type_is_415_and_no_result(served: Served) -> None:
         refused(answer, status, "not-supported", name)
 
 
-def test_a_form_is_read_in_any_case_and_in_utf_8(served: Served) -> None:
+def test_a_form_is_read_in_any_case_and_in_utf_8(served):
     """Decision 1."""
     for type in ("Application/X-WWW-Form-URLEncoded; charset=UTF-8", FORM):
         sent = {"data": "patient=2", "content_type": type}
         assert body(raw(served, "POST", "Encounter/_search", **sent))["total"] == 2
 
 
-def test_the_charset_of_a_form_of_ascii_is_ignored(served: Served) -> None:
+def test_the_charset_of_a_form_of_ascii_is_ignored(served):
     """Decision 38: Apache's HttpClient names ISO-8859-1 unless it is told otherwise."""
     for charset in ("ISO-8859-1", "us-ascii", "windows-1252"):
         sent = {"content_type": f"{FORM}; charset={charset}"}
@@ -98,7 +95,7 @@ def test_the_charset_of_a_form_of_ascii_is_ignored(served: Served) -> None:
     refused(answer, 400, "structure")
 
 
-def test_slashes_that_libraries_add_are_removed(served: Served) -> None:
+def test_slashes_that_libraries_add_are_removed(served):
     """Decision 38: below the base, before routing, never where one is escaped."""
     for path in ("Encounter/", "/Encounter", "//Encounter//", "Encounter/_search/"):
         method = "POST" if "_search" in path else "GET"
@@ -113,7 +110,7 @@ def test_slashes_that_libraries_add_are_removed(served: Served) -> None:
         refused(served.get(path), 404, "not-found")
 
 
-def test_a_search_needs_no_parameter(served: Served) -> None:
+def test_a_search_needs_no_parameter(served):
     """Decision 1: an empty form is a search for everything; `_count` changes no total.
 
     SRCH-01 SRCH-02 SRCH-16 SRCH-17.
@@ -127,13 +124,13 @@ def test_a_search_needs_no_parameter(served: Served) -> None:
         assert (len(few["entry"]), few["total"]) == (count, bundle["total"])
 
 
-def test_a_get_with_a_body_is_refused(served: Served) -> None:
+def test_a_get_with_a_body_is_refused(served):
     """Decision 1: a filter in the body would be ignored."""
     answer = raw(served, "GET", "Encounter", data="patient=4", content_type=FORM)
     assert answer.status_code == 400
 
 
-def test_an_unknown_parameter_is_400_and_lists_what_is_offered(served: Served) -> None:
+def test_an_unknown_parameter_is_400_and_lists_what_is_offered(served):
     """Decision 2; decision 5: start and end are no parameters.
 
     SRCH-10 SRCH-22 REF-04.
@@ -151,9 +148,7 @@ def test_an_unknown_parameter_is_400_and_lists_what_is_offered(served: Served) -
             assert offered in text.partition("Offered are")[2]
 
 
-def test_a_page_link_of_a_group_takes_no_other_parameter(
-    groups: Mapping[str, Served],
-) -> None:
+def test_a_page_link_of_a_group_takes_no_other_parameter(groups):
     """Decision 2; parameters of searches: test_capability.py."""
     for served in groups.values():
         address = link(served.search("Encounter", {"_count": "1"}), "self")
@@ -161,7 +156,7 @@ def test_a_page_link_of_a_group_takes_no_other_parameter(
         assert text.endswith("Offered are: _id, _format, _pretty.")
 
 
-def test_lenient_ignores_it_and_one_outcome_entry_says_so(served: Served) -> None:
+def test_lenient_ignores_it_and_one_outcome_entry_says_so(served):
     """Decision 2."""
     plain = served.search("Encounter", {"patient": "2"})
     params = {"patient": "2", "foo": "1", "bar:exact": "", "episode": "Patient/3"}
@@ -176,9 +171,7 @@ def test_lenient_ignores_it_and_one_outcome_entry_says_so(served: Served) -> Non
     assert modes == ["match", "match", "outcome"]
 
 
-def test_lenient_is_reported_on_every_page_and_with_a_count_alone(
-    served: Served,
-) -> None:
+def test_lenient_is_reported_on_every_page_and_with_a_count_alone(served):
     """Decision 2."""
     warning = [("warning", "not-supported", "http.foo")]
     first = served.search("Encounter", {"foo": "1", "_count": "5"}, **LENIENT)
@@ -189,7 +182,7 @@ def test_lenient_is_reported_on_every_page_and_with_a_count_alone(
     assert counted["total"] == first["total"]
 
 
-def test_a_link_with_an_unknown_parameter_fails_closed_too(served: Served) -> None:
+def test_a_link_with_an_unknown_parameter_fails_closed_too(served):
     """Decision 2."""
     address = link(served.search("Encounter", {"patient": "2"}), "self") + "&foo=1"
     refused(served.get(address), 400, "not-supported", "foo")
@@ -197,7 +190,7 @@ def test_a_link_with_an_unknown_parameter_fails_closed_too(served: Served) -> No
     assert messages(lenient) == [("warning", "not-supported", "http.foo")]
 
 
-def test_the_first_handling_counts(served: Served) -> None:
+def test_the_first_handling_counts(served):
     """Decision 2; RFC 7240, 2."""
     for prefer, status in (
         ("handling=strict, handling=lenient", 400),
@@ -207,7 +200,7 @@ def test_the_first_handling_counts(served: Served) -> None:
         assert served.get("Encounter?foo=1", Prefer=prefer).status_code == status
 
 
-def test_an_unsupported_modifier_is_400_whatever_prefer_says(served: Served) -> None:
+def test_an_unsupported_modifier_is_400_whatever_prefer_says(served):
     """Decision 2. SRCH-11."""
     for path, names in (
         (
@@ -227,9 +220,7 @@ def test_an_unsupported_modifier_is_400_whatever_prefer_says(served: Served) -> 
                 assert name.partition(":")[0] in text
 
 
-def test_presentation_parameters_are_understood_and_filter_nothing(
-    served: Served,
-) -> None:
+def test_presentation_parameters_are_understood_and_filter_nothing(served):
     """Decision 2. HTTP-05."""
     plain = served.search("Encounter", {"patient": "6"})
     for name, value in (
@@ -244,9 +235,7 @@ def test_presentation_parameters_are_understood_and_filter_nothing(
 
 
 @pytest.mark.parametrize("prefer", [{}, LENIENT], ids=str)
-def test_a_token_in_query_or_form_is_refused_and_never_echoed(
-    served: Served, prefer: Mapping[str, str]
-) -> None:
+def test_a_token_in_query_or_form_is_refused_and_never_echoed(served, prefer):
     """Decision 2. SRCH-23."""
     params = {"patient": "2", "access_token": "s3cret-s3cret"}
     for answer in (
@@ -260,7 +249,7 @@ def test_a_token_in_query_or_form_is_refused_and_never_echoed(
         assert "s3cret" not in answer.text + str(answer.headers)
 
 
-def test_characters_that_fhir_forbids_are_not_returned(served: Served) -> None:
+def test_characters_that_fhir_forbids_are_not_returned(served):
     """Decision 2."""
     for query, status, text, place in (
         # A FHIR string neither ends in a blank nor holds control characters.
@@ -283,7 +272,7 @@ NUMBERS = ("a,b", "a", "b", "a|b", "a$b", "a\\b", "a\\,b", "+ &=é")
 """Visit numbers with the characters that search values give a meaning to."""
 
 
-def test_escapes_are_read_after_the_form(make_service: MakeService) -> None:
+def test_escapes_are_read_after_the_form(make_service):
     """Decision 4. TOK-04."""
     stays = (
         StayRow(id, began="2024-05-01 10:00:00", visit=visit)
@@ -306,7 +295,7 @@ def test_escapes_are_read_after_the_form(make_service: MakeService) -> None:
         assert {NUMBERS[int(id) - 1] for id in ids(bundle)} == found, value
 
 
-def test_comma_is_or_and_repetition_is_and(served: Served) -> None:
+def test_comma_is_or_and_repetition_is_and(served):
     """Decision 4. SRCH-14 SRCH-15 DATE-07 DATE-08 TOK-03."""
     for params, found in (
         ([("_id", "1,2,999")], ["1", "2"]),
@@ -319,7 +308,7 @@ def test_comma_is_or_and_repetition_is_and(served: Served) -> None:
         assert sorted(ids(served.search("Encounter", params))) == found
 
 
-def test_no_match_is_an_empty_searchset(served: Served) -> None:
+def test_no_match_is_an_empty_searchset(served):
     """A search without matches is 200 (STU3 http, search). SRCH-06 SRCH-07."""
     for params in (
         {"patient": "987654"},

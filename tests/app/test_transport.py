@@ -6,8 +6,6 @@ from werkzeug.test import TestResponse
 
 from app.middleware import SECURITY_HEADERS, UNIX_SOCKET
 from tests.app.answers import body, raw, refused
-from tests.app.changing import Changing
-from tests.app.conftest import MakeService
 from tests.serving import Served, ids, link
 
 PLAIN = "http://encounters.example.org"
@@ -38,7 +36,7 @@ def plain(
     return answer
 
 
-def test_plain_http_is_refused(served: Served) -> None:
+def test_plain_http_is_refused(served):
     """Decision 24: before anything else is looked at, and by default from any proxy."""
     for path in ("Encounter/1", "metadata", "Nonsense"):
         for peer in (PROXY, LOOPBACK, "::1", "unknown"):
@@ -70,14 +68,14 @@ FROM_PROXIES = (
 )
 
 
-def test_a_trusted_proxy_reports_https(make_service: MakeService) -> None:
+def test_a_trusted_proxy_reports_https(make_service):
     """Decision 24; only the proxy can open a unix socket."""
     served = make_service(TRUSTED_PROXIES="10.1.0.0/16, 192.0.2.7")
     for peer, headers, status in FROM_PROXIES:
         assert plain(served, peer, headers).status_code == status, (peer, headers)
 
 
-def test_one_switch_lets_this_machine_in(make_service: MakeService) -> None:
+def test_one_switch_lets_this_machine_in(make_service):
     """Decision 24: strict transport is sent over HTTPS alone."""
     served = make_service(TRUSTED_PROXIES=PROXY, **DEMO)
     for peer, headers, status in (
@@ -96,9 +94,7 @@ def test_one_switch_lets_this_machine_in(make_service: MakeService) -> None:
     assert bundle["link"][0]["url"].startswith("http://127.0.0.1:8000/fhir/v3/Bundle?")
 
 
-def test_every_response_has_the_security_headers_and_a_request_id(
-    served: Served,
-) -> None:
+def test_every_response_has_the_security_headers_and_a_request_id(served):
     """Decisions 21 and 24."""
     for method, path, status in (
         ("GET", "Encounter/1", 200),
@@ -120,7 +116,7 @@ def test_every_response_has_the_security_headers_and_a_request_id(
         assert ("Content-Type" in first.headers) == (method != "OPTIONS")
 
 
-def test_no_cache_stores_a_304_a_401_or_a_page(served: Served) -> None:
+def test_no_cache_stores_a_304_a_401_or_a_page(served):
     """Decision 24."""
     etag = served.get("Encounter/1").headers["ETag"]
     first = served.search("Encounter", {"_count": "1"})
@@ -133,7 +129,7 @@ def test_no_cache_stores_a_304_a_401_or_a_page(served: Served) -> None:
         assert answer.headers.getlist("Cache-Control") == ["no-store"]
 
 
-def test_changes_and_deletions_are_visible_at_once(hospital: Changing) -> None:
+def test_changes_and_deletions_are_visible_at_once(hospital):
     """Decision 26."""
     served = hospital.served
     assert served.search("Encounter", {"_id": "90"})["total"] == 0

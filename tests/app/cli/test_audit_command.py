@@ -6,16 +6,12 @@ import io
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from app.cli import main
 from app.fhir.audit_event import read_event
-from tests.app.conftest import MakeService
 from tests.app.server.running import edges, running
-from tests.redis_server import RedisServer
-from tests.serving import Served
 from tests.toolkit.conftest import Printed
 from toolkit.contract.hospital import IPP_SYSTEM
 
@@ -25,9 +21,7 @@ Audit = Callable[..., Printed]
 
 
 @pytest.fixture
-def audit(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: Path
-) -> Audit:
+def audit(capsys, monkeypatch, file):
     """Return what runs `encounters audit` as the account of the service would."""
     monkeypatch.setenv("ENCOUNTERS_AUDIT", str(file))
     monkeypatch.setenv("ENCOUNTERS_AUDIT_KEY", KEY)
@@ -40,13 +34,13 @@ def audit(
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     """Return the file of the settings."""
     return tmp_path / "audit.jsonl"
 
 
 @pytest.fixture
-def deployment(make_service: MakeService, file: Path) -> Callable[..., Served]:
+def deployment(make_service, file):
     """Return what serves the edge-case hospital with audit events."""
     return lambda **settings: make_service(
         **{"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
@@ -54,9 +48,7 @@ def deployment(make_service: MakeService, file: Path) -> Callable[..., Served]:
 
 
 @pytest.mark.system
-def test_workers_of_a_service_append_to_one_file(
-    file: Path, tmp_path: Path, redis_server: RedisServer
-) -> None:
+def test_workers_of_a_service_append_to_one_file(file, tmp_path, redis_server):
     settings = {"AUDIT": str(file), "AUDIT_KEY": KEY}
     settings |= {"REDIS_URL": redis_server.url, "WORKERS": "2"}
     with (
@@ -78,9 +70,7 @@ def test_workers_of_a_service_append_to_one_file(
     assert len(requests) == len(set(requests)) >= 300
 
 
-def test_who_saw_a_patient(
-    audit: Audit, deployment: Callable[..., Served], file: Path
-) -> None:
+def test_who_saw_a_patient(audit, deployment, file):
     served = deployment()
     read = served.get("Encounter/1")
     file.rename(file.with_name("audit.jsonl.1"))
@@ -134,7 +124,7 @@ def test_who_saw_a_patient(
     assert printed.err
 
 
-def test_who_in_clear(audit: Audit, deployment: Callable[..., Served]) -> None:
+def test_who_in_clear(audit, deployment):
     served = deployment(AUDIT_PATIENTS="clear")
     included = "Encounter?_id=1,42&_include=Encounter:patient"
     counted = f"Encounter?_summary=count&patient.identifier={IPP_SYSTEM}|1"
@@ -145,9 +135,7 @@ def test_who_in_clear(audit: Audit, deployment: Callable[..., Served]) -> None:
     assert shown == ["Patient/1", "Encounter/1", "Encounter/1 Patient/1", ""]
 
 
-def test_who_reads_renamed_and_compressed_files(
-    audit: Audit, deployment: Callable[..., Served], file: Path
-) -> None:
+def test_who_reads_renamed_and_compressed_files(audit, deployment, file):
     served = deployment()
     for turn in range(3):
         served.get("Patient/1")
@@ -163,9 +151,7 @@ def test_who_reads_renamed_and_compressed_files(
     assert audit("who", "1").status == 2
 
 
-def test_who_needs_files_and_a_key(
-    audit: Audit, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_needs_files_and_a_key(audit, file, tmp_path, monkeypatch):
     assert audit("who", "1").status == 2
     file.touch()
     for patient, status in (

@@ -3,7 +3,6 @@
 import io
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -30,9 +29,7 @@ mapping diff a.yaml b.yaml
 """
 
 
-def test_an_invalid_command_is_refused_with_its_usage(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_invalid_command_is_refused_with_its_usage(capsys):
     for arguments in INVALID.splitlines():
         with pytest.raises(SystemExit) as refused:
             main(shlex.split(arguments))
@@ -51,7 +48,7 @@ def commands(command: click.Command, path: str = "") -> Iterator[str]:
             yield from commands(child, f"{path} {name}".strip())
 
 
-def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_command_has_a_help(capsys):
     every = set(commands(cli))
     assert every == {
         *("", "serve", "settings", "doctor", "openapi", "demo", "token"),
@@ -67,23 +64,21 @@ def test_each_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
             assert usage in capsys.readouterr().out
 
 
-def test_output_is_utf_8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_is_utf_8_whatever_the_locale(monkeypatch):
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr("sys.stdout", stdout)
     assert main(["--version"]) == 0
     assert stdout.encoding == "utf-8"
 
 
-def test_a_token_is_printed_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_token_is_printed_alone(tmp_path, capsys):
     DemoDirectory(tmp_path).remember_issuer("http://127.0.0.1:1")
     assert main(["token", "--directory", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert (printed.err, printed.out.count("."), printed.out.count("\n")) == ("", 2, 1)
 
 
-def test_ctrl_c_stops_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_a_command(monkeypatch):
     def interrupted(*_: object, **_options: object) -> NoReturn:
         raise KeyboardInterrupt
 

@@ -4,7 +4,6 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import requests
@@ -17,7 +16,6 @@ from app.server.checks import CheckResult, Status
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
-from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
 OK, ERROR, WARNING, NOTE = Status.OK, Status.ERROR, Status.WARNING, Status.NOTE
@@ -29,9 +27,7 @@ Deployed = Callable[..., Settings]
 
 
 @pytest.fixture
-def deployed(
-    tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> Deployed:
+def deployed(tmp_path, redis_server, monkeypatch):
     """Return a function that sets a deployment up in the environment."""
     Tables(f"sqlite:///{tmp_path / 'pas.db'}", EDGES).close()
     (tmp_path / "pas.db").chmod(0o440)
@@ -83,11 +79,7 @@ def of(settings: Settings, name: str) -> list[tuple[Status, str]]:
     return [(r.status, r.detail or r.text) for r in wrong]
 
 
-def test_where_all_is_well_it_says_so(
-    deployed: Deployed,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_where_all_is_well_it_says_so(deployed, monkeypatch, capsys):
     deployed()
     with published():
         status = main(["doctor", "--seconds", f"{PATIENCE}"])
@@ -107,9 +99,7 @@ def test_where_all_is_well_it_says_so(
     assert printed.err.startswith("ENCOUNTERS_WORKERS cannot be read")
 
 
-def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
-    deployed: Deployed, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(deployed, capsys):
     with socket.create_server((HOST, 0)) as mute:
         port = mute.getsockname()[1]
         deployed(
@@ -134,9 +124,7 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(
     assert f"{port}" not in text
 
 
-def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(
-    deployed: Deployed, own_redis: RedisServer
-) -> None:
+def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(deployed, own_redis):
     settings = deployed(REDIS_URL=own_redis.url)
 
     def found() -> tuple[Status, str]:
@@ -171,9 +159,7 @@ def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(
     assert [severity for severity, _ in sentinels] == [WARNING, WARNING]
 
 
-def test_a_token_is_explained_and_not_printed(
-    deployed: Deployed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_token_is_explained_and_not_printed(deployed, tmp_path, capsys):
     deployed(SCOPE_CLAIMS="realm_access.roles", CLIENT_CLAIMS="app.id")
     file = tmp_path / "token"
 
@@ -212,7 +198,7 @@ def test_a_token_is_explained_and_not_printed(
     assert main(["doctor", "--token", str(tmp_path / "none")]) == 2
 
 
-def test_introspection(deployed: Deployed) -> None:
+def test_introspection(deployed):
     url = f"http://{HOST}:9/introspect"
     account = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
     settings = deployed(INTROSPECTION_URL=url, **account)
@@ -229,7 +215,7 @@ def test_introspection(deployed: Deployed) -> None:
         assert all(severity is ERROR for severity, _ in found)
 
 
-def test_a_mapping_a_source_or_a_provider_that_cannot_serve(deployed: Deployed) -> None:
+def test_a_mapping_a_source_or_a_provider_that_cannot_serve(deployed):
     exposed = "postgresql://us:hunter2@127.0.0.1:9/pas?hostaddr=0.0.0.0"
     for allowed, expected in (("", ERROR), ("database", WARNING)):
         found = of(deployed(pas=exposed, UNVERIFIED_TLS=allowed), "source")
@@ -247,9 +233,7 @@ def test_a_mapping_a_source_or_a_provider_that_cannot_serve(deployed: Deployed) 
     assert "'ful' is not a profile" in text
 
 
-def test_files_that_all_may_read_or_nobody_can_write(
-    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_all_may_read_or_nobody_can_write(deployed, tmp_path, monkeypatch):
     secret, audit = tmp_path / "secret", tmp_path / "audit.jsonl"
     secret.write_text(f"sqlite:///{tmp_path / 'pas.db'}")
     audit.symlink_to(tmp_path / "gone" / "audit.jsonl")
@@ -266,7 +250,7 @@ def test_files_that_all_may_read_or_nobody_can_write(
             assert [severity for severity, _ in of(settings, check)] == expected
 
 
-def test_the_public_address(deployed: Deployed) -> None:
+def test_the_public_address(deployed):
     settings = deployed()
     for status, severity in ((200, OK), (400, NOTE), (403, ERROR), (502, ERROR)):
         with responses.RequestsMock() as mock:
