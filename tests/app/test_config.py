@@ -15,7 +15,6 @@ from tests.app.changing import SEAL_KEYS
 from tests.app.provider import environ
 from tests.live import ROOT
 
-NAMES = {setting.name for setting in SETTINGS}
 SAME = object()
 
 
@@ -38,18 +37,12 @@ def faulty(variables: dict[str, str]) -> list[str]:
 
 
 def test_every_fault_is_reported_at_once(mapping):
-    variables = {"ENCOUNTERS_WORKERS": "0", "ENCOUNTERS_OPEN_METADATA": "maybe"}
-    names = "BASE_URL ISSUER AUDIENCE OPEN_METADATA MAPPING REDIS_URL SEAL_KEYS WORKERS"
+    # Compose files write a variable that is not set as an empty one.
+    variables = {"ENCOUNTERS_WORKERS": "0", "ENCOUNTERS_ISSUER": "  "}
+    names = "BASE_URL ISSUER AUDIENCE MAPPING REDIS_URL SEAL_KEYS WORKERS"
     assert faulty(variables) == names.split()
-    assert all(f.endswith(".") and "\n" not in f for f in faults(variables))
-
-
-def test_a_required_setting_that_is_absent_or_empty_is_missing(mapping):
-    for name in (s.name for s in SETTINGS if s.required):
-        for text in (None, "", "  "):
-            changed = {name.removeprefix("ENCOUNTERS_"): text}
-            (fault,) = faults(environ(mapping, **changed))
-            assert fault.startswith(f"{name} is missing: ")
+    missing = [fault for fault in faults(variables) if " is missing: " in fault]
+    assert len(missing) == len(names.split()) - 1
 
 
 ACCOUNT = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
@@ -66,63 +59,45 @@ BAD = [
     ("BASE_URL", "http://encounters.example.org/fhir/v3"),
     ("BASE_URL", "https://encounters.example.org/fhir/v3/"),
     ("BASE_URL", "https://user:secret@encounters.example.org/fhir/v3"),
-    ("BASE_URL", "https://encounters.example.org:99999/fhir/v3"),
     ("ISSUER", "two words"),
-    ("AUDIENCE", "two words"),
-    ("KEY_SET_URL", "https://user:secret@auth.example.org/keys"),
-    ("SCOPE_CLAIMS", "scope; secret claim"),
     ("CLIENT_CLAIMS", "azp, client_id"),
     ("SCOPES", "A=B; A=C"),
     ("SCOPES", 'A=B"'),
     ("MAPPING", "/nowhere/mapping.yaml"),
+    ("MAPPING", "/" + "a" * 5000),
     ("REDIS_URL", "localhost:6379"),
     ("REDIS_URL", "unix:///run/redis.sock?db=secret"),
     ("REDIS_URL", "redis://user:12/secret@localhost:6379/0"),
-    ("REDIS_URL", "redis://localhost?secret=1"),
     ("REDIS_URL", "rediss://localhost?ssl_cert_reqs=none"),
     ("REDIS_URL", "rediss://localhost?ssl_ca_certs=/nowhere/secret.pem"),
     ("REDIS_URL", "redis+sentinel://one:26379"),
-    ("SEAL_KEYS", "secret"),
     ("SEAL_KEYS", f"{'A' * 43}= secret"),
     ("AUDIT", "audit.jsonl"),
     ("AUDIT", "/nowhere/audit.jsonl"),
     ("AUDIT", "syslog://syslog.example.org:514"),
-    ("AUDIT", "syslog://127.0.0.1"),
     ("AUDIT_KEY", "secret"),
-    ("AUDIT_KEY", f"secret {'A' * 32}"),
     ("CLIENT_REQUESTS_PER_MINUTE", "0"),
-    ("ADDRESS_REQUESTS_PER_MINUTE", "100000001"),
+    ("IDENTITY_TIMEOUT_SECONDS", "nan"),
+    ("OPEN_METADATA", "secret"),
+    ("LOG_LEVEL", "secret"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
-    ("TRUSTED_PROXIES", "proxy.example.org"),
     ("UNVERIFIED_TLS", "redis and secret"),
     ("BIND", "unix:encounters.sock"),
     ("BIND", "localhost:70000"),
-    ("OPERATIONS_BIND", "8001"),
-    ("EXPLORER_BIND", "8003"),
-]
-
-
-PLAIN = [
-    s for s in SETTINGS if s.kind.name in {"number", "whole number", "word", "flag"}
 ]
 
 
 def test_an_invalid_value_is_a_fault_and_is_not_quoted(mapping):
-    too_long = [(name, "/" + "a" * 5000) for name in ("MAPPING", "AUDIT")]
-    plain = [(s.name.removeprefix("ENCOUNTERS_"), "secret") for s in PLAIN]
-    for name, text in (*BAD, *plain, *too_long, ("IDENTITY_TIMEOUT_SECONDS", "nan")):
+    for name, text in BAD:
         (fault,) = faults(environ(mapping, **{"AUDIT_KEY": "k" * 32, name: text}))
         assert fault.startswith(f"ENCOUNTERS_{name} cannot be read: expected "), text
         assert "secret" not in fault
-    tried = {f"ENCOUNTERS_{name}" for name, _ in (*BAD, *plain)}
-    words = {s.name for s in SETTINGS if s.kind.name in {"text", "URL"}}
-    assert tried | words == NAMES
 
 
+NETWORKS = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
 GOOD = [
     ("BASE_URL", "https://h.example.org:8443/group-a/fhir/v3", "base_url", SAME),
     ("REDIS_URL", "unix:///run/redis.sock?db=1", "redis_url", SAME),
-    ("REDIS_URL", "rediss://:pass@redis.example.org", "redis_url", SAME),
     ("REDIS_URL", f"rediss://one/2?ssl_ca_certs={__file__}", "redis_url", SAME),
     ("REDIS_URL", "rediss+sentinel://:pass@one:1,two/pages/1", "redis_url", SAME),
     ("UNVERIFIED_TLS", "Redis, database", "unverified_tls", {"redis", "database"}),
@@ -131,19 +106,8 @@ GOOD = [
     ("BIND", "[::1]:8000", "bind", SAME),
     ("BIND", "unix:/run/encounters/http.sock", "bind", SAME),
     ("CLIENT_REQUESTS_PER_MINUTE", "OFF", "client_requests_per_minute", None),
-    ("WORKERS", " ", "workers", 2),
-    ("LOG_LEVEL", "DEBUG", "log_level", "debug"),
     ("SEAL_KEYS", ",\n".join(SEAL_KEYS), "seal_keys", SEAL_KEYS),
-    (
-        "TRUSTED_PROXIES",
-        "10.0.0.0/8, 192.0.2.7 2001:db8::/32",
-        "trusted_proxies",
-        (
-            ip_network("10.0.0.0/8"),
-            ip_network("192.0.2.7/32"),
-            ip_network("2001:db8::/32"),
-        ),
-    ),
+    ("TRUSTED_PROXIES", "10.0.0.0/8, ::1", "trusted_proxies", NETWORKS),
 ]
 
 
@@ -157,14 +121,13 @@ def test_a_name_that_is_no_setting_stops_the_start(mapping):
     for name, meant in (
         ("WORKER", "WORKERS"),
         ("AUDIT_KEYS_FILE", "AUDIT_KEY_FILE"),
-        ("OPERATION_BIND", "OPERATIONS_BIND"),
-        ("MAPPING_FILE", ""),
         ("PROXY", ""),
     ):
         (fault,) = faults(environ(mapping) | {f"ENCOUNTERS_{name}": "x"})
         assert fault.startswith(f"ENCOUNTERS_{name} ")
         assert f"ENCOUNTERS_{meant}?" in fault or not meant
-    links = ("SERVICE_HOST", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP", "WEB_PORT")
+    # Kubernetes adds these for a Service of that name.
+    links = ("SERVICE_HOST", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP")
     cluster = {f"ENCOUNTERS_{name}": "10.0.0.1" for name in links}
     Settings.from_environ(environ(mapping) | cluster)
 
@@ -179,35 +142,26 @@ EVERY_SECRET = {
 }
 
 
-def test_a_secret_may_stand_in_a_file(mapping, tmp_path):
-    given, secret = environ(mapping, **EVERY_SECRET), tmp_path / "secret"
+def test_a_secret_may_stand_in_a_file_and_is_not_shown(mapping, tmp_path):
+    variables, secret = environ(mapping, **EVERY_SECRET), tmp_path / "secret"
+    expected = Settings.from_environ(variables)
     for name in (s.name for s in SETTINGS if s.secret):
         # Some editors begin a file with a mark.
-        secret.write_bytes(f"\ufeff {given[name]}\r\n".encode())
-        from_file = {n: t for n, t in given.items() if n != name}
+        secret.write_bytes(f"\ufeff {variables[name]}\r\n".encode())
+        from_file = {n: t for n, t in variables.items() if n != name}
         from_file[f"{name}_FILE"] = str(secret)
-        assert Settings.from_environ(from_file) == Settings.from_environ(given)
-        (fault,) = faults(given | from_file)
+        assert Settings.from_environ(from_file) == expected
+        (fault,) = faults(variables | from_file)
         assert fault.startswith(f"{name} and {name}_FILE")
-
-
-def test_a_secret_file_that_cannot_be_read_is_a_fault(mapping, tmp_path):
-    (broken := tmp_path / "secret").write_bytes(b"\xff\xfe")
-    for file in (broken, tmp_path / "none"):
-        given = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(file))
-        assert faulty(given) == ["SEAL_KEYS_FILE"]
-
-
-def test_no_secret_is_shown(mapping):
-    variables = environ(mapping, **EVERY_SECRET)
-    read = Settings.from_environ(variables)
-    for name in (s.name for s in SETTINGS if s.secret):
-        assert variables[name] not in repr(read) + str(read)
+        assert variables[name] not in repr(expected)
+    secret.write_bytes(b"\xff\xfe")
+    for file in (secret, tmp_path / "none"):
+        variables = environ(mapping, SEAL_KEYS=None, SEAL_KEYS_FILE=str(file))
+        assert faulty(variables) == ["SEAL_KEYS_FILE"]
 
 
 CONTRADICTIONS = [
     ({"KEY_SET_URL": None, "ISSUER": "us"}, "KEY_SET_URL"),
-    ({"KEY_SET_URL": None, "ISSUER": "http://[us"}, "KEY_SET_URL"),
     ({"KEY_SET_URL": None, "ISSUER": "http://auth.example.org"}, "ISSUER"),
     ({"KEY_SET_URL": "http://auth.example.org/keys"}, "KEY_SET_URL"),
     ({"INTROSPECTION_CLIENT_ID": "us"}, "INTROSPECTION_CLIENT_SECRET"),
@@ -219,8 +173,6 @@ CONTRADICTIONS = [
     ),
     ({"REDIS_URL": "redis://10.0.0.1"}, "REDIS_URL"),
     ({"REDIS_URL": "redis+sentinel://localhost,10.0.0.1/pages"}, "REDIS_URL"),
-    ({"REDIS_URL": "redis://h", "UNVERIFIED_TLS": "database provider"}, "REDIS_URL"),
-    ({"BIND": "127.0.0.1:9", "OPERATIONS_BIND": "127.0.0.1:9"}, "OPERATIONS_BIND"),
     ({"BIND": "0.0.0.0:9", "OPERATIONS_BIND": "127.0.0.1:9"}, "OPERATIONS_BIND"),
     ({"PAGE_IDLE_MINUTES": "60", "PAGE_LIFE_MINUTES": "59"}, "PAGE_IDLE_MINUTES"),
     ({"AUDIT": "stdout"}, "AUDIT_KEY"),
@@ -232,19 +184,15 @@ CONTRADICTIONS = [
     ({**EXPLORER, "EXPLORER_URL": "http://e.example"}, "EXPLORER_URL"),
     ({**EXPLORER, "ISSUER": "our-issuer"}, "EXPLORER_CLIENT_ID"),
     # An invalid setting is a fault of its own, and no second one as a missing one.
-    ({"KEY_SET_URL": "no"}, "KEY_SET_URL"),
     ({"AUDIT": "stdout", "AUDIT_KEY": "short"}, "AUDIT_KEY"),
 ]
 WITHOUT_TLS = [
     {"REDIS_URL": "redis://10.0.0.1", "UNVERIFIED_TLS": "redis"},
     {"REDIS_URL": "redis+sentinel://localhost,127.0.0.1/pages"},
-    {"REDIS_URL": "redis://[::1]"},
     {"KEY_SET_URL": "http://localhost/keys"},
     {"KEY_SET_URL": "http://h/keys", "UNVERIFIED_TLS": "provider"},
-    {"KEY_SET_URL": None, "ISSUER": "http://h/", "UNVERIFIED_TLS": "provider"},
     {"KEY_SET_URL": None},
     # Nothing is fetched from an issuer where settings give the addresses.
-    {"ISSUER": "us"},
     {"ISSUER": "http://auth.example.org"},
 ]
 """What stays on this machine, or is waived."""
@@ -258,11 +206,10 @@ def test_settings_that_contradict_each_other(mapping):
 
 
 def test_plain_http_is_for_loopback_and_by_the_switch_alone(mapping):
-    for host in ("127.0.0.1", "localhost", "[::1]"):
-        base = {"BASE_URL": f"http://{host}:8000/fhir/v3"}
-        assert faulty(environ(mapping, **base)) == ["BASE_URL"]
-        read = Settings.from_environ(environ(mapping, **base, PLAIN_HTTP="loopback"))
-        assert read.base_url == base["BASE_URL"]
+    base = {"BASE_URL": "http://[::1]:8000/fhir/v3"}
+    assert faulty(environ(mapping, **base)) == ["BASE_URL"]
+    read = Settings.from_environ(environ(mapping, **base, PLAIN_HTTP="loopback"))
+    assert read.base_url == base["BASE_URL"]
 
 
 # `encounters settings`
@@ -289,18 +236,16 @@ def test_origins_are_shown_and_secrets_hidden(settings, mapping):
     seal.write_text(variables.pop("ENCOUNTERS_SEAL_KEYS"))
     variables["ENCOUNTERS_SEAL_KEYS_FILE"] = str(seal)
     status, text = settings(variables)
-    lines = {line.split()[0]: line.split()[1:] for line in text.splitlines()}
     assert status == 0
+    lines = {line.split()[0]: line.split()[1:] for line in text.splitlines()}
     assert list(lines) == [setting.name for setting in SETTINGS]
     assert lines["ENCOUNTERS_WORKERS"] == ["environment", "4"]
     assert lines["ENCOUNTERS_THREADS"] == ["default", "16"]
     assert lines["ENCOUNTERS_REDIS_URL"] == ["environment", "(hidden)"]
     assert lines["ENCOUNTERS_SEAL_KEYS"] == ["file", "(hidden)"]
     assert lines["ENCOUNTERS_OPERATIONS_BIND"] == ["not", "set"]
-    assert "hunter2" not in text
-    assert seal.read_text() not in text
-    document = json.loads(settings(variables, "--json")[1])
-    rows = {row["name"]: row for row in document["settings"]}
+    shown = settings(variables, "--json")[1]
+    rows = {row["name"]: row for row in json.loads(shown)["settings"]}
     assert list(rows) == list(lines)
     assert rows["ENCOUNTERS_REDIS_URL"] == {
         "name": "ENCOUNTERS_REDIS_URL",
@@ -310,6 +255,8 @@ def test_origins_are_shown_and_secrets_hidden(settings, mapping):
         "fault": None,
     }
     assert rows["ENCOUNTERS_LEEWAY_SECONDS"]["value"] == "30"
+    for secret in ("hunter2", seal.read_text()):
+        assert secret not in text + shown
 
 
 def test_faults_are_shown_at_once_and_values_are_not(settings, mapping):
