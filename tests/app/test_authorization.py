@@ -50,9 +50,10 @@ def test_a_bad_token_is_401(served):
 
 
 def test_a_missing_scope_is_named(served):
-    """Decision 21. SEC-03."""
+    """Decisions 20 and 21. SEC-03."""
     answer = served.as_client("c", "PATIENT_READ").get("Encounter/1")
-    assert answer.status_code == 403
+    text = refused(answer, 403, "processing", "Authorization")
+    assert "insufficient scope" in text
     challenge = answer.headers["WWW-Authenticate"]
     assert challenge.startswith("Bearer ")
     assert 'error="insufficient_scope"' in challenge

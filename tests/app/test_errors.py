@@ -2,28 +2,23 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.test import TestResponse
 
 from adapters import contract
-from adapters.memory import MemoryAdapter
 from app import errors
 from app.error_responses import CONTENT_TYPE
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
 from app.service import EXTENSION
 from tests.app.answers import HOST, body, raw, refused
-from tests.databases import writing
-from tests.hospital_sql import Tables, mapping_text
 from tests.serving import FORM, ids, link
-from toolkit.contract.hospital import EDGES, PARIS
 
 STU3 = Path(__file__).parents[1] / "stu3"
 STATUS_CODES = json.loads((STU3 / "http-status-to-issue-type.json").read_text())["map"]
@@ -31,19 +26,16 @@ CODES = {row["status"]: row["code"] for row in STATUS_CODES}
 SECRET = "SELECT nom FROM patient WHERE nom = 'Canari'"
 
 
-ERRORS: tuple[tuple[int, str, str, Mapping[str, Any]], ...] = (
+ERRORS = (
+    (400, "GET", "Encounter?access_token=x", {}),
     (401, "GET", "Encounter/1", {"headers": {"Authorization": ""}}),
     (403, "GET", "Encounter/1", {"base_url": "http://encounters.example.org"}),
     (404, "OPTIONS", "Nonsense/1", {}),
     (404, "POST", "Nonsense/_search", {"data": "a=b", "content_type": FORM}),
-    *(
-        (404, "GET", path, {})
-        for path in (
-            *("Encounter/987654", "Canarivel/1", "Canarivel?a=b", "encounter/1"),
-            *("Encounter/1/extra", "Encounter/a%2Fb"),
-            *("Encounter/1/_history", "../../etc/passwd"),
-        )
-    ),
+    (404, "GET", "Encounter/987654", {}),
+    (404, "GET", "Canarivel?a=b", {}),
+    (404, "GET", "Encounter/1/_history", {}),
+    (404, "GET", "../../etc/passwd", {}),
     (405, "DELETE", "Encounter/1", {}),
     (406, "GET", "Encounter/1", {"headers": {"Accept": "application/fhir+xml"}}),
     (410, "GET", "Encounter/51", {}),
@@ -76,20 +68,6 @@ def test_an_address_that_is_not_fhir_names_where_to_begin(served):
         assert served.get(address).status_code == 200
 
 
-def test_insufficient_scope_is_processing(served):
-    """Decision 20."""
-    reader = served.as_client("reader", "PATIENT_READ")
-    text = refused(reader.get("Encounter/1"), 403, "processing", "Authorization")
-    assert "insufficient scope" in text
-
-
-def test_a_malformed_request_is_400(served):
-    """Decision 20."""
-    refused(served.get("Encounter?identifier=%FF"), 400, "structure")
-    sent = {"data": b"patient=\xff", "content_type": FORM}
-    refused(raw(served, "POST", "Encounter/_search", **sent), 400, "structure")
-
-
 def test_nothing_is_created_updated_or_deleted(served):
     """Decision 20: other methods are 405 and `Allow` lists those offered (decision 21).
 
@@ -97,18 +75,12 @@ def test_nothing_is_created_updated_or_deleted(served):
     """
     for methods, path, allowed in (
         ("PUT PATCH DELETE POST TRACE", "Encounter/1", "GET, HEAD, OPTIONS"),
-        ("POST PUT DELETE PATCH", "Encounter", "GET, HEAD, OPTIONS"),
-        ("PUT PATCH DELETE", "Patient/1", "GET, HEAD, OPTIONS"),
-        ("POST DELETE", "Patient", "GET, HEAD, OPTIONS"),
-        ("PUT DELETE", "Organization/H1", "GET, HEAD, OPTIONS"),
+        ("POST PUT DELETE PATCH", "Patient", "GET, HEAD, OPTIONS"),
         ("POST DELETE", "Bundle", "GET, HEAD, OPTIONS"),
-        ("POST", "metadata", "GET, HEAD, OPTIONS"),
-        ("GET PUT DELETE", "Encounter/_search", "OPTIONS, POST"),
         ("GET PUT DELETE", "Organization/_search", "OPTIONS, POST"),
     ):
         for method in methods.split():
-            data = {"data": "{}", "content_type": "text/json"}
-            answer = raw(served, method, path, **(data if method != "GET" else {}))
+            answer = raw(served, method, path)
             refused(answer, 405, "not-supported")
             assert answer.headers["Allow"] == allowed
         options = raw(served, "OPTIONS", path)
@@ -135,32 +107,6 @@ def test_a_body_may_be_64_kib_long(served, chunked):
         assert answer.status_code == status
 
 
-class Broken(MemoryAdapter):
-    """A hospital whose adapter has a bug."""
-
-    def search(self, query: contract.SearchQuery) -> Any:
-        """Fail with an unexpected error."""
-        raise ZeroDivisionError(SECRET)
-
-    def read(self, resource_type: contract.ResourceType, id: str) -> Any:
-        """Fail with an unexpected error."""
-        raise ZeroDivisionError(SECRET)
-
-
-def test_an_unexpected_error_is_500_and_reveals_nothing(make_service, caplog):
-    """Decision 20. OO-05."""
-    served = make_service(adapter=Broken((), time_zone=PARIS))
-    for path in ("Encounter", "Encounter/1"):
-        caplog.clear()
-        answer = served.get(path)
-        refused(answer, 500, "exception")
-        assert "Canari" not in answer.text
-        assert "Zero" not in answer.text
-        (line,) = logged(caplog)
-        assert line["error"]["type"] == "builtins.ZeroDivisionError"
-        assert "Canari" not in json.dumps(line)
-
-
 def logged(caplog: pytest.LogCaptureFixture) -> list[Any]:
     """Return the log lines of failed requests."""
     return [
@@ -170,14 +116,11 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[Any]:
     ]
 
 
-Raising: TypeAlias = Callable[[Exception], TestResponse]
-
-
 @pytest.fixture
 def answer_to(make_service):
     """Return a function that requests a view which raises an error."""
     served = make_service()
-    raised: list[Exception] = []
+    raised = []
 
     def view() -> str:
         raise raised.pop()
@@ -189,6 +132,17 @@ def answer_to(make_service):
         return served.get("x")
 
     return answer
+
+
+def test_an_unexpected_error_is_500_and_reveals_nothing(answer_to, caplog):
+    """Decision 20. OO-05."""
+    answer = answer_to(ZeroDivisionError(SECRET))
+    refused(answer, 500, "exception")
+    assert "Canari" not in answer.text
+    assert "Zero" not in answer.text
+    (line,) = logged(caplog)
+    assert line["error"]["type"] == "builtins.ZeroDivisionError"
+    assert "Canari" not in json.dumps(line)
 
 
 def subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
@@ -228,7 +182,7 @@ def test_a_bare_status_has_the_issue_code_of_the_list(answer_to):
     """Decision 20: whatever the framework or a library answers with."""
     known = json.loads((STU3 / "codes.json").read_text())["issue-type"]["codes"]
     assert {code.value for code in IssueCode} <= set(known)
-    others = {418: "invalid", 451: "invalid", 507: "exception", 599: "exception"}
+    others = {451: "invalid", 599: "exception"}
     # 412 without a search value is a failed precondition, as the list's note says.
     for status, code in {**CODES, **others, 412: "conflict"}.items():
         error = default_exceptions.get(status, HTTPException)(SECRET)
@@ -236,24 +190,6 @@ def test_a_bare_status_has_the_issue_code_of_the_list(answer_to):
         answer = answer_to(error)
         refused(answer, status, code)
         assert "Canari" not in answer.text
-
-
-def test_the_log_of_a_failed_select_names_sqlstate_and_column_and_no_value(
-    make_service, postgresql_url, caplog
-):
-    Tables(postgresql_url, EDGES).close()
-    text = mapping_text(EDGES, repr(postgresql_url))
-    served = make_service(mapping=text)
-    engine = writing(postgresql_url)
-    with engine.begin() as connection:
-        connection.execute(sa.text("ALTER TABLE stays RENAME visit TO renamed"))
-    engine.dispose()
-    answer = served.post("Encounter/_search", {"identifier": "Canari"})
-    refused(answer, 502, "exception")
-    (line,) = logged(caplog)
-    assert line["reason"] == "42703 s.visit"
-    assert "Canari" not in json.dumps(line)
-    served.app.extensions[EXTENSION].adapter.close()
 
 
 def test_a_limit_of_the_source_names_the_parameter(answer_to):
@@ -269,18 +205,13 @@ def test_an_outage_is_503_never_404_and_never_empty(
     """Decision 23: also for a server that does not answer, which is not named."""
     url = f"postgresql+psycopg://x:hush@/pas?host={tmp_path}&port=1"
     monkeypatch.setenv("PAS_URL", url)
-    for edit in (
-        ("pas.db", "gone.db"),
-        (f"sqlite:///{tmp_path / 'pas.db'}", "{env: PAS_URL}"),
-    ):
-        served = make_service(edit)
-        for path in ("Encounter/1", "Patient/1", "Encounter", "Encounter?patient=1"):
-            answer = served.get(path)
-            refused(answer, 503, "transient")
-            assert int(answer.headers["Retry-After"]) > 0
-            for secret in ("hush", "postgres", str(tmp_path), "pas"):
-                assert secret not in answer.text
-    assert not (tmp_path / "gone.db").exists()
+    served = make_service((f"sqlite:///{tmp_path / 'pas.db'}", "{env: PAS_URL}"))
+    for path in ("Encounter/1", "Encounter?patient=1"):
+        answer = served.get(path)
+        refused(answer, 503, "transient")
+        assert int(answer.headers["Retry-After"]) > 0
+        for secret in ("hush", "postgres", str(tmp_path), "pas"):
+            assert secret not in answer.text
     # Between two pages too, and the search goes on after.
     served = make_service()
     first = served.search("Encounter", {"_count": "3"})
@@ -288,38 +219,30 @@ def test_an_outage_is_503_never_404_and_never_empty(
     database.rename(aside)
     served.app.extensions[EXTENSION].adapter.close()
     refused(served.get(link(first, "next")), 503, "transient")
+    assert not database.exists()
     aside.rename(database)
     assert len(ids(served.follow(first, "next"))) == 3
 
 
-SLOW = (
-    "SELECT code, title, finess, changed FROM organizations",
-    """|
+COLUMNS = "SELECT code, title, finess, changed FROM organizations"
+SLOW = """|
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-    SELECT code, title, finess, changed FROM organizations, n WHERE n.i < 0""",
-)
-NONSENSE = (
-    # a table that is not there, a column that is not, and what is no SQL at all
-    ("FROM organizations", "FROM organisations"),
-    ("SELECT code, title, finess", "SELECT code, titre AS title, finess"),
-    ("SELECT code, title, finess, changed FROM", "SELECT code title finess FROM"),
-    ("SELECT code, title, finess, changed", "SELECT code, title, changed"),
-)
-PATHS = ("Organization/H1", "Organization?_id=H1")
+    SELECT code, title, finess, changed FROM organizations, n WHERE n.i < 0"""
 
 
 def test_an_answer_that_makes_no_sense_is_502(make_service):
     """Decision 23: one section that fails leaves the others. A timeout is 503."""
-    for edit in NONSENSE:
-        served = make_service(edit)
-        for path in PATHS:
+    for old, new in (
+        ("title, finess, changed", "titre AS title, finess, changed"),
+        ("title, finess, changed", "title, changed"),
+        ("SELECT code, title", "SELECT code title"),
+    ):
+        served = make_service((COLUMNS, COLUMNS.replace(old, new)))
+        for path in ("Organization/H1", "Organization?_id=H1"):
             answer = served.get(path)
             refused(answer, 502, "exception")
-            for word in ("titre", "organisations", "finess", "no such", "near"):
+            for word in ("titre", "finess", "no such", "near"):
                 assert word not in answer.text
         assert ids(served.search("Encounter", {"_id": "1"})) == ["1"]
-    served = make_service(SLOW, ("connections: 2", "timeout_seconds: 0.1"))
-    for path in PATHS:
-        answer = served.get(path)
-        refused(answer, 503, "transient")
-        assert answer.headers["Retry-After"]
+    served = make_service((COLUMNS, SLOW), ("connections: 2", "timeout_seconds: 0.1"))
+    refused(served.get("Organization/H1"), 503, "transient")

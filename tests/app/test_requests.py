@@ -19,9 +19,7 @@ def _form(served: Served, query: str, form: str) -> TestResponse:
 def test_get_and_post_mean_the_same(served):
     """Decision 1: both search forms return the same matches. SRCH-04."""
     for kind, params in (
-        ("Encounter", {}),
         ("Encounter", {"patient": "3", "date": "ge2024-10-27T02:00:00+01:00"}),
-        ("Encounter", {"identifier": "A\\\\B", "status": "finished"}),
         ("Encounter", {"service-provider._extension": f"{UNIT_URL}|é"}),
         ("Encounter", {"class": "IMP,UNK", "_sort": "_lastUpdated", "_count": "7"}),
         ("Patient", {"name": "Éléonore"}),
@@ -40,7 +38,6 @@ def test_parameters_in_the_query_of_a_post_count_too(served):
     """
     for query, form, found in (
         ("patient=2", "status=planned", ["27", "42"]),
-        ("_id=1", "_id=1", ["1"]),
         ("_id=1", "_id=2", []),
     ):
         assert sorted(ids(body(_form(served, query, form)))) == found
@@ -51,9 +48,7 @@ def test_another_content_type_is_415_and_no_result(served):
     """Decision 1. SRCH-03."""
     for sent in (
         {"data": '{"patient": "2"}', "content_type": "application/fhir+json"},
-        {"data": "patient=2", "content_type": "text/plain"},
         {"data": {"patient": "2"}, "content_type": "multipart/form-data"},
-        {"data": "", "content_type": "application/json"},
         {"data": "patient=2"},
         {"data": "patient=2", "content_type": f"{FORM}; charset=utf-16"},
     ):
@@ -62,7 +57,6 @@ def test_another_content_type_is_415_and_no_result(served):
     for header, coding, status, name in (
         ("Content-Encoding", "gzip", 415, "Content-Encoding"),
         ("Transfer-Encoding", "gzip, chunked", 501, None),
-        ("Transfer-Encoding", "identity,chunked", 501, None),
     ):
         answer = raw(
             served,
@@ -74,39 +68,28 @@ def test_another_content_type_is_415_and_no_result(served):
         refused(answer, status, "not-supported", name)
 
 
-def test_a_form_is_read_in_any_case_and_in_utf_8(served):
-    """Decision 1."""
-    for type in ("Application/X-WWW-Form-URLEncoded; charset=UTF-8", FORM):
-        sent = {"data": "patient=2", "content_type": type}
-        assert body(raw(served, "POST", "Encounter/_search", **sent))["total"] == 2
-
-
 def test_the_charset_of_a_form_of_ascii_is_ignored(served):
     """Decision 38: Apache's HttpClient names ISO-8859-1 unless it is told otherwise."""
-    for charset in ("ISO-8859-1", "us-ascii", "windows-1252"):
+    for charset in ("ISO-8859-1", "us-ascii"):
         sent = {"content_type": f"{FORM}; charset={charset}"}
         answer = raw(served, "POST", "Encounter/_search", data="patient=2", **sent)
         assert body(answer)["total"] == 2
         for text in ("name=Lef%E8vre", "name=Lef%C3%A8vre"):
             answer = raw(served, "POST", "Patient/_search", data=text, **sent)
             refused(answer, 415, "not-supported", "Content-Type")
-    sent = {"content_type": f"{FORM}; charset=UTF-8"}
+    sent = {"content_type": "Application/X-WWW-Form-URLEncoded; charset=UTF-8"}
+    body(raw(served, "POST", "Patient/_search", data="name=Lef%C3%A8vre", **sent))
     answer = raw(served, "POST", "Patient/_search", data="name=Lef%E8vre", **sent)
     refused(answer, 400, "structure")
+    refused(served.get("Encounter?identifier=%FF"), 400, "structure")
 
 
 def test_slashes_that_libraries_add_are_removed(served):
     """Decision 38: below the base, before routing, never where one is escaped."""
-    for path in ("Encounter/", "/Encounter", "//Encounter//", "Encounter/_search/"):
-        method = "POST" if "_search" in path else "GET"
-        answer = raw(served, method, path, data="" if method == "POST" else None)
-        assert body(answer)["type"] == "searchset", path
+    for method, path in (("GET", "//Encounter//"), ("POST", "Encounter/_search/")):
+        assert body(raw(served, method, path))["type"] == "searchset", path
     assert body(served.get("Encounter//1/"))["id"] == "1"
-    for path in (
-        "Encounter/1%2F",
-        "Encounter/%2F1",
-        "%2FEncounter/1/",
-    ):
+    for path in ("Encounter/1%2F", "%2FEncounter/1/"):
         refused(served.get(path), 404, "not-found")
 
 
@@ -148,14 +131,6 @@ def test_an_unknown_parameter_is_400_and_lists_what_is_offered(served):
             assert offered in text.partition("Offered are")[2]
 
 
-def test_a_page_link_of_a_group_takes_no_other_parameter(groups):
-    """Decision 2; parameters of searches: test_capability.py."""
-    for served in groups.values():
-        address = link(served.search("Encounter", {"_count": "1"}), "self")
-        text = refused(served.get(f"{address}&foo=1"), 400, "not-supported", "foo")
-        assert text.endswith("Offered are: _id, _format, _pretty.")
-
-
 def test_lenient_ignores_it_and_one_outcome_entry_says_so(served):
     """Decision 2."""
     plain = served.search("Encounter", {"patient": "2"})
@@ -175,11 +150,10 @@ def test_lenient_is_reported_on_every_page_and_with_a_count_alone(served):
     """Decision 2."""
     warning = [("warning", "not-supported", "http.foo")]
     first = served.search("Encounter", {"foo": "1", "_count": "5"}, **LENIENT)
-    assert messages(first) == warning
-    assert messages(served.follow(first, "next")) == warning
     counted = served.search("Encounter", {"foo": "1", "_summary": "count"}, **LENIENT)
-    assert messages(counted) == warning
-    assert counted["total"] == first["total"]
+    for bundle in (first, served.follow(first, "next"), counted):
+        assert messages(bundle) == warning
+        assert bundle["total"] == first["total"]
 
 
 def test_a_link_with_an_unknown_parameter_fails_closed_too(served):
@@ -224,7 +198,6 @@ def test_presentation_parameters_are_understood_and_filter_nothing(served):
     """Decision 2. HTTP-05."""
     plain = served.search("Encounter", {"patient": "6"})
     for name, value in (
-        ("_format", "json"),
         ("_pretty", "true"),
         ("_summary", "data"),
         ("_elements", "status,subject"),
@@ -237,14 +210,12 @@ def test_presentation_parameters_are_understood_and_filter_nothing(served):
 @pytest.mark.parametrize("prefer", [{}, LENIENT], ids=str)
 def test_a_token_in_query_or_form_is_refused_and_never_echoed(served, prefer):
     """Decision 2. SRCH-23."""
+    answers = [
+        served.get(f"{path}?access_token=s3cret-s3cret", **prefer)
+        for path in ("Encounter", "Encounter/1", "Bundle", "metadata")
+    ]
     params = {"patient": "2", "access_token": "s3cret-s3cret"}
-    for answer in (
-        *(
-            served.get(f"{path}?access_token=s3cret-s3cret", **prefer)
-            for path in ("Encounter", "Encounter/1", "Bundle", "metadata")
-        ),
-        served.post("Encounter/_search", params, **prefer),
-    ):
+    for answer in (*answers, served.post("Encounter/_search", params, **prefer)):
         refused(answer, 400, "invalid", "access_token")
         assert "s3cret" not in answer.text + str(answer.headers)
 
@@ -255,11 +226,9 @@ def test_characters_that_fhir_forbids_are_not_returned(served):
         # A FHIR string neither ends in a blank nor holds control characters.
         ("%20=1", 400, "", "http."),
         ("nom%C2%A0=1", 400, "'nom", "http.nom"),
-        ("%09=1", 400, "", "http."),
         ("_id=8%00", 412, "'8\ufffd'", "http._id"),
         ("date=20%1b24", 412, "'20\ufffd24'", "http.date"),
         ("%01x=1", 400, "'\ufffdx'", "http.\ufffdx"),
-        ("date:%0B=1", 400, "':\ufffd'", "http.date:\ufffd"),
     ):
         (issue,) = body(served.get(f"Encounter?{query}"), status)["issue"]
         assert text in issue["diagnostics"]
@@ -284,12 +253,10 @@ def test_escapes_are_read_after_the_form(make_service):
         (r"a\,b", {"a,b"}),
         (r"a\|b", {"a|b"}),
         (r"a\$b", {"a$b"}),
-        ("a$b", {"a$b"}),
         (r"a\\b", {"a\\b"}),
         (r"a\\\,b", {"a\\,b"}),
         (r"a\\,b", {"b"}),
         ("+ &=é", {"+ &=é"}),
-        (r"a\,b,b", {"a,b", "b"}),
     ):
         bundle = served.search("Encounter", {"identifier": value})
         assert {NUMBERS[int(id) - 1] for id in ids(bundle)} == found, value
