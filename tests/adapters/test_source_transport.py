@@ -7,7 +7,7 @@ import pytest
 from adapters.mapping.load import load_mapping
 from adapters.transport import exposed_sources
 from tests.adapters.mapping.good import HTTP, MINIMAL
-from tests.certificates import certificate_for
+from tests.certificates import certify
 
 VARIABLES = ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE", "PGSSLROOTCERT")
 MSSQL = "mssql://u:p@{}/pas?driver=ODBC+Driver+18+for+SQL+Server"
@@ -74,7 +74,7 @@ def directory(tmp_path, monkeypatch):
 
 
 def test_a_database_without_verified_tls(directory):
-    certificate = str(certificate_for(directory))
+    certificate = str(certify(directory, "cert"))
     for url in SAFE:
         environ = {"PAS_URL": url.replace("CERTIFICATE", certificate)}
         assert kinds(directory, MINIMAL, environ) == [], url

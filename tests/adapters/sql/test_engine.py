@@ -29,7 +29,7 @@ from adapters.sql.engine import Database, open_databases
 from tests.adapters.emptied import altered
 from tests.databases import new_database
 from tests.hospital_sql import Tables, mapping_text
-from tests.sentinels import until
+from tests.live import wait_until
 from tests.sets import SERVERS
 from toolkit.catalogue import read_catalogue
 from toolkit.contract.harness import ask, patient, token, walk
@@ -233,8 +233,8 @@ def test_after_a_lost_connection_none_is_used_that_is_as_old(new_postgresql):
             admin.execute("SELECT pg_terminate_backend(%s, 5000)", (after[1],))
             _backends(database)
             assert not {*_backends(database)} & {*after}
-            until(lambda: len(connected()) == 2)
-        until(lambda: not connected())
+            wait_until(lambda: len(connected()) == 2)
+        wait_until(lambda: not connected())
 
 
 @on("sqlite")
@@ -247,7 +247,7 @@ def test_a_connection_ends_with_its_lifetime(url):
         closing(Database(url, 30, 1)) as long,
     ):
         first, kept = connection_of(short), connection_of(long)
-        until(lambda: connection_of(short) is not first)
+        wait_until(lambda: connection_of(short) is not first)
         assert connection_of(long) is kept
 
 
