@@ -14,8 +14,8 @@ from adapters.mapping.load import load_mapping
 from adapters.sql.dialects.base import SessionError, Statement
 from adapters.sql.engine import Database
 from tests.hospital_sql import Tables, mapping_text
+from tests.live import wait_until
 from tests.pgbouncer import READY, create_reader
-from tests.sentinels import until
 from toolkit.contract.harness import ask, walk
 from toolkit.contract.hospital import EDGES
 
@@ -139,7 +139,7 @@ def test_a_pooler_without_a_free_server_is_an_outage(url, pgbouncer):
             with suppress(SourceUnavailableError):
                 return database.fetch(Statement("SELECT 1")) == [(1,)]
 
-        until(has_a_server)
+        wait_until(has_a_server)
         with psycopg.connect(plain) as holder:
             holder.execute("SELECT 1")
             with pytest.raises(SourceUnavailableError) as error:
