@@ -157,7 +157,14 @@ def test_links_start_with_the_configured_base_whatever_the_host(served):
 
 @pytest.mark.parametrize(
     ("sort", "count"),
-    [("date", 7), ("-date", 1), ("-date", 29), ("-date", 30), ("-_lastUpdated", 7)],
+    [
+        ("date", 7),
+        ("_lastUpdated", 1),
+        ("-date", 1),
+        ("-date", 29),
+        ("-date", 30),
+        ("-_lastUpdated", 7),
+    ],
 )
 def test_pages_return_every_stay_once_forwards_and_backwards(hospital, sort, count):
     """Decision 12. PAGE-01 PAGE-04."""
