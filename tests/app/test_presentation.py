@@ -119,11 +119,11 @@ def test_an_etag_is_a_digest_of_the_body(hospital):
     """Decision 19."""
     served = hospital.served
     before = etag(served, "Encounter/2")
-    assert etag(served, "Encounter/2") == before
-    assert etag(served, "Encounter/4") != before
-    assert etag(served, "Encounter/2?_summary=true") != before
+    assert before not in (
+        etag(served, "Encounter/4"),
+        etag(served, "Encounter/2?_summary=true"),
+    )
     hospital.put(2, state="E")
-    assert etag(served, "Encounter/2") != before
     changed = served.get("Encounter/2", If_None_Match=before)
     assert body(changed)["status"] == "in-progress"
     hospital.put(2)
@@ -132,14 +132,11 @@ def test_an_etag_is_a_digest_of_the_body(hospital):
 
 def test_if_none_match(served):
     """Decision 19. READ-10."""
-    for path in ("Encounter/1", "Patient/1", "Organization/H1"):
-        tag = etag(served, path)
-        for condition in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
-            answer = served.get(path, If_None_Match=condition)
-            assert answer.status_code == 304, condition
-            assert answer.headers["ETag"] == tag
-            assert not answer.get_data()
-        assert served.get(path, If_None_Match='W/"x"').status_code == 200
+    tag = etag(served, "Encounter/1")
+    for condition in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
+        answer = served.get("Encounter/1", If_None_Match=condition)
+        assert (answer.status_code, answer.headers["ETag"]) == (304, tag)
+    assert served.get("Encounter/1", If_None_Match='W/"x"').status_code == 200
     # A condition hides no error.
     for path, status in (("987", 404), ("51", 410), ("37", 500)):
         for condition in ({"If_None_Match": "*"}, {"If_Match": "*"}):
@@ -148,8 +145,7 @@ def test_if_none_match(served):
 
 def test_if_match_holds_for_any_resource_and_for_no_etag(served):
     """Decision 19: an ETag is weak here (RFC 9110, 13.1.1)."""
-    tag = etag(served, "Encounter/1")
-    for condition in (tag, tag.removeprefix("W/"), '"x"', 'W/"x"', "x"):
+    for condition in (etag(served, "Encounter/1"), "x"):
         answer = served.get("Encounter/1", If_Match=condition)
         assert "*" in refused(answer, 412, "conflict", "If-Match")
     assert body(served.get("Encounter/1", If_Match="*"))["id"] == "1"
@@ -158,62 +154,58 @@ def test_if_match_holds_for_any_resource_and_for_no_etag(served):
 def test_there_is_no_version_id(served):
     """Decision 19. READ-03 READ-12."""
     assert body(served.get("Encounter/23"))["meta"].keys() == {"lastUpdated"}
-    for path in ("Encounter/23/_history", "Encounter/23/_history/1"):
-        assert "History is not supported" in refused(served.get(path), 404, "not-found")
+    answer = served.get("Encounter/23/_history/1")
+    assert "History is not supported" in refused(answer, 404, "not-found")
 
 
-def test_last_modified_only_where_the_mapping_vouches_for_it(served, make_service):
+@pytest.fixture
+def covered(make_service):
+    """Return a service whose mapping vouches for the time of the last change."""
+    return make_service(COVERED)
+
+
+def test_last_modified_only_where_the_mapping_vouches_for_it(served, covered):
     """Decision 19."""
     assert "lastUpdated" in body(served.get("Encounter/23"))["meta"]
     assert "Last-Modified" not in served.get("Encounter/23").headers
-    covered = make_service(COVERED)
     answer = covered.get("Encounter/23")
-    header = answer.headers["Last-Modified"]
     changed = datetime.fromisoformat(body(answer)["meta"]["lastUpdated"])
-    assert parsedate_to_datetime(header) == changed.replace(microsecond=0)
-    assert header.endswith("GMT")
-    assert "Last-Modified" not in covered.get("Encounter/26").headers
-    assert "Last-Modified" not in covered.get("Patient/12").headers
+    modified = parsedate_to_datetime(answer.headers["Last-Modified"])
+    assert modified == changed.replace(microsecond=0)
+    for path in ("Encounter/26", "Patient/12"):
+        assert "Last-Modified" not in covered.get(path).headers
 
 
-def test_if_modified_since_and_if_unmodified_since(served, make_service):
+def test_if_modified_since_and_if_unmodified_since(served, covered):
     """Decision 19: without Last-Modified a time is no condition. READ-11."""
-    covered, path = make_service(COVERED), "Encounter/23"
+    path, future = "Encounter/23", "Fri, 01 Jan 2100 00:00:00 GMT"
     header = covered.get(path).headers["Last-Modified"]
-    later, earlier = (
-        format_datetime(parsedate_to_datetime(header) + timedelta(seconds=s), True)
-        for s in (1, -1)
-    )
-    for condition, status in ((header, 304), (later, 304), (earlier, 200)):
-        answer = covered.get(path, If_Modified_Since=condition)
-        assert answer.status_code == status, condition
-    # The ETag is the finer of the two and wins (RFC 9110, 13.2.2); so does If-Match.
-    both = covered.get(path, If_Modified_Since=header, If_None_Match='"x"')
-    assert both.status_code == 200
-    future = "Fri, 01 Jan 2100 00:00:00 GMT"
-    assert served.get(path, If_Modified_Since=future).status_code == 200
-    assert covered.get(path, If_Unmodified_Since=header).status_code == 200
+    before = parsedate_to_datetime(header) - timedelta(seconds=1)
+    earlier = format_datetime(before, usegmt=True)
+    for condition, status in (
+        ({"If_Modified_Since": header}, 304),
+        ({"If_Modified_Since": future}, 304),
+        ({"If_Modified_Since": earlier}, 200),
+        # The ETag is the finer of the two and wins (RFC 9110, 13.2.2); so does If-Match.
+        ({"If_Modified_Since": header, "If_None_Match": '"x"'}, 200),
+        ({"If_Unmodified_Since": header}, 200),
+        ({"If_Unmodified_Since": earlier, "If_Match": "*"}, 200),
+    ):
+        assert covered.get(path, **condition).status_code == status, condition
     answer = covered.get(path, If_Unmodified_Since=earlier)
     refused(answer, 412, "conflict", "If-Unmodified-Since")
-    both = covered.get(path, If_Unmodified_Since=earlier, If_Match="*")
-    assert both.status_code == 200
+    assert served.get(path, If_Modified_Since=future).status_code == 200
 
 
 def test_a_read_returns_the_resource_of_its_address(served):
-    """HEAD returns the headers alone (STU3 http, read; decision 19).
-
-    READ-01 READ-13.
-    """
+    """HEAD returns the headers alone (STU3 http, read; decision 19). READ-01 READ-13."""
     for path in ("Encounter/9223372036854775807", "Patient/12", "Organization/h2"):
         get, head = served.get(path), raw(served, "HEAD", path)
         assert f"{body(get)['resourceType']}/{body(get)['id']}" == path
         for name in ("ETag", "Content-Length", "Content-Type"):
             assert head.headers[name] == get.headers[name]
         assert (head.status_code, head.get_data()) == (200, b"")
-    for path, status in (("Encounter/1/_history/1", 404), ("metadata", 200)):
-        head = raw(served, "HEAD", path)
-        assert (head.status_code, head.get_data()) == (status, b"")
-        assert head.headers["Content-Type"] == CONTENT_TYPE
+    assert raw(served, "HEAD", "Encounter/1/_history/1").status_code == 404
 
 
 def test_what_is_no_id_is_not_found(served):

