@@ -6,7 +6,7 @@ import random
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
@@ -18,6 +18,14 @@ ROOT = Path(__file__).parent.parent
 HOST = "127.0.0.1"
 
 
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+# Each worker of pytest-xdist has its own, below what the system hands out for outgoing
+# connections: what one has found, nobody may listen on yet.
+_OWN = range(20000 + 10 * _WORKER, 32000, 10 * _WORKERS)
+_TENS = cycle(random.sample(_OWN, len(_OWN)))
+
+
 def free_ports(count: int = 1) -> int:
     """Return the first of up to ten ports in a row that nobody has, nor is about to have."""
     for _ in range(100):
@@ -25,22 +33,6 @@ def free_ports(count: int = 1) -> int:
         if all(_is_free(port) for port in range(first, first + count)):
             return first
     pytest.fail("no free ports")
-
-
-def _tens() -> Iterator[int]:
-    """Yield the first ports of tens, each of them once before any comes again.
-
-    A worker of pytest-xdist has its own: what one has found, nobody may listen on yet.
-    """
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    # Below what the system hands out for outgoing connections.
-    own = range(20000 + 10 * worker, 32000, 10 * workers)
-    begin = random.randrange(len(own))
-    return cycle((*own[begin:], *own[:begin]))
-
-
-_TENS = _tens()
 
 
 def listens(port: int) -> bool:

@@ -19,7 +19,8 @@ from tests.hospital_sql import Tables, mapping_text
 from tests.validity.client import ValidatingClient
 from toolkit.contract.hospital import Hospital
 
-BASE_URL = "https://encounters.example.org/fhir/v3"
+HOST = "https://encounters.example.org"
+BASE_URL = f"{HOST}/fhir/v3"
 FORM = "application/x-www-form-urlencoded"
 
 Params = Mapping[str, str] | Sequence[tuple[str, str]]
@@ -47,14 +48,21 @@ class Served:
         token = provider.sign(client_id=name, scope=scope)
         return Served(self.app, {"Authorization": provider.bearer(token)})
 
+    def send(self, method: str, path: str, **sent: Any) -> TestResponse:
+        """Send anything to a path below the base; `headers` are added to the token."""
+        headers = {**self.headers, **sent.pop("headers", {})}
+        address = f"/fhir/v3/{path.removeprefix(BASE_URL).lstrip('/')}"
+        sent = {"base_url": HOST, **sent}
+        return self.http.open(address, method=method, headers=headers, **sent)
+
     def get(self, path: str, **headers: str) -> TestResponse:
         """GET a path below the base, or a link that starts with the base."""
-        return self._send("GET", path, None, headers)
+        return self.send("GET", path, headers=_named(headers))
 
     def post(self, path: str, params: Params, **headers: str) -> TestResponse:
         """POST a form to a path below the base."""
-        pairs = list(params.items() if isinstance(params, Mapping) else params)
-        return self._send("POST", path, pairs, headers)
+        form = {"data": urlencode(params), "content_type": FORM}
+        return self.send("POST", path, headers=_named(headers), **form)
 
     def search(self, resource_type: str, params: Params = (), **headers: str) -> Any:
         """Search by POST and return the Bundle."""
@@ -68,19 +76,9 @@ class Served:
         assert response.status_code == 200, response.get_json(force=True)
         return response.get_json(force=True)
 
-    def _send(
-        self, method: str, path: str, form: Any, headers: Mapping[str, str]
-    ) -> TestResponse:
-        path = path.removeprefix(f"{BASE_URL}/").lstrip("/")
-        named = {name.replace("_", "-"): text for name, text in headers.items()}
-        return self.http.open(
-            f"/fhir/v3/{path}",
-            method=method,
-            data=None if form is None else urlencode(form),
-            content_type=None if form is None else FORM,
-            headers={**self.headers, **named},
-            base_url="https://encounters.example.org",
-        )
+
+def _named(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): text for name, text in headers.items()}
 
 
 def link(bundle: Any, relation: str) -> str:

@@ -7,19 +7,12 @@ from werkzeug.test import TestResponse
 
 from tests.serving import Served, issues, relations
 
-HOST = "https://encounters.example.org"
 MOST_PAGES = 200
 
 
 def raw(served: Served, method: str, path: str, **sent: Any) -> TestResponse:
     """Send anything to a path below the service's own; `headers` are added to its token."""
-    headers = {**served.headers, **sent.pop("headers", {})}
-    return served.http.open(
-        f"/fhir/v3/{path}",
-        method=method,
-        headers=headers,
-        **{"base_url": HOST, **sent},
-    )
+    return served.send(method, path, **sent)
 
 
 def read_from(served: Served, peer: str, forwarded: str | None = None) -> TestResponse:

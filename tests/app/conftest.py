@@ -1,23 +1,23 @@
 """Fixtures for the web side: a service on the edge-case hospital."""
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeAlias
 
 import pytest
 import responses
 
-from tests.app.changing import SEAL_KEYS, Changing, changing
+from tests.app.changing import SEAL_KEYS, changing
 from tests.app.provider import Clock
-from tests.redis_server import RedisServer, started_redis
+from tests.redis_server import started_redis
 from tests.serving import Served, publish_keys, serve
-from toolkit.contract.hospital import EDGES, Hospital
+from toolkit.contract.hospital import EDGES
 
 MakeService: TypeAlias = Callable[..., Served]
 
 
 @pytest.fixture
-def keys() -> Iterator[responses.RequestsMock]:
+def keys():
     """Let the identity provider publish its keys."""
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         publish_keys(mock)
@@ -25,84 +25,64 @@ def keys() -> Iterator[responses.RequestsMock]:
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock():
     """Return a clock that stands still until the test moves it."""
     return Clock()
 
 
 @pytest.fixture(scope="module")
-def edges(
-    redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Served:
-    """Return a service on the edge-case hospital, the same for a module."""
-    return serve(EDGES, tmp_path_factory.mktemp("edges"), redis_server.url)
+def deployed(redis_server, tmp_path_factory):
+    """Return what serves the edge-case hospital with a profile, the same for a module."""
+
+    @cache
+    def service(profile: str) -> Served:
+        directory = tmp_path_factory.mktemp(profile)
+        return serve(EDGES, directory, redis_server.url, profile=profile)
+
+    return service
 
 
 @pytest.fixture
-def served(edges: Served, keys: responses.RequestsMock) -> Served:
+def served(deployed, keys):
     """Return the service on the edge-case hospital, its provider at hand."""
-    return edges
-
-
-@pytest.fixture(scope="module")
-def group_services(
-    redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Served]:
-    """Return services on the edge-case hospital, offered as to groups A and B."""
-    return {
-        name: serve(
-            EDGES, tmp_path_factory.mktemp(name), redis_server.url, profile=name
-        )
-        for name in ("group-a", "group-b")
-    }
+    return deployed("full")
 
 
 @pytest.fixture
-def groups(
-    group_services: Mapping[str, Served], keys: responses.RequestsMock
-) -> Mapping[str, Served]:
+def groups(deployed, keys):
     """Return the services of groups A and B, their provider at hand."""
-    return group_services
+    return {name: deployed(name) for name in ("group-a", "group-b")}
 
 
 @pytest.fixture
-def hospital(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> Iterator[Changing]:
+def hospital(redis_server, tmp_path, keys):
     """Return a service on a hospital that the test may change."""
     with changing(tmp_path, redis_server) as changing_hospital:
         yield changing_hospital
 
 
 @pytest.fixture
-def own_redis() -> Iterator[RedisServer]:
+def own_redis():
     """Return a Redis of the test's own, empty, that it may stop."""
     with started_redis() as server:
         yield server
 
 
 @pytest.fixture
-def own(
-    own_redis: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> Iterator[Changing]:
+def own(own_redis, tmp_path, keys):
     """Return a service on that Redis and on a hospital that may change."""
     with changing(tmp_path, own_redis, SEAL_KEYS=SEAL_KEYS[0]) as changing_hospital:
         yield changing_hospital
 
 
 @pytest.fixture
-def make_service(
-    redis_server: RedisServer, tmp_path: Path, keys: responses.RequestsMock
-) -> MakeService:
+def make_service(redis_server, tmp_path, keys):
     """Return a function that serves the edge-case hospital, with the options of `serve`."""
     # All of them live until the end of the test, when their connections are closed.
     services = []
 
     def make(
-        *edits: tuple[str, str],
-        hospital: Hospital = EDGES,
-        redis: RedisServer = redis_server,
-        **options: Any,
+        *edits: tuple[str, str], hospital=EDGES, redis=redis_server, **options: Any
     ) -> Served:
         services.append(serve(hospital, tmp_path, redis.url, *edits, **options))
         return services[-1]

@@ -12,9 +12,9 @@ from adapters.contract import (
 from adapters.parameters import INCLUDES, SEARCH_PARAMETERS
 from app.auth import Scope
 from app.config import BASE_PATH
-from tests.app.answers import HOST, body, refused
+from tests.app.answers import body, refused
 from tests.docs.pages import CHANGE, section, table
-from tests.serving import Served, ids, link
+from tests.serving import HOST, Served, ids, link
 from toolkit.contract.hospital import UNIT_URL
 
 SAMPLE = Path(__file__).parents[1] / "stu3/sample-capabilitystatement.json"

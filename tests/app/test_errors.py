@@ -17,8 +17,8 @@ from app.error_responses import CONTENT_TYPE
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
 from app.service import EXTENSION
-from tests.app.answers import HOST, body, raw, refused
-from tests.serving import FORM, ids, link
+from tests.app.answers import body, raw, refused
+from tests.serving import FORM, HOST, ids, link
 
 STU3 = Path(__file__).parents[1] / "stu3"
 STATUS_CODES = json.loads((STU3 / "http-status-to-issue-type.json").read_text())["map"]

@@ -1,5 +1,5 @@
 """Fixtures for attacks: the service of the web side's own tests, and its provider."""
 
-from tests.app.conftest import edges, keys, served
+from tests.app.conftest import deployed, keys, served
 
-__all__ = ["edges", "keys", "served"]
+__all__ = ["deployed", "keys", "served"]

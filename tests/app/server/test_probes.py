@@ -9,11 +9,9 @@ from tests.app.server.running import (
     PATIENCE,
     READ,
     edges,
-    fetch,
     running,
     slowed,
 )
-from tests.live import HOST
 from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system
@@ -37,26 +35,14 @@ def service(tmp_path_factory, redis_server):
         yield started
 
 
-def test_each_address_answers_its_own_paths_alone(service):
-    assert service.operations("/live").json == {"live": True}
-    parts = service.operations("/ready").json["parts"]
-    names = "source redis identity guard mapping counts"
-    assert parts.keys() == {*names.split()}
-    assert all(part == {"ready": True, "problems": []} for part in parts.values())
-    assert service.metric('encounters_part_ready{part="source"}') == 1
-    assert service.operations("/fhir/v3/metadata").status == 404
-    for path in PROBES:
-        answered = fetch(f"http://{HOST}:{service.port}{path}", {}, PATIENCE)
-        # Neither over plain HTTP nor with a proxy's word.
-        assert answered.status == 403
-        assert service.get(f"..{path}").status == 404
-
-
 def test_metrics_are_those_of_all_workers_and_outlive_them(service):
     sample = (
         'encounters_request_seconds_count{method="GET",route="/fhir/v3/Encounter/<id>"'
         ',status="2xx"}'
     )
+    assert service.operations("/live").json == {"live": True}
+    assert service.operations("/fhir/v3/metadata").status == 404
+    assert service.get("../live").status == 404
     before = service.metric(sample)
     for count in range(1, 7):
         assert service.get(READ).status == 200

@@ -1,9 +1,7 @@
 """SIGHUP loads a mapping that passes its check; one that fails takes nothing down."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from toolkit.contract.hospital import EDGES
 pytestmark = pytest.mark.system
 
 REFUSED = "refused; the earlier one is served"
-CLIENTS = 4
 
 
 @pytest.fixture
@@ -127,33 +124,6 @@ def test_a_worker_that_is_killed_while_files_are_faulty_or_gone_is_replaced(
     assert refusal(service)
     replace_worker(service)
     assert name(service) == "First"
-
-
-def test_no_request_is_lost_while_mappings_are_reloaded(mapping, redis_server):
-    end = Event()
-    settings = {"REDIS_URL": redis_server.url, "WORKERS": "2"}
-
-    def read_on(service):
-        statuses = []
-        while not end.is_set():
-            statuses.append(service.get(READ).status)
-        return statuses
-
-    with (
-        running(mapping.parent, mapping, **settings) as service,
-        ThreadPoolExecutor(CLIENTS) as threads,
-    ):
-        clients = [threads.submit(read_on, service) for _ in range(CLIENTS)]
-        try:
-            for old, new in (("First", "Second"), ("name:", "nmae:")):
-                change(mapping, old, new)
-                service.reload()
-        finally:
-            end.set()
-        statuses = [status for client in clients for status in client.result()]
-        assert name(service) == "Second"
-    assert len(statuses) > 5 * CLIENTS
-    assert set(statuses) == {200}
 
 
 def test_a_source_that_is_away_is_a_warning(mapping, redis_server):
