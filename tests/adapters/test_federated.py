@@ -1,19 +1,19 @@
 """Two hospitals as one: their ids, their order, their totals, and one of them away."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import closing
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from threading import Barrier, Lock
+from threading import Barrier, get_ident
+from types import SimpleNamespace
 
 import pytest
 
 from adapters import open_adapter
 from adapters.contract import (
-    Capabilities,
     Criterion,
     Limit,
     NotFoundError,
@@ -55,23 +55,6 @@ from toolkit.contract.hospital import EDGES, PARIS, Hospital
 PATIENCE = 60.0
 
 
-class Able(MemoryAdapter):
-    """A hospital of which some things can be asked."""
-
-    def __init__(self, able: ResourceCapabilities) -> None:
-        super().__init__((), time_zone=PARIS)
-        self._able = {STAY: able}
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._able
-
-
-def _part(able: ResourceCapabilities, *lacks: str) -> Part:
-    adapter = Able(replace(able, keyset=True))
-    return Part("", STAY, adapter, lacks=frozenset(lacks))
-
-
 EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
 EXACT, STARTS = StringMatch.EXACT, StringMatch.STARTS_WITH
 Can = ParameterCapability
@@ -95,12 +78,13 @@ LEAST = (
 
 def test_what_the_least_of_them_can_do_is_offered():
     for one, other, both in LEAST:
-        parts = [_part(ResourceCapabilities({"date": each})) for each in (one, other)]
-        for each in (parts, parts[::-1]):
-            assert common(each).parameters == {"date": both}
-    for able in ((True, True), (True, False), (False, True)):
-        parts = [_part(ResourceCapabilities(dated=each)) for each in able]
-        assert common(parts).dated is all(able)
+        for pair in ((one, other), (other, one)):
+            able = [ResourceCapabilities({"date": can}, keyset=True) for can in pair]
+            parts = [
+                Part("", STAY, SimpleNamespace(capabilities={STAY: each}))
+                for each in able
+            ]
+            assert common(parts).parameters == {"date": both}
 
 
 class Counted(MemoryAdapter):
@@ -135,14 +119,12 @@ class Two:
 
     def __init__(self) -> None:
         self.each = tuple(Counted(prefix) for prefix in PREFIXES)
-        self.adapter = FederatedAdapter(
-            [
-                Part(prefix, kind, one, prefix, prefix)
-                for kind in (STAY, PATIENT)
-                for prefix, one in zip(PREFIXES, self.each, strict=True)
-            ],
-            "two",
-        )
+        parts = [
+            Part(prefix, kind, one, prefix, prefix)
+            for kind in (STAY, PATIENT)
+            for prefix, one in zip(PREFIXES, self.each, strict=True)
+        ]
+        self.adapter = FederatedAdapter(parts, "two")
 
     def calls(self) -> tuple[int, ...]:
         """Return how many calls each had since this was last called."""
@@ -230,26 +212,14 @@ def test_sources_answer_at_the_same_time(two):
     assert requests == ["this", "this"]
 
 
-class OneAtATime(MemoryAdapter):
-    """A hospital that has one connection."""
-
-    def __init__(self) -> None:
-        super().__init__(EDGES.records(), time_zone=PARIS)
-        self.connection = Lock()
-
-    def count(self, query: SearchQuery) -> int:
-        assert self.connection.acquire(blocking=False)
-        with ExitStack() as stack:
-            stack.callback(self.connection.release)
-            return super().count(query)
-
-
-def test_tables_of_one_source_answer_one_after_the_other():
+def test_tables_of_one_source_answer_one_after_the_other(two):
     """A search never waits for a connection that it holds itself."""
-    source = OneAtATime()
-    tables = [Part("pas", STAY, source, prefix) for prefix in "abc"]
-    adapter = FederatedAdapter(tables, "tables")
-    assert adapter.count(ask()) == 3 * source.count(ask())
+    source, threads = two.each[0], []
+    source.enter = lambda: threads.append(get_ident())
+    adapter = FederatedAdapter([Part("pas", STAY, source, p) for p in "abc"], "tables")
+    adapter.count(ask())
+    assert len(threads) == 3
+    assert len({*threads}) == 1
     adapter.close()
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from adapters import open_adapter
-from adapters.contract import Criterion, ResourceType, Sort, SortKey
+from adapters.contract import Criterion, Sort, SortKey
 from adapters.mapping.load import load_mapping
 from tests.adapters.emptied import table
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
@@ -154,18 +154,6 @@ def test_table_without_the_field_matches_nothing(three):
         assert {id for page in pages for id in ids_of(page)} == found
 
 
-def test_what_all_tables_can_do_is_offered(three):
-    able = three.capabilities[STAY]
-    assert set(able.parameters) == {
-        *("_id", "patient", "date", "identifier", "status", "class"),
-        "service-provider._extension",
-    }
-    assert set(able.sorts) == {SortKey.DATE, SortKey.LAST_UPDATED, SortKey.ID}
-    assert able.keyset
-    assert not able.dated
-    assert three.capabilities[ResourceType.PATIENT].parameters.keys() == {"_id"}
-
-
 def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
     three, opened
 ):
@@ -180,55 +168,6 @@ def test_table_that_has_a_field_and_cannot_filter_withdraws_the_parameter(
     # It has a start it cannot sort by, and no time of change.
     assert set(able.sorts) == {SortKey.LAST_UPDATED, SortKey.ID}
     assert narrower.fingerprint == three.fingerprint
-
-
-NUMBERED = """\
-encounter:
-  search: [_id, date]
-  sort: [date]
-  sources:
-    - prefix: num-
-      rows: SELECT id, began FROM numbered
-      fields:
-        id: {from: id}
-        patient_id: P
-        status: finished
-        start: {from: began, format: "%Y%m%d%H%M"}
-    - prefix: out-
-      rows: SELECT id, began FROM timed
-      fields: {id: {from: id}, patient_id: P, status: finished, start: {from: began}}
-"""
-
-
-def test_numbers_that_are_no_times_keep_their_place(opened):
-    adapter = opened(
-        NUMBERED,
-        table(
-            "numbered",
-            "id INTEGER PRIMARY KEY, began INTEGER",
-            *(
-                "1, 202403300100",
-                "2, 202403310230",
-                "3, 202404010100",
-                "4, 0",
-                "5, NULL",
-            ),
-        )
-        + table(
-            "timed",
-            "id INTEGER PRIMARY KEY, began TEXT",
-            *("1, '2024-03-30 02:00:00'", "2, '2024-03-31 01:30:00'"),
-            *("3, '2024-03-31 03:00:00'", "4, '2024-04-02 00:00:00'", "5, NULL"),
-        ),
-    )
-    keyed = ["!began", "num-1", "out-1", "out-2", "!began", "out-3", "num-3", "out-4"]
-    for descending, size in product((False, True), range(1, len(keyed) + 3)):
-        expected = [*keyed, "num-5", "out-5"]
-        if descending:
-            expected = [*keyed[::-1], "out-5", "num-5"]
-        query = ask(sort=Sort(SortKey.DATE, descending), count=size)
-        pages = list(walk(adapter, query))
-        assert [id for page in pages for id in ids_of(page)] == expected
 
 
 ELSEWHERE = """\

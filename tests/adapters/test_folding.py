@@ -12,36 +12,23 @@ from tests.databases import LOCALES
 from tests.sets import SERVERS
 
 FOLDED = (
-    ("Martin", "martin"),
-    ("ÉLÉONORE", "eleonore"),
-    ("E\u0301le\u0301onore", "eleonore"),
-    ("Le Bœuf", "le boeuf"),
-    ("ŒDIPE", "oedipe"),
-    ("Æther", "aether"),
-    ("Strauß", "strauss"),
-    ("STRAUẞ", "strauss"),
+    ("ÉLÉONORE E\u0301le\u0301onore", "eleonore eleonore"),
+    ("Le Bœuf ŒDIPE", "le boeuf oedipe"),
+    ("Strauß STRAUẞ", "strauss strauss"),
     ("Łukasz Øre Đorđe", "lukasz ore dorde"),
     ("İIıi", "iiii"),
-    ("Saint-Jean", "saint jean"),
     ("Saint\u2010Jean\u2011de\u2013Luz", "saint jean de luz"),
-    ("L'Hermite", "l hermite"),
     ("J.-P. St.Cyr.", "j p st cyr"),
     ("L\u2019Hermite L\u02bcH L`H L\u00b4H", "l hermite l h l h l h"),
     ("  de \t la\u00a0\u202fTour\n", "de la tour"),
-    ("Mar\u00adtin", "martin"),
-    ("ﬁlip", "filip"),
-    ("АНДРЕЙ Андрей Ёлкин", "андреи андреи елкин"),
-    ("ΣΊΣΥΦΟΣ Σίσυφος", "σισυφοσ σισυφοσ"),
-    ("أَحْمَد آدم", "احمد ادم"),
-    ("שָׁלוֹם", "שלום"),
-    ("\u304b\u3099 が か", "か か か"),
-    ("김철수", "김철수"),
-    ("\u1100\u1175\u11b7", "김"),
+    ("Mar\u00adtin ﬁlip", "martin filip"),
+    ("Ёлкин Σίσυφος", "елкин σισυφοσ"),
+    ("أَحْمَد שָׁלוֹם", "احمد שלום"),
+    ("\u304b\u3099 が か \u1100\u1175\u11b7", "か か か 김"),
     # Marks that make another letter.
     ("ติ๋ม तृप्ति", "ติ๋ม तृप्ति"),
     ("100%_\\", "100%_\\"),
     ("-", ""),
-    ("", ""),
 )
 
 
@@ -50,27 +37,20 @@ def test_fold():
         assert fold(text) == folded
 
 
-@given(st.text())
-def test_folding_again_changes_nothing(text):
-    assert fold(fold(text)) == fold(text)
-
-
 @given(st.text(), st.text())
 def test_words_are_folded_apart(one, other):
-    assert fold(f"{one} {other}") == f"{fold(one)} {fold(other)}".strip()
+    both = fold(f"{one} {other}")
+    assert fold(both) == both == f"{fold(one)} {fold(other)}".strip()
 
 
 def test_matching():
     name = "de la tour"
     for part, starts, inside in (
-        ("de", True, True),
         ("la to", True, True),
-        ("de la tour", True, True),
         ("our", False, True),
         ("tour de", True, False),
         ("t d l", True, False),
         ("de de", False, False),
-        ("de la tours", False, False),
         ("", False, False),
         (" ".join("d" * 11), False, False),
     ):
@@ -81,10 +61,7 @@ def test_matching():
 
 
 PRINTED = (
-    *(
-        chr(code)
-        for code in (*range(0x20, 0x7F), *range(0xA0, 0xB5), *range(0xB6, 0x180))
-    ),
+    *map(chr, (*range(0x20, 0x7F), *range(0xA0, 0xB5), *range(0xB6, 0x180))),
     *(chr(code) for code in range(0x1E00, 0x1EFA)),
     *(*"\u2002\u2009\u202f\u3000\t\n", *BLANKS, *UNSEEN, *LETTERS),
     *(chr(code) for code in (*range(0x386, 0x38B), *range(0x391, 0x3A2))),

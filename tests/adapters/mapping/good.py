@@ -1,13 +1,9 @@
 """A mapping file that uses each part of the format, and small changes to it."""
 
-import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from adapters.mapping.load import load_mapping
 from adapters.mapping.model import SourceMapping
-from adapters.mapping.problems import MappingError
 
 ENVIRON = {"PAS_URL": "postgresql://reader@pas/pas"}
 HTTP_ENVIRON = {
@@ -213,33 +209,6 @@ def load(text: str, directory: Path) -> SourceMapping:
     file = directory / "m.yaml"
     file.write_text(text, encoding="utf-8")
     return load_mapping(file, ENVIRON if "kind: sql" in text else HTTP_ENVIRON)
-
-
-def problems(
-    text: str, directory: Path, environ: dict[str, str] | None = None
-) -> list[str]:
-    """Return the problems of a text as they are printed, the file being m.yaml."""
-    file = directory / "m.yaml"
-    file.write_text(text, encoding="utf-8")
-    usual = HTTP_ENVIRON if "kind: http" in text else ENVIRON
-    try:
-        load_mapping(file, usual if environ is None else environ)
-    except MappingError as error:
-        return [str(p).removeprefix(f"{directory}/") for p in error.problems]
-    return []
-
-
-def assert_problems(
-    text: str, directory: Path, expected: Iterable[str], environ: Any = None
-) -> None:
-    """Fail unless these and no others are found: line, element, and a word of the text."""
-    found = problems(text, directory, environ)
-    assert len(found) == len(tuple(expected)), found
-    for problem, said in zip(found, expected, strict=True):
-        line, element, word = (*said.split(" "), "")[:3]
-        start = rf"m\.yaml:{line}:\d+: {re.escape(element)}( ← [^:]+)?: "
-        assert re.match(start, problem), problem
-        assert word in problem
 
 
 def changed(text: str, *changes: str) -> str:

@@ -67,29 +67,19 @@ def row_mapper(
     return lambda **cells: mapper(tuple({**usual, **cells}.values()))
 
 
-class Text(str):
-    __slots__ = ()
-
-
 A_UUID = "12345678-1234-5678-1234-567812345678"
-CELLS: tuple[tuple[str, object, str, object], ...] = (
+CELLS = (
     # ids are what a person would write
     ("id", "042", "id", "042"),
     ("id", "42  ", "id", "42"),
-    ("id", Text("a1 "), "id", "a1"),
     ("id", -7, "id", "-7"),
-    ("id", 10**20, "id", "1" + "0" * 20),
     ("id", 42.0, "id", "42"),
-    ("id", Decimal("42.00"), "id", "42"),
     ("id", Decimal("42.50"), "id", "42.5"),
     ("id", Decimal("4.2E+2"), "id", "420"),
     ("id", True, "id", "true"),
     ("id", UUID(A_UUID), "id", A_UUID),
-    ("id", date(2024, 3, 30), "id", "2024-03-30"),
     # absence
-    ("visit", "", "visit_number", None),
     ("visit", "  ", "visit_number", None),
-    ("ended", " ", "end", None),
     ("ended", "999912312359  ", "end", None),
     ("ended", 999912312359, "end", None),
     # the leading blank is the hospital's own
@@ -98,7 +88,6 @@ CELLS: tuple[tuple[str, object, str, object], ...] = (
     ("kind", "NEW", "class_code", "UNK"),
     ("kind", "", "class_code", "UNK"),
     # a date without its time of day has the `at` of the file, read in the source's zone
-    ("hour", None, "start", datetime(2024, 3, 30, 8, 0, tzinfo=UTC)),
     ("hour", " ", "start", datetime(2024, 3, 30, 8, 0, tzinfo=UTC)),
     ("hour", timedelta(hours=9), "start", datetime(2024, 3, 30, 9, 0, tzinfo=UTC)),
     # a day that is a column of times has its time of day in the other column, too
@@ -236,9 +225,8 @@ def test_a_patient(patient):
         addresses=(AddressRecord("home", ("1 rue X",), "Paris", "75001", "FR"),),
         organization_id="hospital-1",
     )
-    nothing = dict.fromkeys(PATIENT, None)
-    made = patient(**nothing | {"id": 42})
-    assert made == PatientRecord("42", organization_id="hospital-1")
+    nothing = dict.fromkeys(PATIENT) | {"id": 42}
+    assert patient(**nothing) == PatientRecord("42", organization_id="hospital-1")
 
 
 INS = "type: INS-NIR\n        system: urn:oid:1.2.3\n        use: temp\n"
@@ -273,12 +261,6 @@ OPTIONS: tuple[tuple[Any, tuple[str, ...], dict[str, object], Any], ...] = (
         RowFault("telecoms", "", EMPTY),
     ),
     # Given names are one text where nothing cuts it.
-    (
-        PATIENT,
-        (GIVEN, "{from: first}"),
-        {},
-        {"names": (NameRecord("official", "DUPONT", ("Anne  Marie",)),)},
-    ),
     (
         PATIENT,
         (GIVEN, "Anonyme", SEARCH, "[_id, "),
@@ -337,9 +319,9 @@ NO_FLAG = RowFault(
     "active", "active", "not true or false: name a code table (codes: …)"
 )
 FLAGS = (
-    *((True, True), (False, False), (1, True), (0, False), (None, None), (" ", None)),
-    *((Decimal(1), True), (1.0, True), (b"\x01", True), (b"\x00", False)),
-    *((value, NO_FLAG) for value in (2, "true", "O", b"\x02", [1])),
+    *((True, True), (False, False), (0, False), (None, None), (" ", None)),
+    *((Decimal(1), True), (b"\x01", True), (b"\x00", False)),
+    *((value, NO_FLAG) for value in (2, "true", b"\x02", [1])),
 )
 
 
@@ -350,15 +332,11 @@ def test_flags(patient, tmp_path):
         WHOLE,
         *("{from: active, codes: yes}", "{from: active}"),
         *("  yes: {table: {O: true, N: false}}\n", ""),
-        *("{from: label}", "{from: label}\n    active: true"),
     )
     uncoded = row_mapper(text, tmp_path, ResourceType.PATIENT, PATIENT)
     for value, expected in FLAGS:
         made = uncoded(active=value)
         assert (made if made == NO_FLAG else made.active) == expected, value
-    unit = {"code": "0123", "label": "Cardiologie "}
-    made = row_mapper(text, tmp_path, ResourceType.ORGANIZATION, unit)()
-    assert made == OrganizationRecord("0123", active=True, name="Cardiologie")
 
 
 def test_an_organization_needs_a_name_or_an_identifier(tmp_path):
