@@ -19,9 +19,7 @@ from tests.adapters import emptied
 from tests.adapters.changeable import Changeable
 from tests.adapters.http_cases import LIMITS
 from tests.databases import new_database
-from tests.hospital_http import Api, serving
-from tests.hospital_http_mapping import http_mapping_text
-from tests.hospital_http_rows import COLUMNS
+from tests.hospital_http import COLUMNS, Api, http_mapping_text, serving
 from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.sets import SERVERS
 from toolkit.contract.harness import Open

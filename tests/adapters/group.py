@@ -15,7 +15,7 @@ from adapters import open_adapter
 from adapters.mapping.load import load_mapping
 from adapters.memory import FaultyRow, MemoryAdapter, MemoryRow
 from tests.adapters.changeable import Changeable
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import http_mapping_text
 from tests.hospital_sql import Tables, mapping_text
 from toolkit.contract.hospital import EDGES, PARIS, Hospital, Ids, StayRow
 

@@ -11,9 +11,15 @@ import pytest
 from adapters.contract import AdapterError, Page, RowFault
 from adapters.http.adapter import HttpAdapter
 from adapters.mapping.load import load_mapping
-from tests.hospital_http import SECRETS, Api, serving
-from tests.hospital_http_mapping import OFFSET, http_mapping_text
-from tests.hospital_http_rows import COLUMNS, stay
+from tests.hospital_http import (
+    COLUMNS,
+    OFFSET,
+    SECRETS,
+    Api,
+    http_mapping_text,
+    serving,
+    stay,
+)
 from toolkit.contract import harness as asking
 from toolkit.contract.hospital import EDGES, Hospital
 

@@ -19,8 +19,7 @@ from werkzeug.test import TestResponse
 from app.service import EXTENSION
 from tests.app.changing import NEWEST_FIRST, STAYS
 from tests.app.server.running import keys
-from tests.hospital_http import SECRETS, Api, serving
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import SECRETS, Api, http_mapping_text, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST
 from tests.redis_server import RedisServer

@@ -17,8 +17,7 @@ from tests.app import provider
 from tests.app.server.running import keys
 from tests.deploy import containers
 from tests.deploy.containers import podman
-from tests.hospital_http import Api, serving
-from tests.hospital_http_mapping import OFFSET, http_mapping_text
+from tests.hospital_http import OFFSET, Api, http_mapping_text, serving
 from tests.hospital_sql import Tables
 from tests.live import HOST, ROOT, free_ports, wait_until
 from tests.redis_server import RedisServer

@@ -138,9 +138,6 @@ FILES = {
     ("[_id, date]", "[date]"): (
         "6:1: encounter.search: the class offers '_id', which is not listed"
     ),
-    ("sort: [date]", "sort: [date, _lastUpdated]"): (
-        "6:1: encounter.sort: '_lastUpdated' is listed, but the class does not offer it"
-    ),
     ("  sort: [date]\n", ""): (
         "6:1: encounter.sort: the class offers 'date', which is not listed"
     ),
@@ -150,16 +147,9 @@ FILES = {
     ("patient: {}", "patient: {}\norganization: {}"): (
         "10:1: organization: the class does not serve Organization"
     ),
-    # Keys of a database, secrets, what a parameter needs.
-    ('"pas:Pas"', '"pas:Pas", may_write: true'): (
-        "5:27: source.may_write: 'may_write' is not a key here: use kind, url, "
-        "timeout_seconds, count_timeout_seconds, connections, options"
-    ),
+    # Secrets, and what a parameter needs.
     ('"pas:Pas"', '"pas:Pas", options: {api_key: abc}'): (
         "5:46: source.options.api_key: put it into the environment and write {env: NAME}"
-    ),
-    ('"pas:Pas"', '"pas:Pas", options: {site: {env: SITE}}'): (
-        "5:49: source.options.site.env: the environment variable SITE is not set"
     ),
     ("[_id, date]", "[service-provider._extension]"): (
         "7:12: encounter.search: needs constants.functional_unit_extension"

@@ -20,8 +20,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from tests.app import provider
 from tests.app.answers import raw
-from tests.hospital_http import Api, answer, serving
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import Api, answer, http_mapping_text, serving
 from tests.redis_server import started_redis
 from tests.serving import BASE_URL, FORM, Served, link, serve
 from toolkit.contract.hospital import EDGES

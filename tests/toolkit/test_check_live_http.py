@@ -13,8 +13,7 @@ import yaml
 from werkzeug import Request, Response
 
 from app.cli import main
-from tests.hospital_http import SECRETS, Api, answer, serving
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import SECRETS, Api, answer, http_mapping_text, serving
 from tests.other_makes import NEXT, SKIP, OData, flat_rows, mapping_of
 from tests.toolkit.live_hospital import (
     Findings,

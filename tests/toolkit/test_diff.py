@@ -9,8 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.databases import writing
-from tests.hospital_http import SECRETS, Api, serving
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import SECRETS, Api, http_mapping_text, serving
 from tests.toolkit.conftest import Mapping, NewUrl, Printed
 from tests.toolkit.live_hospital import MAPPING, counted, run
 from toolkit.contract.hospital import EDGES

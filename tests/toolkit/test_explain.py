@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from tests.hospital_http import SECRETS, Api, serving
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import SECRETS, Api, http_mapping_text, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.toolkit.live_hospital import run, written
 from tests.toolkit.places import DEMO, MAPPINGS

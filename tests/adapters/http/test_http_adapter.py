@@ -34,8 +34,7 @@ from tests.adapters.http_cases import (
     fails,
     opened_at,
 )
-from tests.hospital_http import Api, answer, serving
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import Api, answer, http_mapping_text, serving
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token
 from toolkit.contract.hospital import EDGES
 

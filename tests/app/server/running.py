@@ -21,8 +21,7 @@ from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
 from tests.canaries import canaries_in
-from tests.hospital_http import Api, answer, serving
-from tests.hospital_http_mapping import http_mapping_text
+from tests.hospital_http import Api, answer, http_mapping_text, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, ROOT, free_ports, wait_until
 from toolkit.contract.hospital import EDGES
