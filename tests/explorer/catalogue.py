@@ -15,13 +15,8 @@ from explorer.language import LANGUAGES, LOCALES
 
 PACKAGE = Path(explorer.__file__).parent
 _METHODS = [("**.py", "python"), ("templates/**.html", babel_extract)]
-_KEYWORDS = {
-    "_": None,
-    "gettext": None,
-    "ngettext": (1, 2),
-    "pgettext": ((1, "c"), 2),
-    "mark": None,
-}
+_KEYWORDS = {**dict.fromkeys(("_", "gettext", "mark")), "ngettext": (1, 2)}
+_KEYWORDS["pgettext"] = ((1, "c"), 2)
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
 
 
@@ -36,18 +31,15 @@ def extracted() -> Catalog:
 
 
 def file_of(language: str) -> Path:
-    """Return the catalogue of a language."""
     return LOCALES / language / "LC_MESSAGES" / "explorer.po"
 
 
 def read(language: str) -> Catalog:
-    """Return what is translated."""
     with file_of(language).open("rb") as file:
         return read_po(file, locale=language)
 
 
 def main() -> None:
-    """Write new texts into every catalogue, without a translation."""
     for language in TRANSLATED:
         present = file_of(language).exists()
         catalog = read(language) if present else Catalog(language)

@@ -1,9 +1,8 @@
-"""Fixtures for the explorer: a service, its explorer, and a browser without a network."""
+"""A service, its explorer, and a browser without a network."""
 
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,11 @@ from tests.redis_server import RedisServer
 from tests.serving import Served, explorer_of, publish_keys, serve
 from toolkit.contract.hospital import EDGES, Hospital
 
-URL = "https://explorer.example.org"
+HOST = "explorer.example.org"
+URL = f"https://{HOST}"
 CLIENT_ID = "explorer"
+SCOPE = "openid PATIENT_GAM_SEARCH"
+COOKIE = "__Host-explorer"
 AUTHORIZE = f"{provider.ISSUER}authorize"
 TOKEN = f"{provider.ISSUER}token"
 SETTINGS = {
@@ -29,48 +31,20 @@ SETTINGS = {
     "EXPLORER_CLIENT_ID": CLIENT_ID,
 }
 
-
 _NUMBERS = count()
 """Each browser has an address of its own: logins are limited by address."""
 
 
-def answer(
-    mock: responses.RequestsMock,
-    name: str,
-    scope: str = "openid PATIENT_GAM_SEARCH",
-    *,
-    id_token: str | None = None,
-    until: float | None = None,
-    **claims: Any,
-) -> None:
-    """Let the provider answer a code with tokens for a person."""
-    about = {"sub": name, "name": name.title(), "aud": CLIENT_ID, **claims}
-    ends = {"exp": int(until)} if until else {}
-    access = {"client_id": CLIENT_ID, "sub": name, "scope": scope, **ends}
-    body = {
-        "access_token": provider.sign(**access),
-        "id_token": id_token or provider.sign(**about),
-        "token_type": "Bearer",
-        "expires_in": 600,
-    }
-    mock.upsert(responses.POST, TOKEN, json=body)
-
-
-@dataclass
 class Browser:
     """A person's browser: it keeps cookies, follows no redirect, and sends forms."""
 
-    app: Flask
-    provider: responses.RequestsMock
-    url: str = URL
-    address: str = field(default_factory=lambda: f"10.{next(_NUMBERS)}.0.1")
-    http: Client = field(init=False)
+    def __init__(self, app: Flask, provider: responses.RequestsMock) -> None:
+        self.app, self.provider = app, provider
+        self.http, self.url = Client(app, TestResponse), URL
+        self.address = f"10.{next(_NUMBERS)}.0.1"
 
-    def __post_init__(self) -> None:
-        self.http = Client(self.app, TestResponse)
-
-    def get(self, path: str, **headers: str) -> TestResponse:
-        return self._open(path, "GET", headers={"Accept-Language": "en", **headers})
+    def get(self, path: str) -> TestResponse:
+        return self._open(path, "GET", headers={"Accept-Language": "en"})
 
     def post(self, path: str, csrf: str | None = None, **form: Any) -> TestResponse:
         token = self.csrf() if csrf is None else csrf
@@ -79,22 +53,19 @@ class Browser:
 
     def _open(self, path: str, method: str, **more: Any) -> TestResponse:
         peer = {"REMOTE_ADDR": self.address}
-        return self.http.open(
-            path,
-            method=method,
-            base_url=self.url,
-            environ_base=peer,
-            buffered=True,
-            **more,
-        )
+        more |= {"base_url": self.url, "environ_base": peer, "buffered": True}
+        return self.http.open(path, method=method, **more)
 
     def csrf(self) -> str:
         match = re.search(r'name="csrf" value="(\w+)"', self.get("/").text)
         return match[1] if match else ""
 
     def cookie(self) -> str:
-        cookie = self.http.get_cookie("__Host-explorer", urlsplit(URL).hostname or "")
+        cookie = self.http.get_cookie(COOKIE, HOST)
         return cookie.value if cookie else ""
+
+    def steal(self, cookie: str) -> None:
+        self.http.set_cookie(COOKIE, cookie, domain=HOST)
 
     def begin_login(self) -> dict[str, str]:
         """Begin a login; return what the provider receives."""
@@ -104,21 +75,40 @@ class Browser:
         query = parse_qs(urlsplit(response.headers["Location"]).query)
         return {name: values[0] for name, values in query.items()}
 
-    def log_in(
+    def end_login(
         self,
+        begun: dict[str, str],
         name: str = "camille",
-        scope: str = "openid PATIENT_GAM_SEARCH",
+        scope: str = SCOPE,
+        id_token: str | None = None,
+        more: str = "",
         **claims: Any,
     ) -> TestResponse:
-        begun = self.begin_login()
-        answer(self.provider, name, scope, **{"nonce": begun["nonce"], **claims})
-        return self.get(f"/login/done?code=right&state={begun['state']}")
+        """Come back from the provider, which answers the code with tokens for a person."""
+        about = {"sub": name, "name": name.title(), "aud": CLIENT_ID}
+        about |= {"nonce": begun["nonce"], **claims}
+        body = {
+            "access_token": provider.sign(client_id=CLIENT_ID, sub=name, scope=scope),
+            "id_token": id_token or provider.sign(**about),
+            "token_type": "Bearer",
+            "expires_in": 600,
+        }
+        self.provider.upsert(responses.POST, TOKEN, json=body)
+        return self.get(f"/login/done?code=right&state={begun['state']}{more}")
 
-    def place(self, kind: str = "Encounter", tab: str = "table", **form: Any) -> str:
-        """Search and return the address of a tab of the result."""
+    def log_in(
+        self, name: str = "camille", scope: str = SCOPE, **claims: Any
+    ) -> TestResponse:
+        return self.end_login(self.begin_login(), name, scope, **claims)
+
+    def is_logged_in(self) -> bool:
+        return self.get("/").status_code == 200
+
+    def place(self, kind: str = "Encounter", **form: Any) -> str:
+        """Search and return the address of the result's table."""
         response = self.post(f"/search/{kind}", **form)
         assert response.status_code == 303, response.text
-        return f"{response.headers['Location']}?tab={tab}"
+        return f"{response.headers['Location']}?tab=table"
 
     def search(self, kind: str = "Encounter", **form: Any) -> str:
         return self.get(self.place(kind, **form)).text
@@ -127,12 +117,6 @@ class Browser:
         response = self.get(html.unescape(address))
         assert response.status_code == 303, response.text
         return self.get(response.headers["Location"]).text
-
-    def steal(self, cookie: str) -> None:
-        self.http.set_cookie("__Host-explorer", cookie, domain=urlsplit(URL).hostname)
-
-    def is_logged_in(self) -> bool:
-        return self.get("/").status_code == 200
 
 
 @pytest.fixture
@@ -156,12 +140,9 @@ def service(
 ) -> Served:
     """Return a service on the edge-case hospital with an audit file."""
     folder = tmp_path_factory.mktemp("explored")
-    audit = {
-        "AUDIT": str(folder / "audit.jsonl"),
-        "AUDIT_KEY": "k" * 32,
-        "AUDIT_PATIENTS": "clear",
-    }
-    return serve(EDGES, folder, redis_server.url, **SETTINGS, **audit)
+    audit = {"AUDIT": str(folder / "audit.jsonl"), "AUDIT_KEY": "k" * 32}
+    chosen = {**SETTINGS, **audit, "AUDIT_PATIENTS": "clear"}
+    return serve(EDGES, folder, redis_server.url, **chosen)
 
 
 @pytest.fixture
@@ -185,11 +166,13 @@ def explore(
     redis_server: RedisServer,
     identity_provider: responses.RequestsMock,
 ) -> Callable[..., Browser]:
-    """Return a function that serves a hospital with other settings, and opens a browser."""
+    """Return a function that serves a hospital with other settings, and logs in."""
 
     def made(hospital: Hospital = EDGES, **settings: str) -> Browser:
         chosen = {**SETTINGS, **settings}
         served = serve(hospital, tmp_path, redis_server.url, **chosen)
-        return Browser(explorer_of(served), identity_provider)
+        browser = Browser(explorer_of(served), identity_provider)
+        browser.log_in()
+        return browser
 
     return made

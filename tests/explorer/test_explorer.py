@@ -18,7 +18,7 @@ from app.errors import OUTCOMES
 from explorer.explorer import HEADERS
 from explorer.failures import TEXTS
 from tests.app import provider
-from tests.explorer.conftest import CLIENT_ID, TOKEN, URL, Browser, answer
+from tests.explorer.conftest import CLIENT_ID, TOKEN, URL, Browser
 from tests.redis_server import RedisServer
 from tests.serving import Served
 from toolkit.contract.hospital import CANARIES, EDGES, Hospital
@@ -131,11 +131,8 @@ def test_redis_holds_nothing_that_can_be_read_and_nothing_after_the_logout(
 
 
 def test_a_login_that_another_browser_began_is_refused(visitor: Browser) -> None:
-    """Login CSRF: the address of an attacker's own login does nothing here."""
     attacker = Browser(visitor.app, visitor.provider)
-    begun = attacker.begin_login()
-    answer(attacker.provider, "mallory", nonce=begun["nonce"])
-    path = f"/login/done?code=right&state={begun['state']}"
+    path = f"/login/done?code=right&state={attacker.begin_login()['state']}"
     assert visitor.get(path).status_code == 404
     visitor.begin_login()
     refused = visitor.get(path)
@@ -145,42 +142,32 @@ def test_a_login_that_another_browser_began_is_refused(visitor: Browser) -> None
     assert not visitor.is_logged_in()
 
 
-FALSE_CLAIMS: list[dict[str, Any]] = [
-    {"nonce": "of another login"},
-    {"aud": "another client"},
-    {"iss": "https://other.example.org/"},
-    {"exp": 1_000_000_000},
-    {"sub": None},
-]
-FALSE_SIGNERS = [
-    (provider.rsa("another"), "RS256", {}),
-    (provider.rsa("another"), "RS256", {"kid": "rsa-1"}),
-    (OctKey.generate_key(256), "HS256", {"kid": "rsa-1"}),
-]
-
-
+@pytest.mark.parametrize(
+    ("signer", "algorithm", "header", "claims"),
+    [
+        (provider.rsa(), "RS256", {}, {"nonce": "of another login"}),
+        (provider.rsa(), "RS256", {}, {"aud": "another client"}),
+        (provider.rsa(), "RS256", {}, {"iss": "https://other.example.org/"}),
+        (provider.rsa(), "RS256", {}, {"exp": 1_000_000_000}),
+        (provider.rsa(), "RS256", {}, {"sub": None}),
+        (provider.rsa("another"), "RS256", {"kid": "rsa-1"}, {}),
+        (OctKey.generate_key(256), "HS256", {"kid": "rsa-1"}, {}),
+    ],
+)
 def test_an_id_token_for_something_or_by_somebody_else_is_refused(
-    visitor: Browser,
+    visitor: Browser, signer: Any, algorithm: str, header: Any, claims: Any
 ) -> None:
-    for claims in FALSE_CLAIMS:
-        assert visitor.log_in(**claims).status_code == 403, claims
-        assert not visitor.is_logged_in()
-    for signer, algorithm, header in FALSE_SIGNERS:
-        begun = visitor.begin_login()
-        about = {"sub": "camille", "aud": CLIENT_ID, "nonce": begun["nonce"]}
-        signed = provider.sign(signer, algorithm, header, **about)
-        answer(visitor.provider, "camille", id_token=signed)
-        path = f"/login/done?code=right&state={begun['state']}"
-        assert visitor.get(path).status_code == 403
-        assert not visitor.is_logged_in()
+    begun = visitor.begin_login()
+    about = {"sub": "camille", "aud": CLIENT_ID, "nonce": begun["nonce"], **claims}
+    id_token = provider.sign(signer, algorithm, header, **about)
+    assert visitor.end_login(begun, id_token=id_token).status_code == 403
+    assert not visitor.is_logged_in()
 
 
 NO_METADATA: list[dict[str, Any]] = [
     {"status": 500},
-    {"body": "no JSON"},
     {"json": []},
     {"json": {"issuer": "https://other.example.org/"}},
-    {"json": {"issuer": provider.ISSUER}},
     {"json": {"issuer": provider.ISSUER, "authorization_endpoint": "http://a.b"}},
     {"status": 302, "headers": {"Location": "https://evil.example"}},
 ]
@@ -202,10 +189,8 @@ def test_nobody_logs_in_while_the_provider_is_away_or_refuses(visitor: Browser) 
 
 
 def test_no_address_from_a_request_is_followed(visitor: Browser) -> None:
-    begun = visitor.begin_login()
-    answer(visitor.provider, "camille", nonce=begun["nonce"])
-    evil = "next=https://evil.example&redirect_uri=https://evil.example"
-    response = visitor.get(f"/login/done?code=right&state={begun['state']}&{evil}")
+    evil = "&next=https://evil.example&redirect_uri=https://evil.example"
+    response = visitor.end_login(visitor.begin_login(), more=evil)
     assert response.headers["Location"] == "/"
     for path in ("//evil.example/?lang=fr", "/%2Fevil.example/login?lang=fr"):
         assert not visitor.get(path).headers.get("Location", "").startswith("//")
@@ -260,6 +245,14 @@ def test_every_page_has_the_headers(camille: Browser) -> None:
     assert camille.get("/login").status_code == 400, "another host"
 
 
+def test_the_first_page_is_small(camille: Browser) -> None:
+    paths = re.findall(r'(?:src|href)="(/static/[^"]+)"', camille.get("/").text)
+    options = {"headers": {"Accept-Encoding": "gzip"}, "buffered": True}
+    sizes = [len(camille.http.get(path, URL, **options).data) for path in paths]
+    assert min(sizes) > 0
+    assert sum(sizes) < 60_000
+
+
 def test_a_result_is_of_no_use_to_anybody_else_nor_for_ever(
     camille: Browser, redis_server: RedisServer
 ) -> None:
@@ -310,7 +303,6 @@ def test_a_column_cannot_write_into_a_page(explore: Explore) -> None:
             (EDGES.organizations[0]._replace(title=HOSTILE, finess=HOSTILE),),
         )
     )
-    browser.log_in()
     pages = []
     for kind, form in (("Encounter", {}), ("Patient", {"born": "28/02/1950"})):
         place = browser.place(kind, **form)
@@ -348,7 +340,6 @@ def test_a_parameter_cannot_write_into_a_page(camille: Browser, kind: str) -> No
 @pytest.mark.parametrize("profile", ["full", "group-a"])
 def test_the_form_has_what_is_offered(explore: Explore, profile: str) -> None:
     browser = explore(profile=profile)
-    browser.log_in()
     is_full = profile == "full"
     page = browser.get("/search/Encounter").text
     for name in ("ipp", "admission.from", "class", "status", "visit", "ward"):
@@ -392,10 +383,9 @@ def test_pages_go_on_and_back(camille: Browser) -> None:
     assert camille.get(step.replace("next", "last")).status_code == 404
 
 
-def test_a_list_says_who_it_is_and_is_sorted_by_its_heads(camille: Browser) -> None:
+def test_a_list_is_sorted_by_its_heads(camille: Browser) -> None:
     page = camille.search(**NIGHT)
     assert page.count("Latour Éléonore") == page.count("born 29 Feb 2000") == 3
-    assert page.count("Hôpital de l") + page.count("Clinique Saint") >= 3
     assert 'aria-sort="descending"' in page
     (address,) = re.findall(r'href="(/results/[^"]+sort=date)"', page)
     turned = camille.follow(address)
@@ -416,72 +406,61 @@ def test_a_stay_leads_to_its_neighbours_and_back(camille: Browser) -> None:
     assert places == [str(number) for number in range(1, 18)]
 
 
-FAULTS = [
-    ("en", {"admission_to": "12/31/2024"}, "admission.to", "31 Dec 2024"),
-    ("fr", {"admission_to": "31/11/2026"}, "admission.to", "31/12/2024"),
-    ("en", {"born": "yesterday"}, "born", "31 Dec 2024"),
-    ("en", {"ipp": "Serin"}, "ipp", "as a name"),
-    (
-        "en",
-        {"admission_from": "2/1/2024", "admission_to": "1/1/2024"},
-        "admission.to",
-        "",
-    ),
-]
-
-
-@pytest.mark.parametrize(("language", "form", "name", "words"), FAULTS)
+@pytest.mark.parametrize(
+    ("language", "form", "words"),
+    [
+        ("en", {"admission_to": "12/31/2024"}, "31 Dec 2024"),
+        ("fr", {"admission_to": "31/11/2026"}, "31/12/2024"),
+        ("en", {"ipp": "Serin"}, "as a name"),
+        ("en", {"admission_from": "2/1/2024", "admission_to": "1/1/2024"}, ""),
+    ],
+)
 def test_a_fault_is_shown_at_its_field(
-    service: Served,
-    camille: Browser,
-    language: str,
-    form: dict[str, str],
-    name: str,
-    words: str,
+    service: Served, camille: Browser, language: str, form: Any, words: str
 ) -> None:
-    """The value is still there, an example helps, and nothing was searched."""
     camille.get(f"/?lang={language}")
+    name, value = [*form.items()][-1]
+    id = name.replace("_", ".")
     with audited(service, 0):
         response = camille.post("/search/Encounter", **form)
     assert response.status_code == 422
-    (field,) = re.findall(rf'<input id="{name}"[^>]+>', response.text)
+    (field,) = re.findall(rf'<input id="{id}"[^>]+>', response.text)
     assert 'aria-invalid="true"' in field
-    assert f'value="{[*form.values()][-1]}"' in field
-    assert f'<a href="#{name}">' in response.text
+    assert f'value="{value}"' in field
+    assert f'<a href="#{id}">' in response.text
     assert words in response.text
     for technical in ("criterion", "ge2024", "http.", "search/"):
         assert technical not in re.sub(r"<[^>]+>", "", response.text)
 
 
-READ = [
-    ("olivier lacombe", ["Patient"], "olivier lacombe"),
-    ("LATOUR 29/02/2000", ["Patient"], "29 Feb 2000"),
-    ("2000-02-29", ["Patient"], "29 Feb 2000"),
-    ("29 Feb 2000 latour", ["Patient"], "latour"),
-    ("000 001 251", ["Encounter", "Patient"], "000001251"),
-    ("CANARI-V-1", ["Encounter", "Patient"], "CANARI-V-1"),
-    ("latour 31/02/2000", [], "31 Dec 2024"),
-    ("  ", [], ""),
-]
-
-
-@pytest.mark.parametrize(("text", "kinds", "words"), READ)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("LATOUR 29/02/2000", "29 Feb 2000"),
+        ("2000-02-29", "29 Feb 2000"),
+        ("29 Feb 2000 latour", "latour"),
+        ("000 001 251", "000001251"),
+        ("CANARI-V-1", "CANARI-V-1"),
+    ],
+)
 def test_the_box_reads_what_people_write(
-    camille: Browser, text: str, kinds: list[str], words: str
+    camille: Browser, text: str, words: str
 ) -> None:
-    response = camille.post("/find", q=text)
-    assert response.status_code == (303 if kinds else 422)
-    page = response.text
-    if kinds:
-        page = camille.get(response.headers["Location"]).text
-        assert "Read as" in camille.post("/read", q=text).text
-    assert words in page
+    assert "Read as" in camille.post("/read", q=text).text
+    found = camille.post("/find", q=text)
+    assert words in camille.get(found.headers["Location"]).text
+
+
+def test_a_box_with_a_day_that_is_none_shows_one(camille: Browser) -> None:
+    refused = camille.post("/find", q="latour 31/02/2000")
+    assert refused.status_code == 422
+    assert "31 Dec 2024" in refused.text
+    assert camille.post("/find", q="  ").status_code == 422
 
 
 def test_a_number_of_both_has_two_headings(explore: Explore) -> None:
     stay = EDGES.stays[0]._replace(visit="0042")
     browser = explore(Hospital((stay,), EDGES.patients, EDGES.organizations))
-    browser.log_in()
     page = browser.get(browser.post("/find", q="0042").headers["Location"]).text
     assert "As a visit number: 1 stay" in page
     assert "As a patient number: 2 patients" in page
@@ -554,14 +533,12 @@ def test_a_patient_page_has_every_stay_and_hides_numbers(
 
 
 def exported(browser: Browser, format: str, place: str) -> Any:
-    """Return the whole of a result as a file."""
     return browser.post(f"{path_of(place)}/export", format=format)
 
 
 def test_a_whole_result_is_exported_page_by_page(
     explore: Explore, tmp_path: Path
 ) -> None:
-    """Each of the three pages is an event."""
     file = tmp_path / "audit.jsonl"
     stays = [EDGES.stays[0]._replace(id=str(n), visit=None) for n in range(250)]
     browser = explore(
@@ -569,7 +546,6 @@ def test_a_whole_result_is_exported_page_by_page(
         AUDIT=str(file),
         AUDIT_KEY="k" * 32,
     )
-    browser.log_in()
     place = browser.place(name="Dupres", status="finished")
     for format in ("csv", "ndjson", "json"):
         before = len(file.read_text().splitlines())
@@ -585,6 +561,8 @@ def test_a_whole_result_is_exported_page_by_page(
         assert len({resource["id"] for resource in resources}) == 250
         assert "dupres" not in response.headers["Content-Disposition"].lower()
     assert exported(browser, "xml", place).status_code == 404
+    printed = browser.post(f"{path_of(place)}/all").headers["Location"]
+    assert "1–250 of 250" in browser.get(printed).text
 
 
 def test_csv_is_for_the_spreadsheet_of_the_language_and_no_formula(
@@ -592,7 +570,6 @@ def test_csv_is_for_the_spreadsheet_of_the_language_and_no_formula(
 ) -> None:
     stay = EDGES.stays[0]._replace(visit="=cmd|' /C calc'!A0")
     browser = explore(Hospital((stay,), EDGES.patients, EDGES.organizations))
-    browser.log_in()
     for language, mark in (("en", ","), ("fr", ";")):
         browser.get(f"/?lang={language}")
         place = browser.place(status="finished")
@@ -610,17 +587,12 @@ def test_csv_is_for_the_spreadsheet_of_the_language_and_no_formula(
 
 @pytest.mark.parametrize(
     ("settings", "rows"),
-    [
-        ({"EXPLORER_EXPORT_ROWS": "7"}, 7),
-        ({"EXPLORER_EXPORT_ROWS": "0"}, 0),
-        ({"EXPLORER_EXPORT_SCOPE": "EXPORT"}, 0),
-    ],
+    [({"EXPLORER_EXPORT_ROWS": "7"}, 7), ({"EXPLORER_EXPORT_SCOPE": "EXPORT"}, 0)],
 )
 def test_an_operator_limits_exports(
     explore: Explore, settings: dict[str, str], rows: int
 ) -> None:
     browser = explore(**settings)
-    browser.log_in()
     place = browser.place(**STAYS)
     assert ("/export" in browser.get(place).text) is (rows > 0)
     file = exported(browser, "ndjson", place)
@@ -657,7 +629,6 @@ def test_looking_at_a_result_is_one_event(service: Served, camille: Browser) -> 
 def test_a_reason_is_asked_for_and_recorded(explore: Explore, tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     browser = explore(EXPLORER_REASON="true", AUDIT=str(file), AUDIT_KEY="k" * 32)
-    browser.log_in()
     assert browser.get("/search/Encounter").headers["Location"] == "/reason"
     csrf = re.findall(r'name="csrf" value="(\w+)"', browser.get("/reason").text)[0]
     assert browser.post("/reason", csrf=csrf, reason="ward round").status_code == 303

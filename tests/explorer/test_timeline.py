@@ -9,86 +9,68 @@ import pytest
 from flask import Flask, g
 
 from explorer.records import Stay
-from explorer.timeline import DRAWINGS, GAP, Band, Timeline, timelines, wall
+from explorer.timeline import DRAWINGS, GAP, Band, timelines, wall
 
 NOW = datetime(2026, 11, 28, 14, 5, tzinfo=UTC)
 
 
 def stay(
-    id: int, start: datetime, took: timedelta | None, status: str = "finished"
+    id: int, start: datetime, days: float | None = None, status: str = "finished"
 ) -> Stay:
     """Return a stay; without a duration it has no end."""
     period = {"start": start.isoformat()}
-    if took is not None:
-        period["end"] = (start + took).isoformat()
+    if days is not None:
+        period["end"] = (start + timedelta(days)).isoformat()
     return Stay({"id": str(id), "status": status, "period": period})
 
 
-def of_few() -> list[Band]:
-    """Return stays of one year: finished, in progress and planned."""
-    begin = datetime(2026, 1, 20, 9, tzinfo=UTC)
-    visits = [stay(n, begin + timedelta(n * 23), timedelta(hours=1)) for n in range(11)]
-    here = stay(20, datetime(2026, 11, 24, 16, tzinfo=UTC), None, "in-progress")
-    later = [stay(30 + n, NOW + timedelta(9 + n), None, "planned") for n in (0, 5)]
-    return [Band("Inpatient", [here]), Band("Outpatient", [*visits, *later])]
-
-
-def of_many() -> list[Band]:
-    """Return 287 stays of nine years."""
+def visits(count: int, step: int, days: float) -> list[Stay]:
+    """Return stays of nine years, about `step` days after each other."""
     chance, begin = Random(7), datetime(2018, 2, 1, 9, tzinfo=UTC)
-    bands = []
-    for title, count, step, days in (
-        ("a", 236, 12, 0.2),
-        ("b", 14, 230, 20),
-        ("c", 37, 86, 0.04),
-    ):
-        starts = [
-            begin + timedelta(n * step + chance.randint(0, 6)) for n in range(count)
-        ]
-        stays = [stay(n, start, timedelta(days)) for n, start in enumerate(starts)]
-        bands.append(Band(title, stays))
-    return bands
+    starts = [begin + timedelta(n * step + chance.randint(0, 6)) for n in range(count)]
+    return [stay(n, start, days) for n, start in enumerate(starts)]
 
 
-def of_ever() -> list[Band]:
-    """Return a stay of no time, and one at the end of time."""
-    last = datetime(9999, 12, 30, tzinfo=UTC)
-    return [Band("a", [stay(1, NOW, timedelta(0)), stay(2, last, None)])]
+def few() -> list[Band]:
+    year = [stay(n, NOW - timedelta(310 - n * 23), 0.04) for n in range(11)]
+    here = stay(20, datetime(2026, 11, 24, 16, tzinfo=UTC), status="in-progress")
+    later = [stay(n, NOW + timedelta(n), status="planned") for n in (39, 44)]
+    return [Band("Inpatient", [here]), Band("Outpatient", [*year, *later])]
 
 
-CASES = {
-    "few": (of_few, {}, 370),
-    "many": (of_many, {}, 370),
-    "a month": (of_few, {"since": wall(NOW) - timedelta(28)}, 370),
-    "the end of time": (of_ever, {}, 200),
-}
+def many() -> list[Band]:
+    counts = ((236, 12, 0.2), (14, 230, 20), (37, 86, 0.04))
+    return [Band(str(count), visits(count, *rest)) for count, *rest in counts]
+
+
+def ever() -> list[Band]:
+    last = stay(2, datetime(9999, 12, 30, tzinfo=UTC))
+    return [Band("a", [stay(1, NOW, 0), last])]
+
+
+MONTH = {"since": wall(NOW) - timedelta(28)}
 
 
 @pytest.fixture(params=["en", "fr"], autouse=True)
 def language(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Draw in each language."""
     with Flask("drawing").app_context():
         g.language = request.param
         yield
 
 
-def drawn(case: str) -> list[Timeline]:
-    """Return the drawings of a case."""
-    bands, span, _ = CASES[case]
-    return timelines(bands(), NOW, **span)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_no_bars_and_no_ticks_overlap(case: str) -> None:
-    drawings = drawn(case)
+@pytest.mark.parametrize(
+    ("bands", "span", "height"),
+    [(few, {}, 370), (few, MONTH, 370), (many, {}, 370), (ever, {}, 200)],
+)
+def test_no_bars_and_no_ticks_overlap(bands, span, height) -> None:
+    drawings = timelines(bands(), NOW, **span)
     assert [axis.drawing for axis in drawings] == [*DRAWINGS]
     for axis in drawings:
-        assert axis.height <= CASES[case][2] * (1 if axis.drawing.width > 700 else 1.6)
+        assert axis.height <= height * (1 if axis.drawing.width > 700 else 1.6)
         for _, _, bars in axis.rows:
-            for lane in {bar.lane for bar in bars}:
-                in_lane = sorted((b for b in bars if b.lane == lane), key=lambda b: b.x)
-                for one, other in pairwise(in_lane):
-                    assert one.end + GAP <= other.x + 0.2
+            in_order = sorted(bars, key=lambda bar: (bar.lane, bar.x))
+            for one, other in pairwise(in_order):
+                assert one.lane != other.lane or one.end + GAP <= other.x + 0.2
             for bar in bars:
                 assert bar.width >= axis.drawing.least
                 assert 0 <= bar.x <= bar.end <= axis.drawing.width
@@ -100,24 +82,23 @@ def test_no_bars_and_no_ticks_overlap(case: str) -> None:
 
 
 def test_every_stay_is_in_one_bar() -> None:
-    for axis in drawn("many"):
+    drawings = timelines(many(), NOW)
+    for axis in drawings:
         for band, _, bars in axis.rows:
             ids = [stay.id for bar in bars for stay in bar.stays]
             assert sorted(ids) == sorted(stay.id for stay in band.stays)
-    assert any(len(bar.stays) > 1 for bar in drawn("many")[2].rows[0][2])
+    assert any(len(bar.stays) > 1 for bar in drawings[2].rows[0][2])
 
 
 def test_open_stays_end_at_the_edge_and_today_is_a_line() -> None:
-    for case in ("few", "a month"):
-        for axis in drawn(case):
-            (bar,) = axis.rows[0][2]
-            assert axis.today is not None
-            assert bar.x + bar.width >= axis.today - 0.2
-            assert bar.end == pytest.approx(axis.drawing.width - 8, abs=0.2)
+    for axis in (*timelines(few(), NOW), *timelines(few(), NOW, **MONTH)):
+        (bar,) = axis.rows[0][2]
+        assert axis.today is not None
+        assert bar.x + bar.width >= axis.today - 0.2
+        assert bar.end == pytest.approx(axis.drawing.width - 8, abs=0.2)
 
 
 def test_a_span_without_stays_is_not_drawn() -> None:
-    early = wall(NOW) - timedelta(3650)
-    assert timelines(of_few(), NOW, until=early) == []
+    assert timelines(few(), NOW, until=wall(NOW) - timedelta(3650)) == []
     without_start = Stay({"id": "1", "status": "planned"})
     assert timelines([Band("a", [without_start])], NOW) == []
