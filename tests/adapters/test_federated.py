@@ -14,7 +14,6 @@ import pytest
 
 from adapters import open_adapter
 from adapters.contract import (
-    Criterion,
     Limit,
     NotFoundError,
     Page,
@@ -141,7 +140,7 @@ def two():
     opened.adapter.close()
 
 
-CONCERNED: tuple[tuple[tuple[Criterion, ...], tuple[int, int]], ...] = (
+CONCERNED = (
     ((), (1, 1)),
     ((token("_id", "n-1", "n-2"),), (1, 0)),
     ((token("_id", "n-1", "s-1"),), (1, 1)),

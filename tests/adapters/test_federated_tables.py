@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from adapters import open_adapter
-from adapters.contract import Criterion, Sort, SortKey
+from adapters.contract import Sort, SortKey
 from adapters.mapping.load import load_mapping
 from tests.adapters.emptied import table
 from toolkit.contract.harness import STAY, ask, dates, ids_of, patient, token, walk
@@ -131,7 +131,7 @@ def test_rows_of_all_tables_in_one_order(three):
         assert three.count(ask(sort=sort)) == len(expected)
 
 
-FOUND: tuple[tuple[Criterion, set[str]], ...] = (
+FOUND = (
     (token("_id", "inp-1", "out-1", "exp-9", "1"), {"inp-1", "out-1"}),
     (token("class", "AMB"), {"out-1", "out-2", "out-3"}),
     (token("class", "IMP"), {"inp-2", "inp-3", "!state", "!began"}),

@@ -1,7 +1,6 @@
 """Bulkheads and circuit breakers: a source that hangs or fails holds up nobody else."""
 
 import logging
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier, Event
@@ -42,7 +41,7 @@ def counted(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(f"encounters_source_{name}", named)
 
 
-CALLS: Mapping[str, AdapterError | str] = {
+CALLS = {
     "x": SourceUnavailableError("away"),
     "b": SourceBusyError("x"),
     "n": NotFoundError("x"),

@@ -34,9 +34,7 @@ def pauses(monkeypatch):
     return waited
 
 
-def send(
-    url: str = URL, path: str = "/list", method: str = "GET", seconds: float = LONG
-) -> client.SourceAnswer:
+def send(url=URL, path="/list", method="GET", seconds=LONG):
     with closing(HttpClient(url)) as opened:
         return opened.send(HttpCall(method, path, (("a", "1"),)), {}, Deadline(seconds))
 

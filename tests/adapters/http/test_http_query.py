@@ -1,7 +1,5 @@
 """Searches as the parameters that an HTTP source is sent, and what it cannot be sent."""
 
-from typing import Any
-
 import pytest
 from werkzeug import Response
 
@@ -73,7 +71,7 @@ def test_bounds_are_written_as_the_source_takes_them(tmp_path, bounds, value, se
         assert {k: v for k, v in request.args.items() if k in BOTH} == sent
 
 
-REFUSED: tuple[tuple[Any, Any, Limit], ...] = (
+REFUSED = (
     (dated(DAYS), dates("ge2024-03-14T10:00:00+01:00"), Limit.DAY),
     (dated(DAYS), dates("2024-03-14T00:00"), Limit.DAY),
     (dated(DAYS_IN_UTC), dates("ge2024-03-14"), Limit.OTHER_DAYS),

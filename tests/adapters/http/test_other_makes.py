@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +32,6 @@ from tests.other_makes import (
     PLAIN,
     SKIP,
     OData,
-    OtherMake,
     PostgREST,
     flat_rows,
     mapping_of,
@@ -65,13 +63,7 @@ LOWEST, HIGHEST = "1900-01-01T00:00:00", "9999-12-31T00:00:00"
 
 
 @contextmanager
-def opened(
-    folder: Path,
-    make: type[OtherMake],
-    paging: str = SKIP,
-    nulls: str = "low",
-    absent: str = "-",
-) -> Iterator[tuple[OtherMake, HttpAdapter]]:
+def opened(folder, make, paging=SKIP, nulls="low", absent="-"):
     api = make(flat_rows(PLAIN.stays))
     if isinstance(api, OData):
         api.first = FIRST[nulls]
@@ -89,7 +81,7 @@ def shown(page: Page) -> list[Any]:
     return http_cases.rows_of(page, COLUMNS)
 
 
-SEARCHES: tuple[tuple[Any, ...], ...] = (
+SEARCHES = (
     (),
     (token("_id", "1", "2"),),
     (patient("1", "3"),),

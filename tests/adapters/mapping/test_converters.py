@@ -1,7 +1,6 @@
 """A page of rows becomes what each of its rows does."""
 # ruff: noqa: DTZ001 (times without a zone, as columns have them)
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -63,7 +62,7 @@ VARIANTS = (
 )
 """Changes of WHOLE, so that each kind of field has each of its options."""
 
-GOOD: Mapping[str, Sequence[object]] = {
+GOOD = {
     **{"id": (1, "a1"), "patient": (2,), "visit": ("V1 ", None), "unit": ("0123",)},
     **{"state": ("S", "P", "A", "X"), "kind": ("URG", 1, None)},
     **{"day": (date(2024, 7, 15),), "hour": (time(8), None)},

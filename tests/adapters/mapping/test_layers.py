@@ -21,14 +21,6 @@ def stays(mapping: SourceMapping) -> ResourceMapping:
     return mapping.resources[ResourceType.ENCOUNTER]
 
 
-def test_a_file_that_adds_nothing_is_its_base(tmp_path):
-    own = layered(tmp_path, WHOLE)
-    base = load_mapping(tmp_path / "base.yaml", ENVIRON)
-    assert own.fingerprint == base.fingerprint
-    for name in ("name", "codes", "constants"):
-        assert getattr(own, name) == getattr(base, name)
-
-
 def test_what_it_says_replaces_what_the_base_says(tmp_path):
     """Codes one by one; a value and a list whole."""
     own = layered(
