@@ -1,11 +1,10 @@
-"""The nginx of deploy/compose/nginx.conf on this machine: its files and addresses moved."""
+"""nginx on this machine with the files of deploy/: their places and addresses moved."""
 
 import http.client
 import json
 import os
 import re
 import shutil
-import signal
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +15,14 @@ from threading import Thread
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import pytest
+
 from tests.certificates import certify
 from tests.live import HOST, ROOT, free_ports, listens, wait_until
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-
-FRONT = "172.30.0"
-"""The network in which the compose file puts the instances, from .11 on."""
-
+NEEDS_NGINX = pytest.mark.skipif(NGINX is None, reason="nginx is not installed here")
 SHIPPED = ROOT / "deploy" / "compose" / "nginx.conf"
-SHIPPED_EXPLORER = SHIPPED.with_name("explorer.conf")
 
 
 class Answer(NamedTuple):
@@ -52,10 +49,6 @@ class Proxy(NamedTuple):
             trusted.load_cert_chain(*files)
         return trusted
 
-    def reload(self) -> None:
-        """Have it read its configuration and certificates again."""
-        os.kill(int((self.directory / "pid").read_text()), signal.SIGHUP)
-
     def ask(
         self,
         path: str,
@@ -75,113 +68,106 @@ class Proxy(NamedTuple):
             return Answer(response.status, dict(response.headers), response.read())
 
 
-def nginx_conf(
-    directory: Path,
-    port: int,
-    upstreams: Sequence[int | str],
-    *changes: tuple[str, str],
-    explorer: tuple[int, int] | None = None,
-    user: str = "root",
-    connections: int = 512,
-) -> str:
-    """Return the shipped configuration, on loopback ports and with files in a directory.
-
-    `changes` are texts and what stands in their place; `explorer` is the port of the
-    explorer's server, and that of the explorer behind it.
-    """
-    text = SHIPPED.read_text("utf-8")
-    for before, after in changes:
-        assert before in text
-        text = text.replace(before, after)
-    if explorer:
-        more, (before, behind) = SHIPPED_EXPLORER.read_text("utf-8"), explorer
-        more = more.replace("listen 8443 ssl", f"listen {HOST}:{before} ssl")
-        text += re.sub(rf"{re.escape(FRONT)}.\d+:8003", f"{HOST}:{behind}", more)
-    text = text.replace("/etc/nginx/tls", str(directory))
-    text = text.replace("/var/log/nginx", str(directory))
-    text = text.replace("listen 443 ssl", f"listen {HOST}:{port} ssl")
-    for number, upstream in enumerate(upstreams, 1):
-        place = f"{HOST}:{upstream}" if isinstance(upstream, int) else upstream
-        text = text.replace(f"{FRONT}.{10 + number}:8000", place)
-    return around(directory, text, user, connections)
-
-
-def around(
-    directory: Path, text: str, user: str = "root", connections: int = 512
-) -> str:
-    """Return a file of conf.d with what the package of nginx says around it."""
-    temporary = "".join(
-        f"{name}_temp_path {directory}/{name};\n"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    # Else its workers are those of another user, whom a unix socket does not let in.
-    account = f"user {user};\n" if os.geteuid() == 0 else ""
-    # As in the image, which has one for each core: they share what the configuration shares.
-    main = f"worker_processes 2;\ndaemon off;\npid {directory}/pid;\n"
-    main += f"error_log {directory}/error.log notice;\n"
-    events = f"events {{ worker_connections {connections}; }}\n"
-    return f"{account}{main}{events}http {{\n{temporary}{text}}}\n"
-
-
 @contextmanager
 def nginx(
     directory: Path,
     upstreams: Sequence[int | str],
     *changes: tuple[str, str],
     port: int = 0,
-    **options: Any,
+    explorer: tuple[int, int] | None = None,
+    connections: int = 512,
 ) -> Iterator[Proxy]:
-    """Run the nginx of the compose file; `options` are those of `nginx_conf`."""
+    """Run the nginx of the compose file.
+
+    `changes` are texts and what stands in their place; `explorer` is the port of the
+    explorer's server, and that of the explorer behind it.
+    """
     port = port or free_ports()
+    text = SHIPPED.read_text("utf-8")
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    if explorer:
+        more = SHIPPED.with_name("explorer.conf").read_text("utf-8")
+        more = more.replace("listen 8443 ssl", f"listen {HOST}:{explorer[0]} ssl")
+        text += re.sub(r"172.30.0.\d+:8003", f"{HOST}:{explorer[1]}", more)
+    for number, upstream in enumerate(upstreams, 11):
+        place = f"{HOST}:{upstream}" if isinstance(upstream, int) else upstream
+        text = text.replace(f"172.30.0.{number}:8000", place)
+    with running(directory, text, port, connections):
+        yield Proxy(port, directory)
+
+
+@contextmanager
+def running(
+    directory: Path, text: str, port: int, connections: int = 512
+) -> Iterator[None]:
+    """Run a file of conf.d with what the package of nginx says around it."""
+    text = text.replace("/etc/nginx/tls", str(directory))
+    text = text.replace("/var/log/nginx", str(directory))
+    text = text.replace("listen 443 ssl", f"listen {HOST}:{port} ssl")
+    temporary = "".join(
+        f"{name}_temp_path {directory}/{name};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    # Else its workers are those of another user, whom a unix socket does not let in.
+    account = "user root;\n" if os.geteuid() == 0 else ""
+    # As in the image, which has one for each core: they share what the configuration shares.
+    main = f"{account}worker_processes 2;\npid {directory}/pid;\n"
+    main += f"error_log {directory}/error.log notice;\n"
+    events = f"events {{ worker_connections {connections}; }}\n"
+    whole = f"{main}{events}http {{\n{temporary}{text}}}\n"
+    with running_whole(directory, whole, port):
+        yield
+
+
+@contextmanager
+def running_whole(
+    directory: Path, text: str, port: int, **process: Any
+) -> Iterator[None]:
+    """Run a whole configuration, which nginx takes without a warning."""
     for name in ("encounters", "clients", "explorer"):
         certify(directory, name)
-    file = directory / "nginx.conf"
-    file.write_text(nginx_conf(directory, port, upstreams, *changes, **options))
-    command = [str(NGINX), "-c", str(file), "-e", str(directory / "error.log")]
+    file, log = directory / "nginx.conf", directory / "error.log"
+    file.write_text(text)
+    if process:
+        for path in (directory, *directory.iterdir()):
+            os.chown(path, process["user"], 0)
+    command = [str(NGINX), "-c", str(file), "-e", str(log), "-g", "daemon off;"]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
     assert "[warn]" not in checked.stderr
-    process = subprocess.Popen(command)
+    started = subprocess.Popen(command, **process)
     try:
         wait_until(lambda: listens(port), file)
-        yield Proxy(port, directory)
+        yield
     finally:
-        process.terminate()
-        process.wait(60)
-
-
-class _Echo(BaseHTTPRequestHandler):
-    """Answers with the headers that it was sent."""
-
-    def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = json.dumps(dict(self.headers.items())).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_GET  # noqa: N815 - as the base class wants it
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Write nothing."""
-
-
-class _Break(_Echo):
-    """Reads a request, and closes without an answer."""
-
-    def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.close_connection = True
-
-    do_POST = do_GET  # noqa: N815 - as the base class wants it
+        started.terminate()
+        started.wait(60)
 
 
 @contextmanager
 def echoing(port: int, *, breaks: bool = False) -> Iterator[None]:
-    """Run a server that stands for an instance, or for one that breaks."""
-    handler = _Break if breaks else _Echo
-    with ThreadingHTTPServer((HOST, port), handler) as server:
+    """Run an instance that answers with the headers it was sent, or breaks off."""
+
+    class Echo(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if breaks:
+                self.close_connection = True
+                return
+            body = json.dumps(dict(self.headers.items())).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815 - as the base class wants it
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Write nothing."""
+
+    with ThreadingHTTPServer((HOST, port), Echo) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield
         server.shutdown()

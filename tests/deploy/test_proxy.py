@@ -5,26 +5,18 @@ import json
 import re
 import socket
 import ssl
-from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from tests.app import provider
-from tests.app.server.running import Running, edges, running
-from tests.deploy.proxies import NGINX, Answer, Proxy, echoing, nginx
-from tests.deploy.slow_clients import slow_clients
+from tests.app.server.running import edges, running
+from tests.deploy.proxies import NEEDS_NGINX, Answer, echoing, nginx
 from tests.live import HOST, free_ports
-from tests.redis_server import RedisServer
 from tests.validity.client import check_answer
 from toolkit.contract.hospital import EDGES
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.skipif(NGINX is None, reason="nginx is not installed here"),
-]
+pytestmark = [pytest.mark.system, NEEDS_NGINX]
 
 CANARY = "QUENTIN-4711"
 STAY = f"/fhir/v3/Encounter/{EDGES.stays[0].id}"
@@ -33,30 +25,21 @@ STAY = f"/fhir/v3/Encounter/{EDGES.stays[0].id}"
 # ---- a real service behind it, which serves the explorer too
 
 
-class Ports(NamedTuple):
-    """Where people reach the explorer, and where it listens."""
-
-    before: int
-    behind: int
+@pytest.fixture(scope="module")
+def explorer():
+    """Return the port where people reach the explorer, and where it listens."""
+    return free_ports(2), free_ports()
 
 
 @pytest.fixture(scope="module")
-def explorer() -> Ports:
-    return Ports(free_ports(2), free_ports())
-
-
-@pytest.fixture(scope="module")
-def service(
-    tmp_path_factory: pytest.TempPathFactory,
-    redis_server: RedisServer,
-    explorer: Ports,
-) -> Iterator[Running]:
+def service(tmp_path_factory, redis_server, explorer):
     directory = tmp_path_factory.mktemp("service")
+    before, behind = explorer
     settings = {
         "THREADS": "2",
         "REDIS_URL": redis_server.url,
-        "EXPLORER_BIND": f"{HOST}:{explorer.behind}",
-        "EXPLORER_URL": f"https://{HOST}:{explorer.before}",
+        "EXPLORER_BIND": f"{HOST}:{behind}",
+        "EXPLORER_URL": f"https://{HOST}:{before}",
         "EXPLORER_CLIENT_ID": "explorer",
     }
     with running(directory, edges(directory), **settings) as started:
@@ -66,9 +49,7 @@ def service(
 
 
 @pytest.fixture(scope="module")
-def proxy(
-    service: Running, explorer: Ports, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Proxy]:
+def proxy(service, explorer, tmp_path_factory):
     directory = tmp_path_factory.mktemp("nginx")
     with nginx(directory, [service.port] * 2, explorer=explorer) as started:
         yield started
@@ -77,23 +58,28 @@ def proxy(
     assert (directory / "access.log").read_text(), "each request has a line"
 
 
-def way(token: str = "") -> bytes:
+@pytest.fixture(scope="module")
+def token():
+    return {"Authorization": provider.bearer(provider.sign())}
+
+
+def way(token=""):
     """Return the headers of a client that is let in, with a token of ours or another."""
     headers = ("Host: x", f"Authorization: {provider.bearer(token or provider.sign())}")
     return "\r\n".join((*headers, "Connection: close", "", "")).encode()
 
 
-def raw(proxy: Proxy, sent: bytes, client: str | None = "clients") -> Answer:
+def raw(proxy, sent):
     """Send bytes over TLS; return the answer, read until the proxy closes."""
     plain = socket.create_connection((HOST, proxy.port), 60)
-    with proxy.trust(client).wrap_socket(plain, server_hostname=HOST) as connection:
+    with proxy.trust().wrap_socket(plain, server_hostname=HOST) as connection:
         # It may be refused before all of it is sent.
         with suppress(OSError):
             connection.sendall(sent)
         return read_answer(connection)
 
 
-def read_answer(connection: socket.socket) -> Answer:
+def read_answer(connection):
     data = b""
     with suppress(ConnectionResetError, ssl.SSLError):
         while piece := connection.recv(65536):
@@ -104,7 +90,7 @@ def read_answer(connection: socket.socket) -> Answer:
     return Answer(int(first.split()[1]), headers, body)
 
 
-def check_outcome(answer: Answer, status: int, code: str, sent: object = "") -> None:
+def check_outcome(answer, status, code, sent=""):
     """Hold an error to what every error of the service promises."""
     assert answer.status == status, (sent, answer)
     check_answer("GET", "/fhir/v3/x", status, answer.headers, answer.body)
@@ -123,21 +109,15 @@ LENGTH, CODING = b"Content-Length: 5\r\n", b"Transfer-Encoding: "
 REFUSED = (
     (400, "invalid", b"\0\1\2" + C + b"\r\n\r\n"),
     (400, "invalid", GET + b"%00" + C + HTTP),
-    (400, "invalid", b"GET /../../" + C + HTTP),
-    (400, "invalid", GET + HTTP + b"X-Y: a\0" + C + b"\r\n"),
     (400, "invalid", GET + HTTP + b"Host: " + C + b"\r\n"),
-    (400, "invalid", SEARCH + LENGTH + LENGTH.replace(b"5", b"6")),
     (400, "invalid", SEARCH + LENGTH + CODING + b"chunked\r\n"),
-    (501, "not-supported", SEARCH + CODING + b"x" + C + b"\r\n"),
     (501, "not-supported", SEARCH + CODING + b"gzip, chunked\r\n"),
-    (400, "invalid", b"get" + GET[3:] + HTTP),
     (405, "not-supported", b"BREW" + GET[3:] + HTTP),
     (405, "not-supported", b"TRACE" + GET[3:] + HTTP),
     (505, "not-supported", GET + b" HTTP/3.7\r\n"),
     (414, "too-long", GET + b"?_id=" + C * 700 + HTTP),
     (414, "too-long", GET + b"?_id=" + C * 2000 + HTTP),
     (431, "too-long", GET + HTTP + b"X-Y: " + C * 2000 + b"\r\n"),
-    (431, "too-long", GET + HTTP + b"X-Y: a\r\n" * 9000),
     (413, "too-long", SEARCH + b"Content-Length: 65537\r\n"),
     *(
         (404, "not-found", b"GET /" + path + HTTP)
@@ -147,7 +127,7 @@ REFUSED = (
 """Status and issue code of the answer; what is sent, without the headers of `way`."""
 
 
-def test_what_nginx_refuses_is_an_operation_outcome(proxy: Proxy) -> None:
+def test_what_nginx_refuses_is_an_operation_outcome(proxy):
     for status, code, sent in REFUSED:
         check_outcome(raw(proxy, sent + way()), status, code, sent[:200])
     with socket.create_connection((HOST, proxy.port), 60) as connection:
@@ -155,7 +135,7 @@ def test_what_nginx_refuses_is_an_operation_outcome(proxy: Proxy) -> None:
         check_outcome(read_answer(connection), 403, "security", "plain HTTP")
 
 
-def test_without_a_certificate_of_ours_nobody_is_let_in(proxy: Proxy) -> None:
+def test_without_a_certificate_of_ours_nobody_is_let_in(proxy):
     for client in (None, "encounters"):
         check_outcome(proxy.ask(STAY, client=client), 400, "security")
 
@@ -164,21 +144,17 @@ PASSED = (
     (200, GET + HTTP + b"X-Y: a\r\n" * 300),
     (400, GET + b"?_x=" + b"a" * 7900 + HTTP),
     (400, GET + b"?_x=\xc3\xa9" + HTTP),
-    (200, GET + HTTP + b"Accept: */*;a=\xc3\xa9\r\n"),
     (400, GET + HTTP + b"Accept: " + C + b"\x01\r\n"),
     (200, GET + HTTP + b"X-Y: " + C + b"\x01\r\n"),
-    (200, SEARCH + 2 * FORM + b"Content-Length: 0\r\n"),
-    (200, GET + HTTP + b"X_Forwarded_For: " + C + b"\r\n"),
     (200, b"GET http://x" + STAY.encode() + HTTP),
     (400, GET + HTTP + b"X-Y: a\r\n b\r\n"),
     (200, GET + HTTP + b"Expect: " + C + b"\r\n"),
-    (200, GET + HTTP + b"Upgrade: h2c\r\n"),
     (405, b"PATCH" + GET[3:] + HTTP),
 )
 """What gunicorn alone would refuse with HTML, or what must pass; before it the status."""
 
 
-def test_what_gunicorn_could_refuse_is_answered_in_fhir(proxy: Proxy) -> None:
+def test_what_gunicorn_could_refuse_is_answered_in_fhir(proxy):
     for status, sent in PASSED:
         answer = raw(proxy, sent + way())
         assert answer.status == status, sent[:200]
@@ -187,7 +163,7 @@ def test_what_gunicorn_could_refuse_is_answered_in_fhir(proxy: Proxy) -> None:
     check_outcome(raw(proxy, GET + HTTP + way("a" * 8192)), 401, "unknown")
 
 
-def test_a_body_in_chunks_reaches_the_service_whole(proxy: Proxy) -> None:
+def test_a_body_in_chunks_reaches_the_service_whole(proxy):
     chunked = FORM + CODING + b"chunked\r\n"
     stay = str(EDGES.stays[0].id).encode()
     form = b"4\r\n_id=\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(stay), stay)
@@ -195,66 +171,62 @@ def test_a_body_in_chunks_reaches_the_service_whole(proxy: Proxy) -> None:
     assert json.loads(answer.body)["total"] == 1
 
 
-GZIP = {"Accept-Encoding": "gzip"}
-
-
-def test_large_answers_are_compressed_for_those_who_accept_it(proxy: Proxy) -> None:
-    token = {"Authorization": provider.bearer(provider.sign())}
+def test_large_answers_are_compressed_for_those_who_accept_it(proxy, token):
+    accepting = token | {"Accept-Encoding": "gzip"}
     page = "/fhir/v3/Encounter?_count=100"
-    plain, small = proxy.ask(page, token), proxy.ask(STAY, token | GZIP)
+    plain, small = proxy.ask(page, token), proxy.ask(STAY, accepting)
     assert len(plain.body) > 1024 > len(small.body)
     for answer in (plain, small):
         assert "Content-Encoding" not in answer.headers
-    compressed = proxy.ask(page, token | GZIP | {"Via": "1.1 other"})
+    compressed = proxy.ask(page, accepting | {"Via": "1.1 other"})
     assert compressed.headers["Content-Encoding"] == "gzip"
     assert compressed.headers["Vary"] == plain.headers["Vary"] == "Accept-Encoding"
-    resources = [
-        [entry["resource"] for entry in json.loads(text)["entry"]]
-        for text in (plain.body, gzip.decompress(compressed.body))
-    ]
-    assert resources[0] == resources[1]
     assert 10 * len(compressed.body) < len(plain.body)
-
-
-def test_a_compressed_resource_is_revalidated(service: Running, tmp_path: Path) -> None:
-    headers = {"Authorization": provider.bearer(provider.sign()), **GZIP}
-    smaller = ("gzip_min_length 1k", "gzip_min_length 100")
-    with nginx(tmp_path, [service.port] * 2, smaller) as proxy:
-        answer = proxy.ask(STAY, headers)
-        assert answer.headers["Content-Encoding"] == "gzip"
-        condition = {"If-None-Match": answer.headers["ETag"]}
-        unchanged = proxy.ask(STAY, headers | condition)
+    bundle = json.loads(gzip.decompress(compressed.body))
+    assert len(bundle["entry"]) == len(json.loads(plain.body)["entry"])
+    unchanged = proxy.ask(STAY, token | {"If-None-Match": small.headers["ETag"]})
     assert (unchanged.status, unchanged.body) == (304, b"")
 
 
-def test_the_base_url_is_answered_in_json(proxy: Proxy) -> None:
+def test_the_base_url_is_answered_in_json(proxy, token):
     for path in ("", "/", "//", "/.well-known/smart-configuration"):
         answer = proxy.ask(f"/fhir/v3{path}")
         assert answer.status == 200, path
         assert json.loads(answer.body)["capability_statement"].endswith("/metadata")
-    token = {"Authorization": provider.bearer(provider.sign())}
     assert proxy.ask(STAY.replace("/Encounter", "//Encounter"), token).status == 200
     check_outcome(proxy.ask("/fhir/v3x"), 404, "not-found")
 
 
-def test_slow_clients_do_not_stop_the_service(proxy: Proxy, service: Running) -> None:
-    bearer = provider.bearer(provider.sign())
-    stay = f"Encounter/{EDGES.stays[0].id}"
-    with slow_clients(proxy, STAY, bearer):
+def test_slow_clients_do_not_stop_the_service(proxy, service, token):
+    """50 connections of each kind send what they have, and then neither send nor read."""
+    headers = f"HTTP/1.1\r\nHost: x\r\nAuthorization: {token['Authorization']}\r\n"
+    body = f"{FORM.decode()}Content-Length: 60000\r\n\r\n_id="
+    kinds = (
+        "",
+        f"GET {STAY} {headers}X-Slow: ",
+        f"POST {STAY} {headers}{body}",
+        # More than the buffers between us hold: the proxy waits for the reader.
+        f"GET /fhir/v3/Encounter?_count=100 {headers}\r\n" * 4,
+    )
+    trusted = proxy.trust()
+    with ExitStack() as stack:
+        for number in range(200):
+            plain = socket.socket()
+            # Before it connects: the other side never sees a wider window.
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            plain.bind((f"127.0.1.{number % 4 + 1}", 0))
+            plain.connect((HOST, proxy.port))
+            slow = trusted.wrap_socket(plain, server_hostname=HOST)
+            stack.enter_context(slow)
+            slow.sendall(kinds[number % len(kinds)].encode())
         for _ in range(3):
             # Two threads are busy until the first pages of all readers are at the proxy.
-            service.until(
-                lambda: proxy.ask(STAY, {"Authorization": bearer}).status == 200
-            )
-            service.until(lambda: service.get(stay).status == 200)
+            service.until(lambda: proxy.ask(STAY, token).status == 200)
+            service.until(lambda: service.get(STAY.partition("v3/")[2]).status == 200)
             assert service.operations("/live").status == 200
 
 
-def test_a_unix_socket_is_trusted_and_tells_the_address(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
-    for name in ("service", "nginx"):
-        (tmp_path / name).mkdir()
+def test_a_unix_socket_is_trusted_and_tells_the_address(tmp_path, redis_server, token):
     place, audit = tmp_path / "encounters.sock", tmp_path / "audit.jsonl"
     settings = {
         "BIND": f"unix:{place}",
@@ -264,40 +236,36 @@ def test_a_unix_socket_is_trusted_and_tells_the_address(
         "AUDIT_KEY": "k" * 44,
     }
     with (
-        running(tmp_path / "service", edges(tmp_path / "service"), **settings),
-        nginx(tmp_path / "nginx", [f"unix:{place}"] * 2) as proxy,
+        running(tmp_path, edges(tmp_path), **settings),
+        nginx(tmp_path, [f"unix:{place}"] * 2) as proxy,
     ):
         assert place.stat().st_mode & 0o777 == 0o660
-        headers = {
-            "Authorization": provider.bearer(provider.sign()),
-            "X-Forwarded-For": "198.51.100.1",
-            # gunicorn takes the port of a unix socket from here.
-            "Host": f"x:{free_ports()}",
-        }
-        assert proxy.ask(STAY, headers).status == 200
-        assert proxy.ask("/live", headers).status == 404
+        # gunicorn takes the port of a unix socket from Host.
+        headers = {"X-Forwarded-For": "198.51.100.1", "Host": f"x:{free_ports()}"}
+        assert proxy.ask(STAY, token | headers).status == 200
+        assert proxy.ask("/live", token | headers).status == 404
     (event,) = audit.read_text("utf-8").splitlines()
     assert f'"{HOST}"' in event
     assert "198.51.100.1" not in event
 
 
 def test_people_reach_the_explorer_and_nothing_else_without_a_certificate(
-    proxy: Proxy, explorer: Ports
-) -> None:
-    people = proxy._replace(port=explorer.before, certificate="explorer")
+    proxy, explorer
+):
+    people = proxy._replace(port=explorer[0], certificate="explorer")
 
-    def get(path: str) -> Answer:
-        answers = [people.ask(path, client=None)]
+    def get(path, **headers):
         # On a busy machine Redis, which holds the sessions, may be late.
-        while answers[-1].status == 503:
-            answers.append(people.ask(path, client=None))
-            assert len(answers) < 100
-        return answers[-1]
+        for _ in range(100):
+            answer = people.ask(path, headers, client=None)
+            if answer.status != 503:
+                break
+        return answer
 
-    page = get("/login")
+    page = get("/login", **{"Accept-Encoding": "gzip"})
     assert page.status == 200
     # A stranger could have a browser load its pages, and learn from their length (BREACH).
-    assert "Content-Encoding" not in people.ask("/login", GZIP, client=None).headers
+    assert "Content-Encoding" not in page.headers
     assert "Secure" in get("/login?lang=fr").headers["Set-Cookie"]
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert get(f"/?q={CANARY}").headers["Location"] == "/login"
@@ -306,7 +274,10 @@ def test_people_reach_the_explorer_and_nothing_else_without_a_certificate(
     check_outcome(proxy.ask("/login"), 404, "not-found")
 
 
-def both(proxy: Proxy) -> list[int]:
+# ---- instances that come and go
+
+
+def both(proxy):
     """Search by GET and by POST; return the statuses."""
     path = f"/fhir/v3/Encounter?patient={CANARY}"
     return [
@@ -314,7 +285,7 @@ def both(proxy: Proxy) -> list[int]:
     ]
 
 
-def test_instances_go_and_come_back(tmp_path: Path) -> None:
+def test_instances_go_and_come_back(tmp_path):
     first, second = ports = [free_ports(), free_ports()]
     with nginx(tmp_path, ports) as proxy:
         with echoing(second):
@@ -330,55 +301,32 @@ def test_instances_go_and_come_back(tmp_path: Path) -> None:
         answer = proxy.ask(STAY)
         check_outcome(answer, 503, "transient")
         assert int(answer.headers["Retry-After"]) > 0
-    logs = (tmp_path / "access.log").read_text() + (tmp_path / "error.log").read_text()
-    assert CANARY not in logs
 
 
 @contextmanager
-def upstream(kind: str, directory: Path) -> Iterator[int | str]:
-    """Yield an upstream that fails in one way."""
-    place = str(directory / "encounters.sock")
-    with socket.socket(socket.AF_UNIX) as local, socket.socket() as remote:
-        if kind in {"socket refused", "socket without rights"}:
-            local.bind(place)
-        if kind == "socket without rights":
-            local.listen()
-        if kind == "silent":
-            remote.bind((HOST, 0))
-            remote.listen()
-            yield remote.getsockname()[1]
-        elif kind in {"port refused", "too many connections"}:
-            yield free_ports()
-        else:
-            yield f"unix:{place}"
+def silent(queue):
+    """Yield a port that takes connections and never answers."""
+    with socket.socket() as listening:
+        listening.bind((HOST, 0))
+        listening.listen(queue)
+        yield listening.getsockname()[1]
 
 
-FAILING: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("port refused", {}),
-    ("silent", {}),
-    ("too many connections", {"connections": 3}),
-    ("socket absent", {}),
-    ("socket refused", {}),
-    ("socket without rights", {"user": "www-data"}),
-)
-"""What an upstream does, and options of nginx that bring it about."""
-
-
-@pytest.mark.parametrize(("kind", "options"), FAILING, ids=[k for k, _ in FAILING])
-def test_no_log_holds_a_request_that_an_upstream_failed(
-    tmp_path: Path, kind: str, options: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("fault", ["refused", "silent", "busy", "no socket"])
+def test_no_log_holds_a_request_that_an_upstream_failed(tmp_path, fault):
     soon = "proxy_read_timeout 60s", "proxy_read_timeout 1s"
-    with (
-        upstream(kind, tmp_path) as place,
-        nginx(tmp_path, [place] * 2, soon, **options) as proxy,
-    ):
-        answers = {*both(proxy)}
+    connections = 3 if fault == "busy" else 512
+    with silent(64) as port:
+        place = port if fault == "silent" else free_ports()
+        if fault == "no socket":
+            place = f"unix:{tmp_path}/encounters.sock"
+        with nginx(tmp_path, [place] * 2, soon, connections=connections) as proxy:
+            answers = {*both(proxy)}
     access = (tmp_path / "access.log").read_text()
     errors = (tmp_path / "error.log").read_text()
     assert errors, "what nginx says of itself is read"
     assert not re.search(f"{CANARY}|/fhir/v3", access + errors)
-    if kind == "too many connections":
+    if fault == "busy":
         assert answers == {500}
     else:
         assert answers == {503}
@@ -386,34 +334,26 @@ def test_no_log_holds_a_request_that_an_upstream_failed(
         assert re.search(rf"{place}\b.* 50[24]\b", access)
 
 
-def test_an_instance_whose_machine_is_silent_is_covered(tmp_path: Path) -> None:
+def test_an_instance_whose_machine_is_silent_is_covered(tmp_path):
     port = free_ports()
-    with socket.socket() as silent, ExitStack() as stack, echoing(port):
-        silent.bind((HOST, 0))
-        silent.listen(0)
+    with silent(0) as full, ExitStack() as stack, echoing(port):
         # A full queue says nothing more, as where a container has gone.
         for _ in range(4):
             waiting = stack.enter_context(closing(socket.socket()))
             waiting.setblocking(False)
-            waiting.connect_ex(silent.getsockname())
-        with nginx(tmp_path, [silent.getsockname()[1], port]) as proxy:
+            waiting.connect_ex((HOST, full))
+        with nginx(tmp_path, [full, port]) as proxy:
             assert both(proxy) + both(proxy) == [200] * 4
 
 
-def test_a_search_that_an_instance_broke_off_is_sent_to_the_other(
-    tmp_path: Path,
-) -> None:
+def test_a_search_that_an_instance_broke_off_is_sent_to_the_other(tmp_path):
     first, second = ports = [free_ports(), free_ports()]
-    with (
-        echoing(first, breaks=True),
-        echoing(second),
-        nginx(tmp_path, ports) as proxy,
-    ):
+    with echoing(first, breaks=True), echoing(second), nginx(tmp_path, ports) as proxy:
         answers = [proxy.ask(STAY, method="POST", form=b"a") for _ in range(4)]
     assert [each.status for each in answers] == [200] * 4
 
 
-def test_too_many_requests_of_one_address_are_429(tmp_path: Path) -> None:
+def test_too_many_requests_of_one_address_are_429(tmp_path):
     port = free_ports()
     limit = ("burst=1000", "burst=1"), ("rate=1000r/s", "rate=1r/m")
     with echoing(port), nginx(tmp_path, [port] * 2, *limit) as proxy:
