@@ -1,6 +1,5 @@
 """What the files of deploy/ say, as data."""
 
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -9,14 +8,13 @@ from tests.live import ROOT
 
 COMPOSE = ROOT / "deploy" / "compose"
 KUBERNETES = ROOT / "deploy" / "kubernetes"
-CHART = ROOT / "deploy" / "chart"
 INSTANCES = ("encounters-1", "encounters-2")
 
 OPERATORS_OWN = ("hospital", "tls", "secrets")
 """What the guide has its reader put into deploy/compose."""
 
 
-def env_file(file: Path) -> dict[str, str]:
+def env_file(file: Any) -> dict[str, str]:
     """Return the variables of a file."""
     lines = file.read_text("utf-8").splitlines()
     return dict(line.split("=", 1) for line in lines if line and line[0] != "#")
@@ -27,25 +25,14 @@ def composed(name: str = "compose") -> Any:
     return yaml.safe_load((COMPOSE / f"{name}.yaml").read_text("utf-8"))
 
 
-def front(service: str) -> str:
-    """Return the address of a service between the proxy and the instances."""
-    address: str = composed()["services"][service]["networks"]["front"]["ipv4_address"]
-    return address
-
-
 def manifest(name: str) -> Any:
     """Return a manifest."""
     return yaml.safe_load((KUBERNETES / f"{name}.yaml").read_text("utf-8"))
 
 
-def pod() -> Any:
-    """Return what the manifests say of a pod."""
-    return manifest("statefulset")["spec"]["template"]["spec"]
-
-
 def container() -> Any:
     """Return the container of a pod."""
-    (only,) = pod()["containers"]
+    (only,) = manifest("statefulset")["spec"]["template"]["spec"]["containers"]
     return only
 
 

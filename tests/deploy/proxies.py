@@ -134,7 +134,9 @@ def running_whole(
         for path in (directory, *directory.iterdir()):
             os.chown(path, process["user"], 0)
     command = [str(NGINX), "-c", str(file), "-e", str(log), "-g", "daemon off;"]
-    checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
+    checked = subprocess.run(
+        [*command, "-t"], capture_output=True, text=True, **process
+    )
     assert checked.returncode == 0, checked.stderr
     assert "[warn]" not in checked.stderr
     started = subprocess.Popen(command, **process)
