@@ -9,27 +9,18 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.app.server.running import fetch, running_as
-from tests.deploy.files import composed, env_file
+from tests.deploy.files import COMPOSE, OPERATORS_OWN, composed, env_file
 from tests.docs.pages import operators, section
 from tests.live import HOST, ROOT, free_ports
-from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.system
 
-PAGE = operators()
-COMMAND = re.compile(r"^ *\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
-
 STAND_INS = {
-    "useradd": "",
-    "systemctl": "",
-    "nginx": "",
-    "curl": "",
-    "chgrp": "",
+    **dict.fromkeys(("useradd", "systemctl", "nginx", "curl", "chgrp"), ""),
     # The same without owners.
     "install": """
         for word; do shift
@@ -55,9 +46,10 @@ STAND_INS = {
 """Programs of the page, and what they do here."""
 
 
-def type_commands(title: str, directory: Path, *changes: tuple[str, str]) -> str:
+def type_commands(title, directory, *changes):
     """Type the commands of a section in a directory; return what they print."""
-    commands = COMMAND.findall(section(PAGE, title).partition("\n## ")[0])
+    page = section(operators(), title).partition("\n## ")[0]
+    commands = re.findall(r"^ *\$ ((?:.*\\\n)*.*)$", page, re.MULTILINE)
     assert len(commands) > 5
     text = "\n".join(["set -e", *commands])
     for before, after in changes:
@@ -69,26 +61,21 @@ def type_commands(title: str, directory: Path, *changes: tuple[str, str]) -> str
         (programs / name).write_text(f"#!/bin/bash\n{script}\n")
         (programs / name).chmod(0o755)
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    environ = {"PATH": path, "PYTHONPATH": str(ROOT), "PLACE": str(directory)}
     done = subprocess.run(
         ["bash", "-c", text],
         cwd=directory / "work",
-        env={
-            **os.environ,
-            "PATH": path,
-            "PYTHONPATH": str(ROOT),
-            "PLACE": str(directory),
-        },
+        env=os.environ | environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=300,
-        check=False,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
-def check_start(directory: Path, environ: dict[str, str]) -> None:
+def check_start(directory, environ):
     """Check that the service starts with these settings, and finds its Redis."""
     first = free_ports(2)
     environ |= {
@@ -101,12 +88,10 @@ def check_start(directory: Path, environ: dict[str, str]) -> None:
         service.until(lambda: (service.part("redis") or {}).get("ready"))
 
 
-def test_one_machine_without_containers(
-    tmp_path: Path, redis_server: RedisServer
-) -> None:
-    work, etc = tmp_path / "work", tmp_path / "etc" / "encounters"
+def test_one_machine_without_containers(tmp_path, redis_server):
+    work, etc = tmp_path / "work", tmp_path / "etc"
     for folder in ("systemd/system", "logrotate.d", "nginx/conf.d"):
-        (tmp_path / "etc" / folder).mkdir(parents=True)
+        (etc / folder).mkdir(parents=True)
     (tmp_path / "var" / "log" / "encounters").mkdir(parents=True)
     work.mkdir()
     for name in ("deploy", "mappings"):
@@ -117,33 +102,29 @@ def test_one_machine_without_containers(
         "One machine without containers",
         tmp_path,
         ("/opt/encounters/bin/", f"{tmp_path}/bin/"),
-        ("/etc/", f"{tmp_path}/etc/"),
+        ("/etc/", f"{etc}/"),
         ("redis://127.0.0.1:6379/0", redis_server.url),
     )
     assert re.search(r"^settings +ok", printed, re.MULTILINE), printed
-    check_start(tmp_path, env_file(etc / "settings.env"))
+    check_start(tmp_path, env_file(etc / "encounters" / "settings.env"))
 
 
-def test_one_machine_with_compose(tmp_path: Path, redis_server: RedisServer) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="the page has them typed as root")
+def test_one_machine_with_compose(tmp_path, redis_server):
     shutil.copytree(ROOT / "mappings", tmp_path / "mappings")
     compose = tmp_path / "deploy" / "compose"
-    own = shutil.ignore_patterns("hospital", "tls", "secrets")
-    shutil.copytree(ROOT / "deploy" / "compose", compose, ignore=own)
+    ignored = shutil.ignore_patterns(*OPERATORS_OWN)
+    shutil.copytree(COMPOSE, compose, ignore=ignored)
     (compose / "pas_key").write_text("k")
     (tmp_path / "work").symlink_to(compose)
-    if os.geteuid() != 0:
-        pytest.skip("the page has them typed as root")
     type_commands("One machine with containers", tmp_path)
     secrets = compose / "secrets"
     (secrets / "redis_url").chmod(0o600)
     (secrets / "redis_url").write_text(redis_server.url)
-    service = composed()["services"]["encounters-1"]
-    environ = service["environment"] | env_file(secrets / "hospital.env")
-    environ |= env_file(compose / "settings.env")
-    environ |= {
-        name: text.replace("/run/secrets", str(secrets))
-        for name, text in environ.items()
-    }
+    environ = composed()["services"]["encounters-1"]["environment"]
+    environ |= env_file(secrets / "hospital.env") | env_file(compose / "settings.env")
+    for name, text in environ.items():
+        environ[name] = text.replace("/run/secrets", str(secrets))
     environ["ENCOUNTERS_AUDIT"] = str(tmp_path / "audit.jsonl")
     environ["ENCOUNTERS_MAPPING"] = str(compose / "hospital" / "hospital.yaml")
     check_start(tmp_path, environ)
