@@ -29,10 +29,12 @@ DEPARTURES: Mapping[str, tuple[int, str]] = {
 
 
 def _tests() -> Mapping[str, str]:
-    """Return the docstrings of all tests beside this one."""
+    """Return the docstrings of all tests beside this one, and of their modules."""
     docstrings = {}
     for file in Path(__file__).parent.rglob("test_*.py"):
-        for node in ast.parse(file.read_text("utf-8")).body:
+        module = ast.parse(file.read_text("utf-8"))
+        docstrings[file.stem] = ast.get_docstring(module) or ""
+        for node in module.body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 name = f"{file.stem}:{node.name}".replace("test_", "")
                 docstrings[name] = ast.get_docstring(node) or ""

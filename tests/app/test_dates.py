@@ -103,7 +103,6 @@ def test_values_are_instants_in_the_deployments_zone_or_with_an_offset(served):
 
 
 def test_the_clock_changes_with_the_zone(served):
-    """Decision 5."""
     night = {"patient": "3", "date": "2024-10-27"}
     assert sorted(ids(served.search("Encounter", night))) == ["30", "31", "32"]
     hour = {"patient": "3", "date": "2024-10-27T02:30:00"}
@@ -112,7 +111,6 @@ def test_the_clock_changes_with_the_zone(served):
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
 def test_groups_take_all_six_prefixes(served, groups, group):
-    """Decision 5."""
     for prefix in ("", *PREFIXES):
         params = {"date": f"{prefix}2024-03-14", "_count": "100"}
         expected = ids(served.search("Encounter", params))
@@ -132,7 +130,6 @@ class Narrow(MemoryAdapter):
 
 
 def test_a_prefix_that_the_source_cannot_answer_is_a_bad_value(make_service):
-    """Decision 5."""
     served = make_service(adapter=Narrow(EDGES.records(), time_zone=PARIS))
     for value in ("2024-05-01", "ge2024-05-01"):
         assert "60" in ids(served.search("Encounter", {"date": value, "_count": "100"}))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from app.cli import main
 from app.error_responses import CONTENT_TYPE
 from tests.app.answers import refused
 from tests.hospital_sql import mapping_text
-from tests.live import ROOT
 from tests.serving import BASE_URL, FORM, Params, Served
 from toolkit.contract.hospital import EDGES, UNIT_URL
 
@@ -160,7 +158,7 @@ def test_every_element_that_is_served_is_named(kind, served):
 def test_a_deployment_serves_its_description(served, make_service):
     """It is as open as the CapabilityStatement (decision 22)."""
     anonymous = Served(served.app)
-    description = anonymous.get("openapi.json").get_json()
+    description = described(anonymous)
     validate(description)
     assert description["servers"] == [{"url": BASE_URL}]
     assert description["info"]["version"] == version("encounters")
@@ -168,48 +166,22 @@ def test_a_deployment_serves_its_description(served, make_service):
     token_url = "https://login.example.org/token"
     closed = make_service(OPEN_METADATA="false", TOKEN_URL=token_url)
     refused(Served(closed.app).get("openapi.json"), 401, "login", "Authorization")
-    (scheme,) = (
-        closed.get("openapi.json").get_json()["components"]["securitySchemes"].values()
-    )
+    (scheme,) = described(closed)["components"]["securitySchemes"].values()
     flow = scheme["flows"]["clientCredentials"]
     assert flow["tokenUrl"] == token_url
     assert flow["scopes"].keys() == {"PATIENT_GAM_SEARCH", *Scope}
 
 
-@pytest.fixture
-def printed(monkeypatch, capsys):
-    """Return what prints the description of a deployment without its mapping's variables."""
-    for name in ("PAS_URL", "PAS_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-    def run(file: Path, base_url: str = BASE_URL) -> tuple[int, str]:
-        monkeypatch.setenv("ENCOUNTERS_BASE_URL", base_url)
-        monkeypatch.setenv("ENCOUNTERS_MAPPING", str(file))
-        status = main(["openapi"])
-        output = capsys.readouterr()
-        return status, output.out or output.err
-
-    return run
-
-
 def test_the_command_prints_what_a_deployment_serves_without_its_source(
-    printed, served, tmp_path
+    served, tmp_path, monkeypatch, capsys
 ):
+    monkeypatch.delenv("PAS_URL", raising=False)
+    monkeypatch.setenv("ENCOUNTERS_BASE_URL", BASE_URL)
     file = tmp_path / "without-address.yaml"
     file.write_text(mapping_text(EDGES), "utf-8")
-    status, text = printed(file)
-    assert (status, json.loads(text)) == (0, described(served))
-    _, text = printed(ROOT / "mappings/gnuhealth/gnuhealth-5.0.yaml")
-    validate(json.loads(text))
-
-
-def test_the_command_reports_faults_of_settings_and_mapping(printed, tmp_path):
-    file = tmp_path / "mapping.yaml"
-    file.write_text(mapping_text(EDGES).replace("sort: [date", "sort: [dates"), "utf-8")
-    for base, reported in (
-        ("nonsense", "ENCOUNTERS_BASE_URL"),
-        (BASE_URL, "'dates' is not a sort key"),
-    ):
-        status, text = printed(file, base)
-        assert status == 2
-        assert reported in text
+    monkeypatch.setenv("ENCOUNTERS_MAPPING", str(file))
+    assert main(["openapi"]) == 0
+    assert json.loads(capsys.readouterr().out) == described(served)
+    monkeypatch.setenv("ENCOUNTERS_BASE_URL", "nonsense")
+    assert main(["openapi"]) == 2
+    assert "ENCOUNTERS_BASE_URL" in capsys.readouterr().err

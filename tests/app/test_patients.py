@@ -52,7 +52,6 @@ ORGANIZATIONS = (
 
 
 def test_patients_and_organizations_are_searched(served):
-    """Decision 9."""
     for kind, searches in (("Patient", PATIENTS), ("Organization", ORGANIZATIONS)):
         for params, found in searches:
             pairs = [tuple(each.split("=")) for each in params.split("&")]
@@ -60,7 +59,6 @@ def test_patients_and_organizations_are_searched(served):
 
 
 def test_patients_are_counted_sorted_and_paged(served):
-    """Decision 9."""
     first = served.search("Patient", {"name": "paul", "_count": "2", "_sort": "-_id"})
     assert (ids(first), first["total"]) == (["8", "7"], 3)
     assert ids(served.follow(first, "next")) == ["1"]
@@ -74,7 +72,6 @@ def test_a_search_for_all_patients_breaks_a_rule(served):
 
 
 def test_a_profile_may_allow_it(make_service, tmp_path):
-    """Decision 9."""
     # The profile of this deployment lies beside its mapping file.
     full = FULL.read_text("utf-8")
     own = full.replace("unfiltered_search: false", "unfiltered_search: true")
@@ -84,7 +81,6 @@ def test_a_profile_may_allow_it(make_service, tmp_path):
 
 
 def test_a_merged_patients_old_id_still_reads(served):
-    """Decision 9."""
     merged = body(served.get("Patient/7"))
     assert merged["active"] is False
     assert merged["link"] == [
@@ -95,7 +91,6 @@ def test_a_merged_patients_old_id_still_reads(served):
 
 
 def test_stays_carry_the_survivor_and_both_ids_find_them(served):
-    """Decision 9."""
     for value in ("7", "Patient/7", "8", "7,8"):
         found = served.search("Encounter", {"patient": value})
         assert ids(found) == ["91", "90"]
@@ -104,7 +99,6 @@ def test_stays_carry_the_survivor_and_both_ids_find_them(served):
 
 
 def test_a_page_of_organizations_holds_100(make_service):
-    """Decision 9."""
     many = tuple(OrganizationRow(f"O{n:03}", f"Site {n}") for n in range(101))
     served = make_service(hospital=Hospital(organizations=many))
     first = served.search("Organization")
@@ -118,7 +112,6 @@ def test_a_page_of_organizations_holds_100(make_service):
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
 def test_groups_find_and_read_patients_without_pages(groups, group):
-    """Decision 9."""
     served = groups[group]
     assert ids(served.search("Patient", {"name": "mart"})) == ["1", "3"]
     assert ids(served.search("Patient", {"_id": "3,4"})) == ["3", "4"]
@@ -132,7 +125,6 @@ def test_groups_find_and_read_patients_without_pages(groups, group):
 
 
 def test_exact_is_refused_where_the_source_cannot(make_service):
-    """Decision 9."""
     # Several given names in one column cannot be told apart by the database.
     served = make_service(("{from: given}", '{from: given, split: " "}'))
     answer = served.post("Patient/_search", {"given:exact": "Jean"})

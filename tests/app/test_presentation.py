@@ -32,7 +32,6 @@ def with_(path: str, parameter: str) -> str:
 
 
 def test_a_cut_resource_carries_the_tag_and_a_whole_one_does_not(served):
-    """Decision 19."""
     least = {"resourceType", "id", "status"}
     for shown, elements in (
         ("_summary=true", WHOLE - {"period", "serviceProvider"}),
@@ -52,7 +51,6 @@ def test_a_cut_resource_carries_the_tag_and_a_whole_one_does_not(served):
 
 
 def test_modifiers_stay_with_elements_and_meta_with_the_tag(served):
-    """Decision 19."""
     merged = body(served.get("Patient/7?_elements=gender"))
     assert merged["active"] is False
     assert merged["link"][0]["type"] == "replaced-by"
@@ -63,7 +61,6 @@ def test_modifiers_stay_with_elements_and_meta_with_the_tag(served):
 
 
 def test_a_summary_of_count_is_a_total_alone(served):
-    """Decision 19."""
     counted = served.search("Encounter", {"patient": "6", "_summary": "count"})
     assert counted["total"] == served.search("Encounter", {"patient": "6"})["total"]
     assert "entry" not in counted
@@ -72,7 +69,6 @@ def test_a_summary_of_count_is_a_total_alone(served):
 
 
 def test_followed_pages_are_cut_alike(served):
-    """Decision 19."""
     params = {"patient": "6", "_count": "4", "_elements": "subject"}
     first = served.search("Encounter", params)
     second = served.follow(first, "next")
@@ -83,7 +79,6 @@ def test_followed_pages_are_cut_alike(served):
 
 
 def test_what_cannot_be_cut_is_412(served):
-    """Decision 19."""
     for path in ("Encounter/1", "Encounter"):
         answer = served.get(f"{path}?_summary=true&_elements=status")
         assert answer.status_code == 412
@@ -96,7 +91,6 @@ def test_what_cannot_be_cut_is_412(served):
 
 @pytest.mark.parametrize("resource_type", TABLES)
 def test_the_tables_of_elements_are_those_of_stu3(resource_type):
-    """Decision 19."""
     expected = json.loads(ELEMENTS.read_text("utf-8"))[resource_type]
 
     def top(column: str) -> list[str]:
@@ -116,7 +110,6 @@ def etag(served: Served, path: str) -> str:
 
 
 def test_an_etag_is_a_digest_of_the_body(hospital):
-    """Decision 19."""
     served = hospital.served
     before = etag(served, "Encounter/2")
     assert before not in (
@@ -174,6 +167,9 @@ def test_last_modified_only_where_the_mapping_vouches_for_it(served, covered):
     assert modified == changed.replace(microsecond=0)
     for path in ("Encounter/26", "Patient/12"):
         assert "Last-Modified" not in covered.get(path).headers
+    (rest,) = body(covered.get("metadata"))["rest"]
+    offered = {each["type"]: each["conditionalRead"] for each in rest["resource"]}
+    assert offered["Encounter"] == "full-support"
 
 
 def test_if_modified_since_and_if_unmodified_since(served, covered):

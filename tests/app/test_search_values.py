@@ -1,4 +1,4 @@
-"""Decisions 3, 6 and 7: bad values, tokens, references to patients."""
+"""Decision 3, where a test names no other: bad values; tokens, references to patients."""
 
 import pytest
 
@@ -66,7 +66,6 @@ def test_a_bad_value_names_parameter_part_and_allowed_forms(served):
 
 
 def test_a_long_value_is_not_returned_whole(served):
-    """Decision 3."""
     # A pattern with more than one way to match the second would take minutes.
     for value in ("9" * 60_000, "1" + "T " * 20_000):
         answer = served.post("Encounter/_search", {"date": value})
@@ -142,7 +141,6 @@ def test_more_than_ten_values_of_id_or_date(served, name, values):
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
 def test_groups_a_and_b_take_one_date_and_ten_ids(groups, group):
-    """Decision 3."""
     served = groups[group]
     for params in (
         [("date", "ge2024-01-01"), ("date", "lt2025-01-01")],
@@ -164,7 +162,6 @@ def test_an_unescaped_plus_gets_a_hint(served):
 
 
 def test_any_other_parameter_takes_100_values_and_a_request_50(served):
-    """Decision 3."""
     values = [f"V{number}" for number in range(101)]
     for params in (
         [("identifier", ",".join(values))],

@@ -1,4 +1,4 @@
-"""Decisions 10, 12 to 15: pages, their links and cursors in both directions, totals."""
+"""Decision 10, where a test names no other: pages, links and cursors in both directions."""
 
 import re
 from dataclasses import replace
@@ -30,7 +30,6 @@ def _second(hospital: Changing) -> Any:
 
 
 def test_every_page_has_an_id_and_answers_its_self_link(hospital):
-    """Decision 10."""
     forwards = list(pages(hospital.served, _first(hospital)))
     backwards = list(pages(hospital.served, forwards[-1], "previous"))
     page_ids = {page["id"] for page in forwards}
@@ -65,7 +64,6 @@ def test_links_name_their_page_and_the_number_they_lead_to(hospital):
 
 
 def test_previous_leads_to_a_new_page_that_ends_where_it_did(hospital):
-    """Decision 10."""
     first = _first(hospital)
     second = hospital.served.follow(first, "next")
     back = hospital.served.follow(second, "previous")
@@ -100,7 +98,6 @@ def test_a_self_keeps_its_cursors_while_it_ends_on_the_same_rows(hospital):
 
 
 def test_backwards_the_number_stops_at_1_and_the_first_page_may_be_short(hospital):
-    """Decision 10."""
     second = _second(hospital)
     for id in (91, 92, 93):
         hospital.put(id, f"2024-06-01 {id - 80}:00:00")
@@ -114,7 +111,6 @@ def test_backwards_the_number_stops_at_1_and_the_first_page_may_be_short(hospita
 
 
 def test_an_emptied_page_keeps_a_link_back(hospital):
-    """Decision 10."""
     first = _first(hospital)
     hospital.delete(*NEWEST_FIRST[7:])
     empty = hospital.served.follow(first, "next")
@@ -129,7 +125,6 @@ def test_an_emptied_page_keeps_a_link_back(hospital):
 
 
 def test_an_emptied_page_on_the_way_back_keeps_a_link_on(hospital):
-    """Decision 10."""
     second = _second(hospital)
     hospital.delete(*NEWEST_FIRST[:7])
     empty = hospital.served.follow(second, "previous")

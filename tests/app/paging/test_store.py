@@ -1,4 +1,4 @@
-"""Decisions 11 and 25: what Redis stores of a search, how long, and what works without it."""
+"""Decision 11, where a test names no other: what Redis stores of a search, and how long."""
 
 import base64
 import json
@@ -48,7 +48,6 @@ def page_store(url: str, *keys: str, **changed: Any) -> PageStore:
 
 
 def test_nothing_that_identifies_a_patient_is_in_clear(own_redis, make_service):
-    """Decision 11."""
     served = make_service(redis=own_redis).as_client("hopital-nord")
     for kind, params in (
         ("Encounter", {"patient": "9223372036854775807,5", "_count": "2"}),
@@ -115,7 +114,6 @@ def test_ids_and_cursors_always_have_the_same_length(served):
 
 
 def test_the_question_is_stored_and_not_the_answer(own):
-    """Decision 11."""
     first = own.served.search("Encounter", {"_count": "3"})
     own.put(int(ids(first)[1]), state="E")
     again = own.served.follow(first, "self")
@@ -138,7 +136,6 @@ def test_a_mapping_that_asks_otherwise_ends_the_searches_on_the_old_one(make_ser
 
 
 def test_a_page_lives_30_minutes_after_its_last_use(own, own_redis):
-    """Decision 11."""
     first = own.served.search("Encounter", {"_count": "3"})
     key = f"page:{first['id']}"
     with own_redis.client() as client:
@@ -150,7 +147,6 @@ def test_a_page_lives_30_minutes_after_its_last_use(own, own_redis):
 
 
 def test_a_search_lives_8_hours_at_most(own, own_redis):
-    """Decision 11."""
     clock = provider.Clock()
     service = own.served.app.extensions[EXTENSION]
     store = page_store(own_redis.url, clock=clock)
@@ -222,7 +218,6 @@ def test_pages_of_every_known_format_are_read(redis_server):
 
 
 def test_the_formats_are_those_of_the_documentation():
-    """Decision 11."""
     assert WRITTEN in READ
     assert f"format-{WRITTEN}" in {file.stem for file in SAMPLES}
     releases = table(section(operators(), "Upgrade without downtime"), "Release")
@@ -234,7 +229,6 @@ def test_the_formats_are_those_of_the_documentation():
 
 
 def test_pages_and_links_of_an_unknown_format_are_410(own, monkeypatch, caplog):
-    """Decision 11."""
     monkeypatch.setattr(stored_format, "WRITTEN", WRITTEN + 1)
     newer = own.served.search("Encounter", {"_count": "4"})
     monkeypatch.undo()
