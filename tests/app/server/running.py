@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from threading import Event
 from typing import Any, NamedTuple
 
 import psutil
+import requests
 from werkzeug.wrappers import Request, Response
 
 from tests.app import provider
@@ -124,15 +123,11 @@ class Running:
 
 def fetch(url: str, headers: Mapping[str, str], seconds: float) -> Answered:
     """Return what is answered at an address."""
-    request = urllib.request.Request(url, headers=dict(headers))
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as response:
-            return Answered(response.status, dict(response.headers), response.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return Answered(error.code, dict(error.headers), error.read())
-    except OSError:
+        response = requests.get(url, headers=headers, timeout=seconds)
+    except requests.RequestException:
         return Answered(0)
+    return Answered(response.status_code, response.headers, response.content)
 
 
 @Request.application

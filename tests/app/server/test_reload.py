@@ -1,6 +1,5 @@
 """SIGHUP loads a mapping that passes its check; one that fails takes nothing down."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +137,3 @@ def test_a_source_that_is_away_is_a_warning(mapping, redis_server):
         service.until(lambda: not (service.part("source") or {"ready": True})["ready"])
         away.rename(database)
         service.until(lambda: service.get(READ).status == 200)
-
-
-def test_a_service_leaves_nothing_on_the_disk(mapping, redis_server, tmp_path):
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    before = set(os.listdir(tmp_path))
-    environ = {"TMPDIR": str(temporary)}
-    with running(mapping.parent, mapping, environ, REDIS_URL=redis_server.url):
-        assert len(os.listdir(temporary)) == 1
-    assert os.listdir(temporary) == []
-    assert set(os.listdir(tmp_path)) - before <= {"log"}

@@ -179,10 +179,11 @@ def handles_signals(service: Running) -> bool:
 
 @pytest.fixture
 def start(tmp_path, redis_server):
-    """Begin a start; when it has been stopped nothing of it remains."""
+    """Begin a start; when it has been stopped nothing of it remains (decision 44)."""
     (temporary := tmp_path / "tmp").mkdir()
     first = free_ports(2)
     environ = service_environ(edges(tmp_path), first, REDIS_URL=redis_server.url)
+    before = {*os.listdir(tmp_path)}
     with starting(tmp_path, {**environ, "TMPDIR": str(temporary)}, first) as service:
         # Before Python runs our first line, a signal does to it what it does to any program.
         service.until(lambda: handles_signals(service))
@@ -192,6 +193,7 @@ def start(tmp_path, redis_server):
     assert not alive
     assert not listens(first)
     assert os.listdir(temporary) == []
+    assert {*os.listdir(tmp_path)} == before | {"log"}
 
 
 MOMENTS = {
