@@ -11,7 +11,7 @@ from app.cli import main
 from tests.databases import NewDatabase
 from tests.mariadb_server import MariaServer
 from tests.sets import SERVERS
-from tests.toolkit.live_hospital import fill
+from tests.toolkit.live_hospital import Findings, checked, fill, written
 
 
 class Printed(NamedTuple):
@@ -27,12 +27,8 @@ class Printed(NamedTuple):
         return json.loads(self.out)
 
 
-Mapping = Callable[..., Printed]
-NewUrl = Callable[[str], str]
-
-
 @pytest.fixture
-def mapping(capsys: pytest.CaptureFixture[str]) -> Mapping:
+def mapping(capsys: pytest.CaptureFixture[str]) -> Callable[..., Printed]:
     """Return what runs `encounters mapping`."""
 
     def run(*arguments: object) -> Printed:
@@ -40,6 +36,14 @@ def mapping(capsys: pytest.CaptureFixture[str]) -> Mapping:
         return Printed(status, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Findings]:
+    """Return what changes the mapping file and returns the findings about the rows."""
+    return lambda *changes: checked(written(tmp_path, *changes), capsys)
 
 
 @pytest.fixture(params=["sqlite", "postgresql", *SERVERS])
@@ -66,18 +70,27 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], s
 
 
 @pytest.fixture
-def url(kind: str, new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of a hospital of 120 stays in each kind of database."""
-    url = new_url(kind)
-    fill(url, kind)
-    monkeypatch.setenv("PAS_URL", url)
-    return url
+def hospital(
+    new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], str]:
+    """Return what makes a hospital of 120 stays in a kind of database, PAS_URL."""
+
+    def make(kind: str) -> str:
+        url = new_url(kind)
+        fill(url)
+        monkeypatch.setenv("PAS_URL", url)
+        return url
+
+    return make
 
 
 @pytest.fixture
-def sqlite(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of the same hospital in SQLite."""
-    url = new_url("sqlite")
-    fill(url, "sqlite")
-    monkeypatch.setenv("PAS_URL", url)
-    return url
+def url(kind: str, hospital: Callable[[str], str]) -> str:
+    """Return the address of this hospital in each kind of database."""
+    return hospital(kind)
+
+
+@pytest.fixture
+def sqlite(hospital: Callable[[str], str]) -> str:
+    """Return the address of this hospital in SQLite."""
+    return hospital("sqlite")

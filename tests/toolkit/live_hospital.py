@@ -12,7 +12,6 @@ import yaml
 
 from app.cli import main
 from tests.databases import writing
-from tests.sets import SERVERS
 from toolkit.confirm import UNASKED, UNCONFIRMED
 
 HERE = Path(__file__).parent
@@ -35,88 +34,53 @@ CREATE INDEX patients_born ON patients (born);
 CREATE INDEX patients_sex ON patients (sex);
 CREATE INDEX patients_changed ON patients (changed, patient_id)
 """
-INSTANTS = {
-    "sqlite": "DATETIME",
-    "postgresql": "TIMESTAMPTZ",
-    "mariadb": "TIMESTAMP NULL",
-    "mysql": "TIMESTAMP NULL",
+TYPES = {
+    "sqlite": {"time": "DATETIME", "instant": "DATETIME"},
+    "postgresql": {"time": "TIMESTAMP", "instant": "TIMESTAMPTZ"},
+    "mysql": {"time": "DATETIME(6)", "instant": "TIMESTAMP NULL"},
 }
-TIMES = {
-    "sqlite": "DATETIME",
-    "postgresql": "TIMESTAMP",
-    "mariadb": "DATETIME(6)",
-    "mysql": "DATETIME(6)",
-}
-
 MAPPING = (HERE / "live_hospital.yaml").read_text("utf-8")
-FIRST = "mapping: 1\n"
-
-STAY = (
-    "INSERT INTO stays VALUES (:id, :patient, :state, 'HC', :began, :ended, :visit,"
-    " :unit, :changed)"
-)
-PATIENT = "INSERT INTO patients VALUES (:id, :family, :folded, :sex, :born, :changed)"
 
 
-def fill(url: str, kind: str, statements: Sequence[str] = ()) -> None:
-    """Make the hospital in an empty database, and run further statements."""
-    run(url, *TABLES.format(time=TIMES[kind]).split(";"))
-    engine = writing(url)
-    with engine.begin() as connection:
-        connection.execute(sa.text(PATIENT), [_patient(n) for n in range(1, 121)])
-        connection.execute(sa.text(STAY), [_stay(n) for n in range(1, 121)])
-    engine.dispose()
-    for statement in statements:
-        is_drop = kind in SERVERS and statement.startswith("DROP INDEX")
-        table = statement.split()[-1].split("_")[0]
-        statement = statement.replace("{instant}", INSTANTS[kind])
-        statement = statement.replace("{time}", TIMES[kind])
-        run(url, f"{statement} ON {table}" if is_drop else statement)
+def fill(url: str) -> None:
+    """Make the hospital in an empty database."""
+    stays, patients = [], []
+    for n in range(1, 121):
+        state = "ESA"[n % 3] if n % 40 == 0 else "SE"[n % 10 == 9]
+        began = datetime(2020, 5, 1, 8, 10) + timedelta(hours=7 * n)  # noqa: DTZ001
+        ended = began + timedelta(hours=30)
+        changed = ended + timedelta(hours=1)
+        stays.append(
+            f"({n}, {n}, '{state}', 'HC', '{began}', '{ended}', 'V{n}', 'U{n % 5}',"
+            f" '{changed}')"
+        )
+        patients.append(
+            f"({n}, 'Ljungqvist{n}', 'ljungqvist{n}', '{'MF'[n % 2]}',"
+            f" '19{n % 80 + 10}-02-03', '2020-05-01 10:{n % 60:02}:00')"
+        )
+    run(
+        url,
+        *TABLES.split(";"),
+        f"INSERT INTO stays VALUES {', '.join(stays)}",
+        f"INSERT INTO patients VALUES {', '.join(patients)}",
+    )
 
 
 def run(url: str, *statements: str) -> None:
-    """Run statements in the database of a hospital."""
+    """Run statements in the database of a hospital, in its dialect."""
+    backend = sa.make_url(url).get_backend_name()
     engine = writing(url)
     with engine.begin() as connection:
         for statement in statements:
+            for name, type_ in TYPES[backend].items():
+                statement = statement.replace(f"{{{name}}}", type_)
+            if backend == "mysql":
+                statement = statement.replace('"', "`")
+                if statement.startswith("DROP INDEX"):
+                    table = statement.split()[-1].split("_")[0]
+                    statement = f"{statement} ON {table}"
             connection.execute(sa.text(statement))
     engine.dispose()
-
-
-def counted(url: str, expression: str, where: str = "1 = 1") -> dict[str, int]:
-    """Return how many stays have each value of an expression."""
-    query = f"SELECT {expression}, COUNT(*) FROM stays WHERE {where} GROUP BY 1"
-    engine = writing(url)
-    with engine.connect() as connection:
-        rows = connection.execute(sa.text(query)).all()
-    engine.dispose()
-    return {str(value): number for value, number in rows}
-
-
-def _stay(number: int) -> dict[str, object]:
-    began = datetime(2020, 5, 1, 8, 10) + timedelta(hours=7 * number)  # noqa: DTZ001
-    ended = began + timedelta(hours=30)
-    return {
-        "id": number,
-        "patient": number,
-        "state": "ESA"[number % 3] if number % 40 == 0 else "SE"[number % 10 == 9],
-        "began": str(began),
-        "ended": str(ended),
-        "visit": f"V{number}",
-        "unit": f"U{number % 5}",
-        "changed": str(ended + timedelta(hours=1)),
-    }
-
-
-def _patient(number: int) -> dict[str, object]:
-    return {
-        "id": number,
-        "family": f"Ljungqvist{number}",
-        "folded": f"ljungqvist{number}",
-        "sex": "MF"[number % 2],
-        "born": f"19{number % 80 + 10}-02-03",
-        "changed": f"2020-05-01 10:{number % 60:02}:00",
-    }
 
 
 def written(directory: Path, *changes: Sequence[str], text: str = MAPPING) -> Path:
