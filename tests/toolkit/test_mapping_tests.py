@@ -1,58 +1,35 @@
 """`encounters mapping test`: what passes, and what fails where."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from adapters.mapping.schema import all_definitions
-from app.cli import main
-from tests.toolkit.places import DEMO, MAPPINGS, located
-
-GROUP_A = MAPPINGS / "group-a" / "group-a.yaml"
-GNU_HEALTH = MAPPINGS / "gnuhealth" / "gnuhealth-5.0.yaml"
-SHIPPED = sorted(
-    file
-    for file in MAPPINGS.glob("*/*.yaml")
-    if file.parent.name != "profiles" and not file.name.endswith(".test.yaml")
-)
-
-PAGE = (MAPPINGS.parent / "docs/bring/test.md").read_text("utf-8")
-
-Capture = pytest.CaptureFixture[str]
+from tests.toolkit.places import DEMO, GNU_HEALTH, GROUP_A, MAPPINGS, SHIPPED, located
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
-def test_shipped_mappings_pass_their_tests(file: Path, capsys: Capture) -> None:
-    status = main(["mapping", "test", str(file)])
-    assert status == 0, capsys.readouterr().out
-
-
-class Beside:
-    """A copy of a mapping file with tests of its own."""
-
-    def __init__(self, folder: Path, mapping: Path) -> None:
-        self.file = folder / mapping.name
-        self.file.write_text(mapping.read_text("utf-8"), "utf-8")
-        self.tests = self.file.with_suffix(".test.yaml")
-
-    def reported(self, capsys: Capture, tests: str) -> tuple[int, list[str]]:
-        """Return the exit status and the lines, without the folder."""
-        self.tests.write_text("tests:\n" + tests, "utf-8")
-        status = main(["mapping", "test", str(self.file)])
-        lines = capsys.readouterr().out.replace(f"{self.file.parent}/", "").splitlines()
-        return status, lines
-
-    def replace(self, old: str, new: str) -> None:
-        """Change the mapping."""
-        text = self.file.read_text("utf-8")
-        assert old in text
-        self.file.write_text(text.replace(old, new, 1), "utf-8")
+def test_shipped_mappings_pass_their_tests(file, mapping):
+    printed = mapping("test", file)
+    assert printed.status == 0, printed.out
 
 
 @pytest.fixture
-def demo(tmp_path: Path) -> Beside:
-    return Beside(tmp_path, DEMO)
+def reported(tmp_path, mapping):
+    """Return what runs tests beside a copy of a file: the status, and the text printed."""
+
+    def run(file, tests, *changes):
+        text = file.read_text("utf-8")
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new, 1)
+        copy = tmp_path / file.name
+        copy.write_text(text, "utf-8")
+        copy.with_suffix(".test.yaml").write_text(f"tests:\n{tests}\n", "utf-8")
+        status, out, _ = mapping("test", copy)
+        return status, out.replace(f"{tmp_path}/", "")
+
+    return run
 
 
 # --------------------------------------------------------------- what tests report
@@ -154,57 +131,48 @@ REPORTS = {
 }  # fmt: skip
 
 
-def test_each_difference_is_reported_at_its_line(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    for name, (mapping, tests, places, says) in REPORTS.items():
-        status, lines = Beside(tmp_path, mapping).reported(capsys, f"{tests}\n")
-        text = "\n".join(lines)
-        reported = re.findall(r"^ *\S+\.test\.yaml:(\d+:\d+): ", text, re.M)
-        assert (status, reported) == (bool(places), places.split()), name
+def test_each_difference_is_reported_at_its_line(reported):
+    for name, (file, tests, places, says) in REPORTS.items():
+        status, text = reported(file, tests)
+        lines = re.findall(r"^ *\S+\.test\.yaml:(\d+:\d+): ", text, re.M)
+        assert (status, lines) == (bool(places), places.split()), name
         assert [word for word in says.split("|") if located(word) not in text] == []
 
 
-def test_items_are_numbered_where_several_have_rows(
-    demo: Beside, capsys: Capture
-) -> None:
+def test_items_are_numbered_where_several_have_rows(reported):
     first = (
         "      - {rows: 'SELECT patient_id, ipp FROM ipps', key: patient_id, type: PI,"
         " system: 'urn:oid:1.2', value: {from: ipp}}\n"
     )
-    demo.replace("    identifiers:\n", f"    identifiers:\n{first}")
+    change = "    identifiers:\n", f"    identifiers:\n{first}"
     tests = (
         "  - name: a\n    of: patient\n    given: {patient_id: 1}\n"
         "    given_items: {NAME: [{ipp: 1}]}\n    expect: {id: 1}\n"
     )
-    status, lines = demo.reported(capsys, tests.replace("NAME", "identifiers"))
-    assert status == 1
-    assert "identifiers.1, identifiers.2" in "\n".join(lines)
-    assert demo.reported(capsys, tests.replace("NAME", "identifiers.1"))[0] == 0
+    status, text = reported(DEMO, tests.replace("NAME", "identifiers"), change)
+    assert (status, "identifiers.1, identifiers.2" in text) == (1, True)
+    assert reported(DEMO, tests.replace("NAME", "identifiers.1"), change)[0] == 0
 
 
-def test_what_has_no_tests_fails(tmp_path: Path, capsys: Capture) -> None:
-    file = Beside(tmp_path, DEMO).file
-    assert main(["mapping", "test", str(file)]) == 1
-    assert "demo.test.yaml" in capsys.readouterr().out
-    assert main(["mapping", "test", str(tmp_path / "none.yaml")]) == 1
+def test_what_has_no_tests_fails(tmp_path, mapping, reported):
+    file = tmp_path / "alone.yaml"
+    file.write_text(DEMO.read_text("utf-8"), "utf-8")
+    printed = mapping("test", file)
+    assert (printed.status, "alone.test.yaml" in printed.out) == (1, True)
+    assert mapping("test", tmp_path / "none.yaml").status == 1
     # A custom adapter has no rows to try.
-    custom = Beside(tmp_path, DEMO)
-    custom.file.write_text(
+    file.write_text(
         "mapping: 1\nname: Own\nprofile: full\ntime_zone: Europe/Paris\n"
         "source: {kind: 'own.package:Adapter'}\nencounter: {search: [_id]}\n",
         "utf-8",
     )
-    status, lines = custom.reported(capsys, ROW + "}\n    expect: {id: 1}")
+    status, text = reported(file, ROW + "}\n    expect: {id: 1}")
     assert status == 1
-    assert any(line.startswith("demo.yaml:5:16: source: ") for line in lines)
+    assert re.search(r"(?m)^alone.yaml:5:16: source: ", text)
 
 
-# ------------------------------------------------------------------------- the page
-
-
-def test_the_page_has_every_key_of_a_test() -> None:
-    start = PAGE.index("| key of a test | holds |")
-    table = PAGE[start:].partition("\n\n")[0]
-    told = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
-    assert set(told) == {*all_definitions()["Test"]["properties"]}
+def test_the_page_has_every_key_of_a_test():
+    page = (MAPPINGS.parent / "docs/bring/test.md").read_text("utf-8")
+    table = page[page.index("| key of a test | holds |") :].partition("\n\n")[0]
+    keys = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+    assert set(keys) == {*all_definitions()["Test"]["properties"]}
