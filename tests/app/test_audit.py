@@ -10,15 +10,15 @@ import resource
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from prometheus_client import REGISTRY
 
-from app.audit import STDOUT, FileSink, StreamSink, SyslogSink, check_stdout
+from app.audit import FileSink, StreamSink, SyslogSink, check_stdout
 from app.config import SettingsError
 from app.fhir.audit_event import read_event
 from app.service import EXTENSION
@@ -29,7 +29,6 @@ from tests.validity.stu3 import fhir_faults
 from toolkit.contract.hospital import IPP_SYSTEM
 
 KEY = "an audit key of the tests".replace(" ", "-") + "0123456789"
-Event = dict[str, Any]
 
 
 class Audited(NamedTuple):
@@ -38,7 +37,7 @@ class Audited(NamedTuple):
     served: Served
     file: Path
 
-    def events(self) -> list[Event]:
+    def events(self):
         """Return the events written so far, each a valid AuditEvent."""
         text = self.file.read_text() if self.file.exists() else ""
         assert not text or text.endswith("\n")
@@ -48,18 +47,15 @@ class Audited(NamedTuple):
             assert not list(fhir_faults(event))
         return events
 
-    def last(self) -> Event:
+    def last(self):
         return self.events()[-1]
-
-
-Audit = Callable[..., Audited]
 
 
 @pytest.fixture
 def audit(make_service, tmp_path):
     """Return a function that serves the edge-case hospital with an audit trail."""
 
-    def serve_audited(**settings: str) -> Audited:
+    def serve_audited(**settings):
         file = tmp_path / "audit.jsonl"
         chosen = {"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
         return Audited(make_service(**chosen), file)
@@ -78,7 +74,7 @@ def digest(text: str) -> str:
     return base64.b64encode(hashed.digest()).decode()
 
 
-def parameters(event: Event) -> list[tuple[str, str]]:
+def parameters(event) -> list[tuple[str, str]]:
     """Return names of parameters and digests of values."""
     return [
         (each["type"], each["value"])
@@ -88,7 +84,7 @@ def parameters(event: Event) -> list[tuple[str, str]]:
     ]
 
 
-def shown(event: Event) -> list[str]:
+def shown(event) -> list[str]:
     """Return the references of the resources that were returned, but for patients."""
     response = read_event(event)
     lists = response.patients.values()
@@ -96,12 +92,12 @@ def shown(event: Event) -> list[str]:
     return [*(f"{response.returned}/{id}" for id in ids), *response.others]
 
 
-def patients(event: Event) -> list[str]:
+def patients(event) -> list[str]:
     """Return how the event names the patients of the answer."""
     return list(read_event(event).patients)
 
 
-def brief(event: Event) -> tuple[str | None, str, str, str | None]:
+def brief(event) -> tuple[str | None, str, str, str | None]:
     """Return interaction, outcome, status and client."""
     subtype = event.get("subtype", [{}])[0].get("code")
     client = event["agent"][0].get("userId", {}).get("value")
@@ -136,20 +132,18 @@ def test_a_search(audited):
     assert event["source"]["identifier"]["value"].startswith("https://")
 
 
-def test_included_resources_are_named(audit):
+def test_included_resources_are_named(audited):
     """Decision 36."""
     both = [
         ("_include", f"Encounter:{name}") for name in ("patient", "service-provider")
     ]
-    for form, named in (("digest", digest), ("clear", str)):
-        audited = audit(AUDIT_PATIENTS=form)
-        for includes, whole in (([], []), (both, ["Patient/1", "Patient/2"])):
-            audited.served.search("Encounter", [("_id", "1,42"), *includes])
-            response = read_event(audited.last())
-            assert set(response.patients) == {named("Patient/1"), named("Patient/2")}
-            assert sorted(response.included) == sorted(map(named, whole))
-            assert response.others == (("Organization/H1",) if includes else ())
-            assert shown(audited.last())[:2] == ["Encounter/42", "Encounter/1"]
+    for includes, whole in (([], []), (both, ["Patient/1", "Patient/2"])):
+        audited.served.search("Encounter", [("_id", "1,42"), *includes])
+        response = read_event(audited.last())
+        assert set(response.patients) == {digest("Patient/1"), digest("Patient/2")}
+        assert sorted(response.included) == sorted(map(digest, whole))
+        assert response.others == (("Organization/H1",) if includes else ())
+        assert shown(audited.last())[:2] == ["Encounter/42", "Encounter/1"]
 
 
 def test_a_page_tells_the_question_of_its_search(audited):
@@ -296,10 +290,10 @@ def test_the_address_is_the_one_that_trusted_proxies_name(audit):
     ]
 
 
-def unwritten(caplog: pytest.LogCaptureFixture) -> list[Any]:
+def unwritten(caplog):
     """Return what the log says of events that were not written."""
     records = [r for r in caplog.records if r.msg == "audit event not written"]
-    return [record.data for record in records]  # type: ignore[attr-defined]
+    return [record.data for record in records]
 
 
 def counted(name: str) -> float:
@@ -340,26 +334,24 @@ def test_a_sink_that_cannot_report_failure_is_refused(audit, tmp_path, kind):
         audit(AUDIT=str(target))
 
 
-def test_a_stdout_that_cannot_report_failure_is_refused(tmp_path):
-    def is_refused(file: int) -> bool:
-        stdout = os.dup(STDOUT)
-        os.dup2(file, STDOUT)
-        try:
+def test_a_stdout_that_cannot_report_failure_is_refused(tmp_path, monkeypatch):
+    ours, datagrams = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    theirs, stream = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with (
+        ours,
+        datagrams,
+        theirs,
+        stream,
+        open(os.devnull, "wb") as null,
+        open(tmp_path / "file", "wb") as file,
+    ):
+        for silent in (datagrams, null):
+            monkeypatch.setattr("app.audit.STDOUT", silent.fileno())
+            with pytest.raises(SettingsError):
+                check_stdout()
+        for other in (stream, file):
+            monkeypatch.setattr("app.audit.STDOUT", other.fileno())
             check_stdout()
-        except SettingsError:
-            return True
-        finally:
-            os.dup2(stdout, STDOUT)
-            os.close(stdout)
-        return False
-
-    for kind, refused in ((socket.SOCK_DGRAM, True), (socket.SOCK_STREAM, False)):
-        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
-        with ours, theirs:
-            assert is_refused(theirs.fileno()) == refused
-    for path, refused in ((os.devnull, True), (tmp_path / "file", False)):
-        with open(path, "wb") as file:
-            assert is_refused(file.fileno()) == refused
 
 
 def test_a_file_is_opened_for_each_line(tmp_path):
@@ -374,6 +366,25 @@ def test_a_file_is_opened_for_each_line(tmp_path):
     file.write_bytes(b"one\ntw")
     sink.write(b"three\n")
     assert file.read_bytes() == b"one\ntw\nthree\n"
+
+
+def test_workers_write_whole_lines_while_the_file_is_renamed(tmp_path):
+    file, padding = tmp_path / "audit", b"x" * 9000
+
+    def write(number):
+        FileSink(file).write(b"%d %b\n" % (number, padding))
+        if number % 100 == 50:
+            file.rename(tmp_path / f"audit.{number}")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(400)))
+    lines = [
+        line.split(b" ")
+        for each in tmp_path.iterdir()
+        for line in each.read_bytes().splitlines()
+    ]
+    assert sorted(int(number) for number, _ in lines) == list(range(400))
+    assert {rest for _, rest in lines} == {padding}
 
 
 def test_of_a_line_that_has_no_room_nothing_stays(tmp_path):

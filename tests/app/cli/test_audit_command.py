@@ -3,14 +3,11 @@
 import csv
 import gzip
 import io
-import json
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from app.cli import main
-from app.fhir.audit_event import read_event
-from tests.app.server.running import edges, running
 from tests.toolkit.conftest import Printed
 from toolkit.contract.hospital import IPP_SYSTEM
 
@@ -39,32 +36,7 @@ def file(tmp_path):
 @pytest.fixture
 def deployment(make_service, file):
     """Return what serves the edge-case hospital with audit events."""
-    return lambda **settings: make_service(
-        **{"AUDIT": str(file), "AUDIT_KEY": KEY, **settings}
-    )
-
-
-@pytest.mark.system
-def test_workers_of_a_service_append_to_one_file(file, tmp_path, redis_server):
-    settings = {"AUDIT": str(file), "AUDIT_KEY": KEY}
-    settings |= {"REDIS_URL": redis_server.url, "WORKERS": "2"}
-    with (
-        running(tmp_path, edges(tmp_path), **settings) as service,
-        ThreadPoolExecutor(8) as threads,
-    ):
-        service.until(lambda: len(service.workers()) == 2)
-        for turn in range(3):
-            answers = threads.map(service.get, ["Encounter?_count=5"] * 100)
-            assert {answer.status for answer in answers} == {200}
-            file.rename(file.with_name(f"{file.name}.{turn}"))
-    lines = [
-        line
-        for path in file.parent.glob(f"{file.name}*")
-        for line in path.read_bytes().splitlines()
-    ]
-    requests = [read_event(json.loads(line)).request_id for line in lines]
-    # The probe of whoever started it is a request, too.
-    assert len(requests) == len(set(requests)) >= 300
+    return partial(make_service, AUDIT=str(file), AUDIT_KEY=KEY)
 
 
 def test_who_saw_a_patient(audit, deployment, file):

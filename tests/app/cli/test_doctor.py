@@ -2,7 +2,6 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -12,7 +11,7 @@ import responses
 from app.cli import main
 from app.cli.doctor import checks_of_deployment, run_at_once
 from app.config import Settings
-from app.server.checks import CheckResult, Status
+from app.server.checks import Status
 from tests.app import provider
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST, free_ports
@@ -23,8 +22,6 @@ PATIENCE = 60.0
 BASE_URL = "https://127.0.0.1:9/fhir/v3"
 KEY_SET_URL = "http://127.0.0.1:9/keys"
 
-Deployed = Callable[..., Settings]
-
 
 @pytest.fixture
 def deployed(tmp_path, redis_server, monkeypatch):
@@ -32,7 +29,7 @@ def deployed(tmp_path, redis_server, monkeypatch):
     Tables(f"sqlite:///{tmp_path / 'pas.db'}", EDGES).close()
     (tmp_path / "pas.db").chmod(0o440)
 
-    def deploy(pas: str = "", **changed: str) -> Settings:
+    def deploy(pas="", **changed):
         text = mapping_text(EDGES).replace(", may_write: true", "")
         # Those of examples are warnings.
         text = text.replace("1.2.250.1.999", "1.2.250.1.71")
@@ -57,7 +54,7 @@ def deployed(tmp_path, redis_server, monkeypatch):
 
 
 @contextmanager
-def published() -> Iterator[responses.RequestsMock]:
+def published():
     """Let the service and the provider answer."""
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         mock.get(KEY_SET_URL, json=provider.key_set(provider.rsa()))
@@ -65,18 +62,18 @@ def published() -> Iterator[responses.RequestsMock]:
         yield mock
 
 
-def results_of(settings: Settings, name: str) -> list[CheckResult]:
+def results_of(settings, name):
     """Run one check."""
     checks = [c for c in checks_of_deployment(settings) if c.name == name]
     (ended,) = run_at_once(checks, PATIENCE)
     return ended.results
 
 
-def of(settings: Settings, name: str) -> list[tuple[Status, str]]:
+def wrong(settings, name):
     """Return errors and warnings of one check; each says what to do."""
-    wrong = [result for result in results_of(settings, name) if result.is_wrong]
-    assert all(result.remedy for result in wrong)
-    return [(r.status, r.detail or r.text) for r in wrong]
+    results = [result for result in results_of(settings, name) if result.is_wrong]
+    assert all(result.remedy for result in results)
+    return [(r.status, r.detail or r.text) for r in results]
 
 
 def test_where_all_is_well_it_says_so(deployed, monkeypatch, capsys):
@@ -127,19 +124,19 @@ def test_one_that_hangs_stops_no_other_and_no_secret_is_printed(deployed, capsys
 def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(deployed, own_redis):
     settings = deployed(REDIS_URL=own_redis.url)
 
-    def found() -> tuple[Status, str]:
-        (severity, text), *_ = of(settings, "redis")
+    def first():
+        (severity, text), *_ = wrong(settings, "redis")
         return severity, text
 
-    def refused(error: str) -> bool:
-        severity, text = found()
+    def refused(error):
+        severity, text = first()
         return severity is ERROR and text.startswith(f"stores no pages ({error})")
 
     with own_redis.client() as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
-        assert of(settings, "redis") == []
+        assert wrong(settings, "redis") == []
         client.config_set("maxmemory", "100mb")
-        severity, text = found()
+        severity, text = first()
         assert severity is WARNING
         assert "(allkeys-lru)" in text
         client.config_set("maxmemory-policy", "noeviction")
@@ -151,9 +148,9 @@ def test_redis_that_is_stopped_or_would_lose_or_refuse_pages(deployed, own_redis
         client.replicaof("NO", "ONE")
     own_redis.stop()
     assert refused("ConnectionError")
-    first = free_ports(2)
-    url = f"redis+sentinel://:canary@{HOST}:{first},{HOST}:{first + 1}/pages"
-    (severity, text), *sentinels = of(deployed(REDIS_URL=url), "redis")
+    port = free_ports(2)
+    url = f"redis+sentinel://:canary@{HOST}:{port},{HOST}:{port + 1}/pages"
+    (severity, text), *sentinels = wrong(deployed(REDIS_URL=url), "redis")
     assert severity is ERROR
     assert "(MasterNotFoundError)" in text
     assert [severity for severity, _ in sentinels] == [WARNING, WARNING]
@@ -163,7 +160,7 @@ def test_a_token_is_explained_and_not_printed(deployed, tmp_path, capsys):
     deployed(SCOPE_CLAIMS="realm_access.roles", CLIENT_CLAIMS="app.id")
     file = tmp_path / "token"
 
-    def explained(token: str) -> tuple[int, str]:
+    def explained(token):
         file.write_text(f"{token}\n")
         with published():
             status = main(["doctor", "--token", str(file)])
@@ -197,36 +194,50 @@ def test_a_token_is_explained_and_not_printed(deployed, tmp_path, capsys):
     assert main(["doctor", "--token", str(tmp_path / "none")]) == 2
 
 
-def test_introspection(deployed):
-    url = f"http://{HOST}:9/introspect"
-    account = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
-    settings = deployed(INTROSPECTION_URL=url, **account)
-    for status, answer, expected in (
-        (200, {"active": False}, []),
-        (200, {"active": True}, ["accepts an invented token"]),
-        (401, {}, ["tokens cannot be introspected (status 401)"]),
-    ):
+ACCOUNT = {"INTROSPECTION_CLIENT_ID": "us", "INTROSPECTION_CLIENT_SECRET": "hush"}
+INTROSPECTION_URL = f"http://{HOST}:9/introspect"
+ADDRESSES = {
+    "public address": ("GET", f"{BASE_URL}/metadata"),
+    "introspection": ("POST", INTROSPECTION_URL),
+    "identity": ("GET", KEY_SET_URL),
+}
+ANSWERS = [
+    ("public address", {"status": 200}, OK, ""),
+    ("public address", {"status": 400}, NOTE, ""),
+    ("public address", {"status": 403}, ERROR, "(403)"),
+    ("public address", {"body": requests.exceptions.SSLError()}, NOTE, "certificate"),
+    ("introspection", {"json": {"active": False}}, OK, "rejects an invented token"),
+    ("introspection", {"json": {"active": True}}, ERROR, "accepts an invented token"),
+    ("introspection", {"status": 401}, ERROR, "(status 401)"),
+    ("identity", {"status": 500}, ERROR, ""),
+]
+
+
+def test_what_the_proxy_and_the_provider_answer(deployed):
+    settings = deployed(INTROSPECTION_URL=INTROSPECTION_URL, **ACCOUNT)
+    for name, answer, severity, text in ANSWERS:
         with responses.RequestsMock() as mock:
-            mock.post(url, json=answer, status=status)
-            found = of(settings, "introspection")
-        assert [text.split(":")[0] for _, text in found] == expected
-        assert all(severity is ERROR for severity, _ in found)
+            mock.add(*ADDRESSES[name], **answer)
+            result, *_ = results_of(settings, name)
+        assert (result.status, text in result.text) == (severity, True), result
+        assert result.remedy or severity is not ERROR
 
 
-def test_a_mapping_a_source_or_a_provider_that_cannot_serve(deployed):
+def test_settings_and_a_mapping_that_cannot_serve(deployed):
     exposed = "postgresql://us:hunter2@127.0.0.1:9/pas?hostaddr=0.0.0.0"
-    for allowed, expected in (("", ERROR), ("database", WARNING)):
-        found = of(deployed(pas=exposed, UNVERIFIED_TLS=allowed), "source")
-        assert [severity for severity, text in found if "TLS" in text] == [expected]
-        assert "hunter2" not in str(found)
+    for name, changed, severity, text in (
+        ("settings", {"TRUSTED_PROXIES": ""}, ERROR, "403"),
+        ("settings", {"PLAIN_HTTP": "loopback"}, WARNING, "ENCOUNTERS_PLAIN_HTTP"),
+        ("source", {"pas": exposed}, ERROR, "TLS"),
+        ("source", {"pas": exposed, "UNVERIFIED_TLS": "database"}, WARNING, "TLS"),
+    ):
+        results = wrong(deployed(**changed), name)
+        assert [status for status, said in results if text in said] == [severity]
+        assert "hunter2" not in str(results)
     settings = deployed()
-    with responses.RequestsMock() as mock:
-        mock.get(KEY_SET_URL, status=500)
-        results = results_of(settings, "identity")
-    assert [result.status for result in results] == [ERROR, NOTE]
     text = settings.mapping.read_text("utf-8")
     settings.mapping.write_text(text.replace("profile: full", "profile: ful"), "utf-8")
-    ((severity, text), *_) = of(settings, "mapping")
+    ((severity, text), *_) = wrong(settings, "mapping")
     assert severity is ERROR
     assert "'ful' is not a profile" in text
 
@@ -236,7 +247,7 @@ def test_files_that_all_may_read_or_nobody_can_write(deployed, tmp_path, monkeyp
     secret.write_text(f"sqlite:///{tmp_path / 'pas.db'}")
     audit.symlink_to(tmp_path / "gone" / "audit.jsonl")
     settings = deployed(AUDIT=str(audit), AUDIT_KEY="k" * 32)
-    ((severity, text),) = of(settings, "audit")
+    ((severity, text),) = wrong(settings, "audit")
     assert severity is ERROR
     assert "(No such file or directory)" in text
     monkeypatch.delenv("PAS_URL")
@@ -245,24 +256,4 @@ def test_files_that_all_may_read_or_nobody_can_write(deployed, tmp_path, monkeyp
     for mode, expected in ((0o644, [WARNING]), (0o400, [])):
         secret.chmod(mode)
         for check in ("settings", "mapping"):
-            assert [severity for severity, _ in of(settings, check)] == expected
-
-
-def test_the_public_address(deployed):
-    settings = deployed()
-    for status, severity in ((200, OK), (400, NOTE), (403, ERROR)):
-        with responses.RequestsMock() as mock:
-            mock.get(f"{BASE_URL}/metadata", status=status)
-            (answer,) = results_of(settings, "public address")
-        assert answer.status is severity
-    with responses.RequestsMock() as mock:
-        mock.get(f"{BASE_URL}/metadata", body=requests.exceptions.SSLError())
-        (answer,) = results_of(settings, "public address")
-    assert answer.status is NOTE
-    assert "certificate" in answer.text
-    ((severity, text),) = of(deployed(TRUSTED_PROXIES=""), "settings")
-    assert severity is ERROR
-    assert "403" in text
-    ((severity, text),) = of(deployed(PLAIN_HTTP="loopback"), "settings")
-    assert severity is WARNING
-    assert "ENCOUNTERS_PLAIN_HTTP" in text
+            assert [severity for severity, _ in wrong(settings, check)] == expected
