@@ -23,7 +23,6 @@ from toolkit.contract.hospital import (
     VISIT_SYSTEMS,
     Hospital,
     Ids,
-    OrganizationRow,
     PatientRow,
     StayRow,
 )
@@ -68,12 +67,6 @@ _TYPES: Mapping[tuple[str, Ids], str] = {
 """Columns of the first kind are as loose as they come, of the second as old ones are."""
 
 
-def _into(table: str, columns: tuple[str, ...]) -> sa.TextClause:
-    places = ", ".join(f":{column}" for column in columns)
-    return sa.text(f"INSERT INTO {table} VALUES ({places})")
-
-
-_STAYS = _into("stays", StayRow._fields)
 _UNNAMED = tuple(
     StayRow(0, patient, began=began, changed=began)
     for patient, began in product(
@@ -81,11 +74,8 @@ _UNNAMED = tuple(
     )
 )
 """Rows without an id, which no page and no total has (decision 40)."""
-_PATIENTS = _into("patients", PatientRow._fields[:-1])
-_NUMBERS = _into("patient_numbers", ("id", "number", "authority"))
-_ORGANIZATIONS = _into("organizations", OrganizationRow._fields)
-_DELETE = sa.text("DELETE FROM stays WHERE stay_id = :id")
-_DELETE_PATIENT = sa.text("DELETE FROM patients WHERE patient_id = :id")
+
+Cells = dict[str, object]
 
 
 class Tables:
@@ -108,68 +98,61 @@ class Tables:
     def create(self) -> None:
         """Make the tables, empty, in place of what was there."""
         types = _TYPES[self._dialect, self._ids].split("; ")
+        statements = _TABLES.format_map(dict(zip(_KINDS, types, strict=True)))
         with self._engine.begin() as connection:
             for table in ("stays", "patients", "patient_numbers", "organizations"):
                 connection.execute(sa.text(f"DROP TABLE IF EXISTS {table}"))
-            for statement in _TABLES.format_map(
-                dict(zip(_KINDS, types, strict=True))
-            ).split(";"):
+            for statement in statements.split(";"):
                 connection.execute(sa.text(statement))
 
     def fill(self, hospital: Hospital) -> None:
         """Put all rows of a hospital into empty tables."""
-        self._write(_STAYS, [self._stay(row) for row in hospital.stays])
         unnamed = [self._stay(row) | {"id": None} for row in _UNNAMED]
-        self._write(_STAYS, unnamed)
-        self._write(_PATIENTS, [self._patient(row) for row in hospital.patients])
-        self._write(
-            _NUMBERS,
-            [
-                {"id": self._id(row.id), "number": number, "authority": authority}
-                for row in hospital.patients
-                for number, authority in row.numbers
-            ],
-        )
-        self._write(
-            _ORGANIZATIONS,
-            [
-                {**row._asdict(), "changed": self._time(row.changed)}
-                for row in hospital.organizations
-            ],
-        )
+        numbers = [
+            {"id": self._id(row.id), "number": number, "authority": authority}
+            for row in hospital.patients
+            for number, authority in row.numbers
+        ]
+        organizations = [
+            {**row._asdict(), "changed": self._time(row.changed)}
+            for row in hospital.organizations
+        ]
+        with self._engine.begin() as connection:
+            for table, rows in (
+                ("stays", [*map(self._stay, hospital.stays), *unnamed]),
+                ("patients", [*map(self._patient, hospital.patients)]),
+                ("patient_numbers", numbers),
+                ("organizations", organizations),
+            ):
+                _insert(connection, table, rows)
 
     def put_stay(self, row: StayRow) -> None:
         """Insert a stay, in place of the one with its id when there is one."""
-        with self._engine.begin() as connection:
-            connection.execute(_DELETE, {"id": self._id(row.id)})
-            connection.execute(_STAYS, self._stay(row))
+        self._put("stays", "stay_id", row.id, [self._stay(row)])
 
     def put_patient(self, row: PatientRow) -> None:
         """Insert a patient without further numbers, in place of the one with its id."""
-        with self._engine.begin() as connection:
-            connection.execute(_DELETE_PATIENT, {"id": self._id(row.id)})
-            connection.execute(_PATIENTS, self._patient(row))
+        self._put("patients", "patient_id", row.id, [self._patient(row)])
 
     def delete_patient(self, id: int) -> None:
         """Delete a patient."""
-        with self._engine.begin() as connection:
-            connection.execute(_DELETE_PATIENT, {"id": self._id(id)})
+        self._put("patients", "patient_id", id, [])
 
     def delete_stay(self, id: int) -> None:
         """Delete a stay."""
-        with self._engine.begin() as connection:
-            connection.execute(_DELETE, {"id": self._id(id)})
+        self._put("stays", "stay_id", id, [])
 
     def close(self) -> None:
         """Give the connections back."""
         self._engine.dispose()
 
-    def _write(self, statement: sa.TextClause, rows: list[dict[str, object]]) -> None:
-        if rows:
-            with self._engine.begin() as connection:
-                connection.execute(statement, rows)
+    def _put(self, table: str, key: str, id: int, rows: list[Cells]) -> None:
+        with self._engine.begin() as connection:
+            delete = sa.text(f"DELETE FROM {table} WHERE {key} = :id")
+            connection.execute(delete, {"id": self._id(id)})
+            _insert(connection, table, rows)
 
-    def _stay(self, row: StayRow) -> dict[str, object]:
+    def _stay(self, row: StayRow) -> Cells:
         return {
             **row._asdict(),
             "id": self._id(row.id),
@@ -179,14 +162,17 @@ class Tables:
             "changed": self._time(row.changed),
         }
 
-    def _patient(self, row: PatientRow) -> dict[str, object]:
-        return {
+    def _patient(self, row: PatientRow) -> Cells:
+        is_text = row.born is None or self._dialect == "sqlite"
+        cells = {
             **row._asdict(),
             "id": self._id(row.id),
-            "born": self._day(row.born),
+            "born": row.born if is_text else date.fromisoformat(row.born or ""),
             "replaced_by": row.replaced_by and self._id(row.replaced_by),
             "changed": self._time(row.changed),
         }
+        del cells["numbers"]
+        return cells
 
     def _id(self, number: int) -> object:
         """Return an id as the column holds it: bytes for a UUID."""
@@ -200,9 +186,11 @@ class Tables:
         whole = text and self._ids is Ids.TEXTS and "." not in text
         return f"{text}.000000" if whole else text
 
-    def _day(self, text: str | None) -> object:
-        is_text = text is None or self._dialect == "sqlite"
-        return text if is_text else date.fromisoformat(text or "")
+
+def _insert(connection: sa.Connection, table: str, rows: list[Cells]) -> None:
+    if rows:
+        places = ", ".join(f":{name}" for name in rows[0])
+        connection.execute(sa.text(f"INSERT INTO {table} VALUES ({places})"), rows)
 
 
 def mapping_text(hospital: Hospital, url: str = "{env: PAS_URL}") -> str:
