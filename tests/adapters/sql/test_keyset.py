@@ -6,19 +6,13 @@ and backwards. Hypothesis looks for a story in which that is not so.
 
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
 
-from adapters.contract import Page, ResourceType, Sort, SortKey
+from adapters.contract import ResourceType, Sort, SortKey
 from tests.adapters.group import Group
 from toolkit.contract.harness import (
     EVERY_ROW,
@@ -70,149 +64,62 @@ def _criteria(opened):
     )
 
 
-class Walk:
-    """A walk on an adapter and on its model at once, and what has to come of it.
-
-    `steady` are the stays that have not changed since it began, in the order of the walk.
-    """
-
-    def __init__(self, opened, question, sort, size, *, back):
-        self._adapters = (opened.adapter, opened.model)
-        self._query = ask(*question, sort=sort, count=size)
-        self._back = back
-        ids = _ids(opened.model.search(replace(self._query, count=EVERY_ROW)))
-        self.steady = ids[::-1] if back else ids
-        self._passed: list[str] = []
-        self.pages: tuple[Page, ...] = ()
-        self.step()
-
-    def step(self):
-        """Go to the next page of the walk; return whether there was one."""
-        pages = self._next_to(self.pages, back=self._back)
-        ids = _ids(pages[0])
-        self._passed += ids[::-1] if self._back else ids
-        steady = [id for id in self._passed if id in self.steady]
-        assert steady == self.steady[: len(steady)]
-        assert pages[0].more or steady == self.steady, "stays are missing at the end"
-        if pages[0].rows:
-            self.pages, self.is_still = pages, True
-        return bool(pages[0].rows)
-
-    def turn(self):
-        """Look at the next page, from which the way back leads to this one."""
-        onward = self._next_to(self.pages, back=self._back)
-        if onward[0].rows:
-            returned = self._next_to(onward, back=not self._back)
-            assert rows_of(returned[0]) == rows_of(self.pages[0])
-
-    def touch(self, id):
-        """Take note that a stay has come, changed or gone."""
-        self.is_still = False
-        if id in self.steady:
-            self.steady.remove(id)
-
-    def _next_to(self, pages, *, back):
-        """Return the page beside one, the first of its direction where there is none."""
-        queries = [replace(self._query, from_end=back)] * 2
-        if pages and back:
-            queries = [replace(self._query, before=page.first) for page in pages]
-        elif pages:
-            queries = [replace(self._query, after=page.last) for page in pages]
-        real, model = (
-            adapter.search(query)
-            for adapter, query in zip(self._adapters, queries, strict=True)
-        )
-        assert rows_of(real) == rows_of(model)
-        assert real.more is model.more
-        assert len(real.rows) == self._query.count or not real.more
-        return real, model
-
-
 def _ids(page):
     return [id for id in ids_of(page) if not id.startswith("!")]
 
 
-class Walks(RuleBasedStateMachine):
-    """People walk through the stays of a hospital that goes on working."""
+def walk_while_stays_change(opened):
+    """Walk on an adapter and on its model at once; `changes` come between the pages."""
+    there = set()
 
-    def __init__(self, opened):
-        super().__init__()
-        self.opened = opened
-        self.walks: list[Walk] = []
-        self.there: set[int] = set()
-
-    @initialize(rows=st.lists(ROWS, min_size=6, max_size=24))
-    def admit_many(self, rows):
+    @settings(max_examples=200, suppress_health_check=list(HealthCheck))
+    @given(
+        st.lists(ROWS, min_size=6, max_size=24),
+        st.lists(st.lists(ROWS | IDS, max_size=3), max_size=12),
+        SORTS,
+        st.integers(1, 4),
+        st.integers(0, 3),
+        st.booleans(),
+    )
+    def story(rows, changes, sort, size, question, back):
+        while there:
+            opened.delete(there.pop())
         for row in rows:
-            self.put(row)
+            opened.put(row)
+            there.add(row.id)
+        query = ask(*_criteria(opened)[question], sort=sort, count=size)
+        ids = _ids(opened.model.search(replace(query, count=EVERY_ROW)))
+        steady = ids[::-1] if back else ids
+        queries = [replace(query, from_end=back)] * 2
+        passed = []
+        for step in count():
+            real, model = pages = (
+                opened.adapter.search(queries[0]),
+                opened.model.search(queries[1]),
+            )
+            assert rows_of(real) == rows_of(model)
+            assert real.more is model.more
+            assert len(real.rows) == size or not real.more
+            passed += _ids(real)[::-1] if back else _ids(real)
+            passed = [id for id in passed if id in steady]
+            assert passed == steady[: len(passed)]
+            assert real.more or passed == steady, "stays are missing at the end"
+            if not real.rows:
+                return
+            for change in changes[step] if step < len(changes) else ():
+                number = change if isinstance(change, int) else change.id
+                if number is not change:
+                    opened.put(change)
+                    there.add(number)
+                elif number in there:
+                    opened.delete(number)
+                    there.remove(number)
+                steady = [id for id in steady if id != opened.id(number)]
+            places = [{"before": p.first} if back else {"after": p.last} for p in pages]
+            queries = [replace(query, **place) for place in places]
+            assert step < 100, "the walk goes in circles"
 
-    @rule(row=ROWS)
-    def put(self, row):
-        self.opened.put(row)
-        self.there.add(row.id)
-        self._touched(row.id)
-
-    @precondition(lambda self: self.there)
-    @rule(data=st.data())
-    def delete(self, data):
-        number = data.draw(st.sampled_from(sorted(self.there)))
-        self.opened.delete(number)
-        self.there.remove(number)
-        self._touched(number)
-
-    def _touched(self, number):
-        for walk in self.walks:
-            walk.touch(self.opened.id(number))
-
-    @rule(
-        sort=SORTS, size=st.integers(1, 4), which=st.integers(0, 3), back=st.booleans()
-    )
-    def begin(self, sort, size, which, back):
-        question = _criteria(self.opened)[which]
-        walk = Walk(self.opened, question, sort, size, back=back)
-        if walk.pages:
-            self.walks = [*self.walks[-2:], walk]
-
-    @precondition(lambda self: self.walks)
-    @rule(which=st.integers(0, 2), steps=st.integers(1, 3))
-    def walk_on(self, which, steps):
-        for _ in range(steps):
-            self._walk(which).step()
-
-    @precondition(lambda self: self.walks)
-    @rule(which=st.integers(0, 2))
-    def walk_to_the_end(self, which):
-        steps = 0
-        while self._walk(which).step():
-            steps += 1
-            assert steps <= len(self.there), "the walk goes in circles"
-
-    @precondition(lambda self: any(walk.is_still for walk in self.walks))
-    @rule()
-    def go_and_return(self):
-        next(walk for walk in self.walks if walk.is_still).turn()
-
-    def _walk(self, which):
-        return self.walks[which % len(self.walks)]
-
-    def teardown(self):
-        for number in self.there:
-            self.opened.delete(number)
-
-
-def walk(opened):
-    """Walk as the machine does, the same way at each run."""
-    run_state_machine_as_test(
-        lambda: Walks(opened),
-        settings=settings(
-            max_examples=40,
-            stateful_step_count=30,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    story()
 
 
 @pytest.mark.extended
@@ -221,7 +128,7 @@ def test_steady_stays_are_returned_exactly_once(open_hospital, ids):
     opened = open_hospital(Hospital(patients=PLACE, ids=ids))
     if not opened.adapter.capabilities[ResourceType.ENCOUNTER].keyset:
         pytest.skip("the source makes no promise while stays come and go")
-    walk(opened)
+    walk_while_stays_change(opened)
 
 
 def test_steady_stays_of_two_sources_are_returned_exactly_once(
@@ -231,7 +138,7 @@ def test_steady_stays_of_two_sources_are_returned_exactly_once(
     urls = (f"sqlite:///{tmp_path / 'north.db'}", new_postgresql("plain"))
     hospital = Hospital(patients=PLACE, ids=Ids.TEXTS)
     with closing(Group(hospital, tmp_path, urls)) as group:
-        walk(group)
+        walk_while_stays_change(group)
         explained = group.adapter.explain(ask(token("identifier", "SECRET-1")))
         # Of a source with two statements each has its label.
         assert explained.startswith(
