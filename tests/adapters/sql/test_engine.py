@@ -154,18 +154,6 @@ def test_postgresql_is_given_time_limits(url, tmp_path):
     assert found == [("2500ms",), ("3", "3500", "20"), ("2s",), ("3", "3000", "20")]
 
 
-@on("postgresql", "mariadb")
-def test_a_connection_that_the_server_has_closed_is_replaced(kind, url):
-    own, end = "SELECT CONNECTION_ID()", "KILL {}"
-    if kind == "postgresql":
-        own, end = "SELECT pg_backend_pid()", "SELECT pg_terminate_backend({}, 30000)"
-    with closing(Database(url, 30, 1)) as database:
-        ((first,),) = run(database, own)
-        altered(url, end.format(first))
-        ((second,),) = run(database, own)
-        assert first != second
-
-
 def test_a_server_that_hangs_is_away(mariadb_server):
     """The driver ends the wait, and no count is too costly."""
     server = mariadb_server
@@ -315,21 +303,6 @@ def test_grants_on_what_is_gone_change_nothing(mariadb_server, reader, tmp_path)
     server.run("CREATE DATABASE gone_1")
     assert len(problems(opened(reader, tmp_path))) == 1
     server.run("DROP DATABASE gone_1")
-
-
-def test_a_database_that_is_down_is_an_outage_and_a_missing_column_none(
-    new_postgresql, tmp_path
-):
-    url = new_postgresql("unicode")
-    gone = make_url(url).set(database="gone").render_as_string(False)
-    found = problems(opened(gone, tmp_path))
-    assert found
-    assert all(problem.serious and problem.outage for problem in found)
-    Tables(url, EDGES).close()
-    changed = ("s.changed\n", "s.nosuch\n")
-    found = problems(opened(url, tmp_path, changed, may_write="true"))
-    assert found
-    assert not any(problem.outage for problem in found)
 
 
 CANARY = "Canari-7"

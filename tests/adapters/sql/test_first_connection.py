@@ -41,7 +41,7 @@ def reason(url, statement="SELECT 1"):
     return sentence
 
 
-@pytest.mark.parametrize("scheme", ["postgresql", "mariadb", "mysql"])
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
 def test_what_the_network_reports(scheme):
     address = f"{scheme}://{SECRET}:{SECRET}"
     assert reason(f"{address}@nosuch.invalid/db") == refusals.HOST
@@ -165,37 +165,25 @@ def test_what_sqlite_reports(tmp_path):
 MESSAGES = {
     "postgresql": """
 CREDENTIALS  FATAL:  authentification par mot de passe échouée pour l'utilisateur « u »
-CREDENTIALS  FATAL:  Passwort-Authentifizierung für Benutzer »u« fehlgeschlagen
-ACCOUNT      FATAL:  le rôle « u » n'existe pas
 ACCOUNT      FATAL:  Rolle »u« existiert nicht
 DATABASE     FATAL:  la base de données « d » n'existe pas
-DATABASE     FATAL:  Datenbank »d« existiert nicht
-NO_RIGHT     FATAL:  droit refusé pour la base de données « d »
 NO_RIGHT     FATAL:  keine Berechtigung für Datenbank d
 PLACE_OR_TLS FATAL:  no pg_hba.conf entry for host "h", user "u", database "d", no encryption
-PLACE        FATAL:  no pg_hba.conf entry for host "h", user "u", database "d", SSL encryption
 FULL         FATAL:  désolé, trop de clients sont déjà connectés
-FULL         FATAL:  tut mir leid, schon zu viele Verbindungen
 STARTING     FATAL:  the database system is starting up
 POOLER       FATAL:  server login has been failing, try again later
 -            could not receive data""",
     "oracle": """
 CREDENTIALS  ORA-01017
-DATABASE     ORA-12514
 DATABASE     DPY-6001
 PORT         ORA-12541
-LOCKED       ORA-28000
-CERTIFICATE  ORA-29024
-PORT         DPY-6005: cannot connect. [Errno 111] Connection refused
 HOST         DPY-6005: cannot connect. [Errno -2] Name or service not known
 -            ORA-00600""",
     "mssql": """
 CREDENTIALS  28000 [Microsoft] Login failed for user 'u'. (18456)
 DATABASE     42000 Cannot open database "d" requested by the login. (4060)
 DRIVER       01000 [unixODBC]Can't open lib 'ODBC Driver 18 for SQL Server'
-DRIVER       IM002 Data source name not found
 PORT         08001 TCP Provider: Error code 0x2749
-HOST         08001 TCP Provider: Error code 0x2AF9
 CERTIFICATE  08001 SSL Provider: certificate verify failed:self-signed
 SILENT       HYT00 Login timeout expired
 -            08S01 Communication link failure""",
@@ -204,7 +192,6 @@ CERTIFICATE  2003 ([SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: s
 NO_TLS       2026 SSL is required but the server doesn't support it
 PLACE        1130 Host 'h' is not allowed to connect
 TLS_REQUIRED 3159 Connections using insecure transport are prohibited
-FULL         1040 Too many connections
 -            1047 Unknown command""",
 }
 """Refusals and messages of servers in other languages, and of those that we do not run."""
