@@ -29,7 +29,6 @@ from adapters.contract import (
     SourceBusyError,
     SourceDataError,
     SourceUnavailableError,
-    StringMatch,
 )
 from adapters.federated import FederatedAdapter, Part, common
 from adapters.mapping.load import load_mapping
@@ -54,29 +53,18 @@ from toolkit.contract.hospital import EDGES, PARIS, Hospital
 PATIENCE = 60.0
 
 
-EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
-EXACT, STARTS = StringMatch.EXACT, StringMatch.STARTS_WITH
 Can = ParameterCapability
-LEAST = (
-    (
-        Can(frozenset({EQUAL, AFTER})),
-        Can(frozenset({EQUAL, BEFORE})),
-        Can(frozenset({EQUAL})),
-    ),
-    (
-        Can(matches=frozenset({STARTS, EXACT})),
-        Can(matches=frozenset({STARTS})),
-        Can(matches=frozenset({STARTS})),
-    ),
+EQUAL, AFTER, BEFORE = Prefix.EQ, Prefix.GT, Prefix.LT
+BOTH = (
+    (Can({EQUAL, AFTER}), Can({EQUAL, BEFORE}), Can({EQUAL})),
     (Can(finest=Limit.DAY), Can(finest=Limit.SECOND), Can(finest=Limit.DAY)),
-    (Can(finest=Limit.MINUTE), Can(), Can(finest=Limit.MINUTE)),
     (Can(period=True), Can(), Can(period=True)),
 )
 """What each of two can do, and both."""
 
 
 def test_what_the_least_of_them_can_do_is_offered():
-    for one, other, both in LEAST:
+    for one, other, both in BOTH:
         for pair in ((one, other), (other, one)):
             able = [ResourceCapabilities({"date": can}, keyset=True) for can in pair]
             parts = [
