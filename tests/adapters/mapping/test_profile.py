@@ -68,31 +68,8 @@ def test_a_profile_of_ones_own(tmp_path):
     patients = ResourceProfile({"name": 100}, 10, 100, True)
     expected = Profile("ours", True, {ENCOUNTER: stays, PATIENT: patients})
     assert load_profile(file.name, tmp_path) == expected
-
-
-PROBLEMS = {
-    "paging: no\n"
-    "count: {default: 0, max: 10}\n"
-    "encounter: {dat: {}, status: {value: 2}, _id: {values: 101}}\n"
-    "patient: {name: yes}\n": [
-        "2:9: paging: expected true or false here",
-        "3:18: count.default: must be from 1 to 100",
-        "4:13: encounter.dat: 'dat' is not a key here; did you mean 'date'?",
-        "4:31: encounter.status.value: 'value' is not a key here; did you mean 'values'?",
-        "4:56: encounter._id.values: must be from 1 to 100",
-        "5:17: patient.name: expected keys and values here",
-    ],
-    "paging: true\nencounter: {count: {default: 50, max: 20}}\n": [
-        "3:20: encounter.count: the default 50 is above the maximum 20"
-    ],
-}
-
-
-def test_every_problem_of_a_profile(tmp_path):
-    file = tmp_path / "bad.yaml"
-    for text, expected in PROBLEMS.items():
-        file.write_text(f"profile: bad\n{text}")
-        with pytest.raises(MappingError) as refused:
-            load_profile(file.name, tmp_path)
-        problems = [str(p).removeprefix(f"{file}:") for p in refused.value.problems]
-        assert problems == expected
+    file.write_text(
+        "profile: a\npaging: true\nencounter: {count: {default: 50, max: 20}}\n"
+    )
+    with pytest.raises(MappingError, match="default 50 is above the maximum 20"):
+        load_profile(file.name, tmp_path)
