@@ -82,29 +82,24 @@ def test_an_adapter_that_raises_is_a_problem_without_its_words():
 
 
 def test_parts_that_are_optional_are_reported_alone(hospital):
-    def watched(checks, **results) -> Watch:
-        found = {name: [results[name]] if name in results else [] for name in checks}
-        watch = Watch(
-            replace(check, run=partial(list, found[name]))
-            for name, check in checks.items()
-        )
-        watch.look()
-        return watch
-
     audit = {"AUDIT": str(hospital.with_name("audit.jsonl")), "AUDIT_KEY": "k" * 44}
     settings = provider.settings(hospital, **audit)
     service = create_app(settings).extensions[EXTENSION]
     checks = {c.name: c for c in health.checks_of_worker(settings, service, ())}
-    optional = {"redis", "mapping", "guard", "counts"}
-    assert checks.keys() == {"source", "identity", "audit", *optional}
-    assert watched(checks).body()["ready"]
-    for name in checks:
-        watch = watched(checks, **{name: error("away")})
-        assert watch.body()["ready"] is (name in optional), name
-        assert watch.body()["parts"][name] == {"ready": False, "problems": ["away"]}
-        assert watched(checks, **{name: warning("nearly")}).body()["ready"]
-    only = {name: checks[name] for name in optional}
-    assert not watched(only).body()["ready"]
+    required = {name for name, check in checks.items() if check.required}
+    assert required == {"source", "identity", "audit"}
+    assert {*checks} - required == {"redis", "mapping", "guard", "counts"}
+    for failed in (None, *checks):
+        results = {failed: [error("away")], "counts": [warning("nearly")]}
+        watch = Watch(
+            replace(check, run=partial(results.get, name, []))
+            for name, check in checks.items()
+        )
+        watch.look()
+        body = watch.body()
+        assert body["ready"] is (failed not in required), failed
+        if failed not in (None, "counts"):
+            assert body["parts"][failed] == {"ready": False, "problems": ["away"]}
     counted = provider.settings(hospital, **audit, AUDIT_FAILURE="count")
     (trail,) = [c for c in checks_of(counted, None) if c.name == "audit"]
     assert not trail.required
