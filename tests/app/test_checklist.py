@@ -18,11 +18,11 @@ DEPARTURES: Mapping[str, tuple[int, str]] = {
     "SRCH-09": (2, "requests:an_unknown_parameter_is_400_and_lists_what_is_offered"),
     "SRCH-13": (3, "search_values:an_empty_value_is_a_bad_value"),
     "SRCH-18": (3, "search_values:count_above_100_is_a_bad_value_and_lenient_caps_it"),
-    "DATE-02": (5, "dates:dates_follow_the_truth_table"),
-    "DATE-03": (5, "dates:dates_follow_the_truth_table"),
-    "DATE-04": (5, "dates:dates_follow_the_truth_table"),
-    "DATE-06": (5, "dates:dates_follow_the_truth_table"),
-    "DATE-16": (5, "dates:dates_follow_the_truth_table"),
+    "DATE-02": (5, "dates:dates_compare_the_start_as_precisely_as_the_value_is"),
+    "DATE-03": (5, "dates:dates_compare_the_start_as_precisely_as_the_value_is"),
+    "DATE-04": (5, "dates:dates_compare_the_start_as_precisely_as_the_value_is"),
+    "DATE-06": (5, "dates:dates_compare_the_start_as_precisely_as_the_value_is"),
+    "DATE-16": (5, "dates:dates_compare_the_start_as_precisely_as_the_value_is"),
     "ENC-04": (18, "rows:codes_have_the_system_of_the_deployment"),
 }
 """Statements that a decision departs from, and a test of what happens instead."""

@@ -1,83 +1,42 @@
-"""Decision 5: what `date` compares, in both readings, and dates as intervals."""
+"""Decision 5: what `date` compares, zones and prefixes."""
 
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 import pytest
 
 from adapters.contract import ParameterCapability, Prefix, ResourceType
-from adapters.mapping.model import DateReading
 from adapters.memory import MemoryAdapter
 from tests.app.answers import refused
-from tests.serving import Served, ids
-from toolkit.contract.hospital import EDGES, PARIS, Hospital, StayRow
-from toolkit.contract.suite import TABLE
-
-ROWS = TABLE["rows"]
-CASES: tuple[str, ...] = tuple(dict.fromkeys(row["period_case"] for row in ROWS))
-"""The stays of the truth table; their ids count from 1."""
+from tests.serving import ids
+from toolkit.contract.hospital import EDGES, PARIS
 
 PREFIXES = ("eq", "ne", "gt", "lt", "ge", "le")
-COLUMNS = {DateReading.START: "start_only", DateReading.PERIOD: "literal"}
+FOUND = (
+    *("2024", "2024-03", "2024-03-14", "eq2024-03-14", "eq2024-03-14T08:15"),
+    *("ne2024-03-15", "gt2024-03-13", "gt2024-03-14T08:14", "ge2024-03-14"),
+    *("lt2024-03-15", "le2024-03-14", "le2024-03-14T08:15:00"),
+    *("2024-01,2024-03", "2024-03-14T07:15:00Z"),
+)
+MISSED = (
+    *("2024-03-13", "2023", "ne2024", "ne2024-03-14", "gt2024-03-14", "gt2024-03"),
+    *("gt2024-03-14T08:15", "ge2024-03-15", "ge2024-03-14T08:15:01", "lt2024-03-14"),
+    *("le2024-03-13", "le2024-03-14T08:14"),
+)
 
 
-def _stay(id: int, case: str) -> StayRow:
-    period = next(row["period"] for row in ROWS if row["period_case"] == case)
-    return StayRow(
-        id,
-        began=_clock(period.get("start"), "00:00:00"),
-        ended=_clock(period.get("end"), "23:59:59.999999"),
-    )
+def test_dates_compare_the_start_as_precisely_as_the_value_is(served):
+    """Decision 5; all of the truth table: toolkit/contract.
 
-
-def _clock(text: str | None, time: str) -> str | None:
-    """Return a time of the table as the hospital's own clock shows it."""
-    if text is None:
-        return None
-    if "T" not in text:
-        return f"{text} {time}"
-    return str(datetime.fromisoformat(text).astimezone(PARIS).replace(tzinfo=None))
-
-
-@pytest.fixture(params=DateReading)
-def reading(request, make_service):
-    """Return a service on the stays of the truth table, and how it reads `date`."""
-    stays = tuple(_stay(id, case) for id, case in enumerate(CASES, 1))
-    hospital = Hospital(stays, date_reading=request.param)
-    return make_service(hospital=hospital), request.param
-
-
-def _cases(served: Served, value: str) -> set[str]:
-    bundle = served.search("Encounter", {"date": value, "_count": "100"})
-    assert bundle["total"] == len(ids(bundle))
-    return {CASES[int(id) - 1] for id in ids(bundle)}
-
-
-def test_dates_follow_the_truth_table(reading):
-    """Decision 5. DATE-01 DATE-05 DATE-09 DATE-10 DATE-15 DATE-17."""
-    # Zone-less values of the table are at +01:00, which Paris is at until 31 March.
-    served, of_start = reading[0], reading[1] is DateReading.START
-    # The start of a stay is an instant (spec 2.1), never a whole day.
-    whole_days = {"date-only-day"} if of_start else set()
-    values = {row["value"] for row in ROWS if row["value"][:2] in PREFIXES}
-    for value in sorted(values):
-        rows: list[dict[str, Any]] = [row for row in ROWS if row["value"] == value]
-        assert len(rows) == len(CASES)
-        expected = {row["period_case"] for row in rows if row[COLUMNS[reading[1]]]}
-        found = _cases(served, value)
-        assert found - whole_days == expected - whole_days, value
-        if value.startswith("eq"):
-            assert _cases(served, value[2:]) == found
-        if of_start:
-            # A stay without a start matches no date filter.
-            assert not [n for n in found if n.startswith(("no-start", "empty"))]
-    if of_start:
-        search = {"date": "ne1999", "_count": "100"}
-        by_start = ids(served.search("Encounter", search))
-        search["_sort"] = "_lastUpdated"
-        by_change = ids(served.search("Encounter", search))
-        assert sorted(by_change) == sorted(by_start) != []
+    DATE-01 DATE-05 DATE-09 DATE-10 DATE-17.
+    """
+    # Stay 1 starts on 2024-03-14 at 08:15 and ends that day; 23 has an end alone, 26 neither.
+    for values, expected in ((FOUND, ["1"]), (MISSED, [])):
+        for value in values:
+            params = {"_id": "1,23,26", "date": value}
+            for sort in ("-date", "_lastUpdated"):
+                bundle = served.search("Encounter", {**params, "_sort": sort})
+                assert ids(bundle) == expected, value
+                assert bundle["total"] == len(expected)
 
 
 def test_values_are_instants_in_the_deployments_zone_or_with_an_offset(served):

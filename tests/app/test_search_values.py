@@ -55,7 +55,7 @@ BAD = (
 def test_a_bad_value_names_parameter_part_and_allowed_forms(served):
     """Decision 3; also decisions 4 (escapes), 5 (dates), 7 (references), 8 and 36.
 
-    SRCH-12 DATE-11 DATE-12.
+    SRCH-12 DATE-11 DATE-12 DATE-15.
     """
     for kind, name, value, part, allowed in BAD:
         is_code = name in ("status", "class", "gender")
