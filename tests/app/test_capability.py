@@ -138,6 +138,10 @@ def test_parameters_have_the_types_and_definitions_of_stu3(served):
     """CAP-05 CAP-06."""
     listed = {p["name"]: p for p in _resources(served)["Encounter"]["searchParam"]}
     for name, type, definition in (
+        ("_id", "token", "Resource-id"),
+        ("class", "token", "Encounter-class"),
+        ("date", "date", "clinical-date"),
+        ("identifier", "token", "clinical-identifier"),
         ("patient", "reference", "clinical-patient"),
         ("status", "token", "Encounter-status"),
     ):
@@ -157,6 +161,10 @@ def test_the_statement_is_that_of_a_read_only_stu3_service(served):
     assert _interactions(_resources(served)["Encounter"]) == {"read", "search-type"}
     (documentation,) = [rest["documentation"] for rest in statement["rest"]]
     assert "Europe/Paris" in documentation
+    (security,) = [rest["security"] for rest in statement["rest"]]
+    assert security["service"][0]["coding"] == [
+        {"system": "http://hl7.org/fhir/restful-security-service", "code": "OAuth"}
+    ]
     sample = json.loads(SAMPLE.read_text("utf-8"))
     left_to_the_deployment = {"id", "url", "version", "publisher"}
     assert set(sample) - left_to_the_deployment <= set(statement)

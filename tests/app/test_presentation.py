@@ -208,13 +208,14 @@ def test_what_is_no_id_is_not_found(served):
     """STU3 datatypes, id. READ-07."""
     for id in ("a%2Fb", "%00"):
         refused(served.get(f"Encounter/{id}"), 404, "not-found")
-    for id in ("a" * 65, "%C3%A9", "_x", "_history", "$everything"):
+    for id in ("a" * 65, "a%20b", "%C3%A9", "_x", "_history", "$everything"):
         text = refused(served.get(f"Encounter/{id}"), 404, "not-found")
         assert "an id is 1 to 64 of A-Z" in text
 
 
 ACCEPTED = (
-    *("application/fhir+json", "text/json", "*/*", "application/*", ""),
+    *("application/fhir+json", "application/json", "application/json+fhir"),
+    *("text/json", "*/*", "application/*", ""),
     "Application/FHIR+JSON; charset=utf-8",
     f"{XML}, application/fhir+json;q=0.1",
     "application/json;q=0, */*",
@@ -229,6 +230,7 @@ REFUSED = (
 )
 FORMATS = (
     ("json", 200),
+    ("application/json", 200),
     # A + that nobody escaped is a frequent mistake.
     ("application/fhir+json", 200),
     ("application/fhir%2Bjson;fhirVersion=3.0", 200),

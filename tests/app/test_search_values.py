@@ -13,6 +13,9 @@ LENIENT = {"Prefer": "handling=lenient"}
 BAD = (
     # type, parameter, value, the part that is wrong, what is allowed
     ("Encounter", "date", "2019-02-30", "2019-02-30", "YYYY-MM-DD"),
+    ("Encounter", "date", "ge2019-13-01", "2019-13-01", "ge"),
+    ("Encounter", "date", "14/03/2019", "14/03/2019", "YYYY"),
+    ("Encounter", "date", "xx2024", "xx", "is not known; use"),
     ("Encounter", "date", "2019-03-14T10", "2019-03-14T10", "YYYY-MM-DDThh:mm"),
     ("Encounter", "date", "eq", "eq", "no date follows the prefix"),
     *(

@@ -71,6 +71,9 @@ def _rule_faults(body: Body) -> Iterator[str]:
     if len({*urls}) < len(urls):
         yield f"$.entry: bdl-7: a fullUrl twice in {urls}"
     for rest in body.get("rest", ()):
+        types = [each["type"] for each in rest.get("resource", ())]
+        if len({*types}) < len(types):
+            yield f"$.rest: cpb-9: a type twice in {types}"
         for resource in rest.get("resource", ()):
             names = [each["name"] for each in resource.get("searchParam", ())]
             if len({*names}) < len(names):

@@ -248,6 +248,7 @@ NEXT = f"_id={ID}&_index=2&_searchAfter="
         (f"{NEXT}{'a' * 16}", 412, "_searchAfter"),
         (f"_id={ID}&_index=2&_searchBefore={'a' * 31}=", 412, "_searchBefore"),
         (f"_id={ID}&_index=0&_searchAfter={ID}", 412, "_index"),
+        (f"_id={ID}&_index=-1&_searchAfter={ID}", 412, "_index"),
         (f"_id={ID}&_index=9999999999&_searchAfter={ID}", 412, "_index"),
         (f"{NEXT}{ID}&_searchBefore={ID}", 412, "_searchBefore"),
         (f"_index=2&_searchAfter={ID}", 400, "_id"),
