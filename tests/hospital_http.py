@@ -115,7 +115,7 @@ def answer(body: Any, status: int = 200, **headers: str) -> Response:
     return Response(json.dumps(body), status, headers, content_type="application/json")
 
 
-class _Quiet(WSGIRequestHandler):
+class Quiet(WSGIRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log(self, *_: Any) -> None:
@@ -123,9 +123,11 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def serving(api: Any, tls: SSLContext | None = None) -> Iterator[str]:
+def serving(
+    api: Any, tls: SSLContext | None = None, handler: type[Quiet] = Quiet
+) -> Iterator[str]:
     """Serve an application on a free port of this machine, and yield its address."""
-    options = {"threaded": True, "request_handler": _Quiet, "ssl_context": tls}
+    options = {"threaded": True, "request_handler": handler, "ssl_context": tls}
     server = make_server("127.0.0.1", 0, api, **options)
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -1,4 +1,4 @@
-"""Fixtures for clients: the demo, and a token for it."""
+"""Fixtures for clients: the service with faults, and a token for the demo."""
 
 from collections.abc import Iterator, Mapping
 

@@ -18,13 +18,10 @@ from tests.live import ROOT
 from tests.npm import npm_install
 
 CLIENTS = ROOT / "clients"
-COMMAND = (sys.executable, "-m", "encounters_client")
 SETTINGS = (
     *("BASE", "TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET", "AUDIENCE", "SCOPE"),
     "TIMEOUT_SECONDS",
 )
-
-Done = subprocess.CompletedProcess[str]
 
 
 def output(command: Sequence[str | Path], directory: Path, **settings: str) -> str:
@@ -34,7 +31,7 @@ def output(command: Sequence[str | Path], directory: Path, **settings: str) -> s
         done = subprocess.run(
             [*map(str, command)],
             cwd=directory,
-            env={**os.environ, **settings},
+            env=environ(settings),
             stdout=file,
             stderr=subprocess.PIPE,
             text=True,
@@ -45,6 +42,12 @@ def output(command: Sequence[str | Path], directory: Path, **settings: str) -> s
         printed = file.read()
     assert done.returncode == 0, printed + done.stderr
     return printed
+
+
+def environ(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a client with these settings and no others."""
+    rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
+    return {**rest, "PYTHONPATH": str(CLIENTS / "python"), **settings}
 
 
 def javascript_program(folder: Path) -> Path:
@@ -64,32 +67,6 @@ def javascript_program(folder: Path) -> Path:
     return target
 
 
-def environ(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a client with these settings and no others."""
-    rest = {name: text for name, text in os.environ.items() if name not in SETTINGS}
-    return {**rest, "PYTHONPATH": str(CLIENTS / "python"), **settings}
-
-
-def run(command: Sequence[str], settings: Mapping[str, str], *arguments: str) -> Done:
-    """Run a client to its end."""
-    return subprocess.run(
-        [*command, *arguments],
-        env=environ(settings),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def copied(file: Path, state: str = "current") -> Mapping[tuple[str, str], Any]:
-    """Return what a copy of `sync` holds in a state, by type and id."""
-    with closing(sqlite3.connect(file)) as db:
-        query = "SELECT type, id, body FROM resource WHERE state = ?"
-        rows = db.execute(query, (state,)).fetchall()
-    return {(kind, id): body and json.loads(body) for kind, id, body in rows}
-
-
 def install_pip(
     environment: Path, *packages: str, interpreter: str = sys.executable
 ) -> Path:
@@ -99,37 +76,16 @@ def install_pip(
     """
     subprocess.run([interpreter, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
-    done = subprocess.run(
-        [str(python), "-m", "pip", "install", "--quiet", *packages],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = [str(python), "-m", "pip", "install", "--quiet", *packages]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode:
         pytest.skip(f"pip fails: {done.stderr[-300:]}")
     return python
 
 
-def maven(project: Path, *programs: str) -> None:
-    """Compile a project with more classes; skips the test without Maven or a registry."""
-    if shutil.which("mvn") is None:
-        pytest.skip("Maven is not installed")
-    sources = project / "src" / "main" / "java"
-    sources.mkdir(parents=True)
-    for program in programs:
-        _, _, rest = program.partition("public class ")
-        (sources / f"{rest.split()[0]}.java").write_text(program, "utf-8")
-    goals = ["compile", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
-    try:
-        output(["mvn", "--quiet", "--batch-mode", *goals], project)
-    except AssertionError as error:
-        if "Could not transfer" in str(error):
-            pytest.skip(f"Maven fails: {str(error)[-300:]}")
-        raise
-
-
-def java(project: Path, name: str, environ: Mapping[str, str]) -> str:
-    """Run a class of a compiled project; return what it prints."""
-    path = f"target/classes:{(project / 'classpath').read_text()}"
-    return output(["java", "-cp", path, name], project, **environ)
+def copied(file: Path, state: str = "current") -> Mapping[tuple[str, str], Any]:
+    """Return what a copy of `sync` holds in a state, by type and id."""
+    with closing(sqlite3.connect(file)) as db:
+        query = "SELECT type, id, body FROM resource WHERE state = ?"
+        rows = db.execute(query, (state,)).fetchall()
+    return {(kind, id): body and json.loads(body) for kind, id, body in rows}

@@ -7,29 +7,28 @@ import pty
 import signal
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from encounters_client.cli import main
+from encounters_client.store import INVALID
 
 from tests.clients.cases import COMPLETE, INCOMPLETE, REFUSED, USAGE
-from tests.clients.running import COMMAND, SETTINGS, copied, environ
-from tests.clients.service import Answer, Lost, Page, Service, State
+from tests.clients.running import SETTINGS, copied, environ
+from tests.clients.service import FAULTS, end, page, slow, status
 from tests.live import wait_until
 
-Capture = pytest.CaptureFixture[str]
-INTERRUPTED = 130
-
-
+COMMAND = (sys.executable, "-m", "encounters_client")
 IDS = [str(id) for id in range(1, 26) if id != 7]
 PAGES = ("_count=10", "_sort=date")
 
 
 @pytest.fixture
-def served(served: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
+def served(served, monkeypatch):
     """Return the service with an invalid stay; the environment has the settings."""
-    served.hospital.change("Encounter", "7", state=State.INVALID)
+    served.hospital.change("Encounter", 7, INVALID)
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
     for name, value in served.environ().items():
@@ -49,9 +48,7 @@ def rows(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "ndjson", "sqlite"])
-def test_copy_writes_a_row_for_each_id(
-    suffix: str, served: Service, tmp_path: Path, capsys: Capture
-) -> None:
+def test_copy_writes_a_row_for_each_id(suffix, served, tmp_path, capsys):
     file = tmp_path / f"stays.{suffix}"
     assert main(["copy", "--to", str(file), "class=IMP", *PAGES]) == COMPLETE
     assert rows(file) == IDS
@@ -65,7 +62,7 @@ def test_copy_writes_a_row_for_each_id(
     assert rows(file) == ["1", "2", "3"]
 
 
-def test_a_copy_in_sqlite_has_columns_and_json(served: Service, tmp_path: Path) -> None:
+def test_a_copy_in_sqlite_has_columns_and_json(served, tmp_path):
     file = tmp_path / "stays.sqlite"
     assert main(["copy", "--to", str(file)]) == COMPLETE
     with closing(sqlite3.connect(file)) as db:
@@ -75,32 +72,29 @@ def test_a_copy_in_sqlite_has_columns_and_json(served: Service, tmp_path: Path) 
     assert json.loads(body)["subject"] == {"reference": "Patient/100"}
 
 
-def test_copy_sends_type_since_and_parameters(served: Service, tmp_path: Path) -> None:
+def test_copy_sends_type_since_and_parameters(served, tmp_path):
     file = tmp_path / "patients.ndjson"
     since = ["--since", "2024-03-30T08:00:10+00:00"]
-    parameters = ["name:exact=A=B", "_count=5"]
+    parameters = ["name:exact=Noël & é=1", "_count=5"]
     command = ["copy", "--to", str(file), "--type", "Patient"]
     assert main([*command, *since, *parameters]) == COMPLETE
     assert "POST /fhir/v3/Patient/_search?" in served.requests
     (search,) = served.forms
     assert search == {
-        "name:exact": "A=B",
+        "name:exact": "Noël & é=1",
         "_count": "5",
         "_lastUpdated": "ge2024-03-30T08:00:10+00:00",
     }
 
 
-def test_an_interrupted_copy_continues(
-    served: Service, tmp_path: Path, capsys: Capture
-) -> None:
-    """Where the links still live; else it begins again. Another search always does."""
+def test_an_interrupted_copy_continues(served, tmp_path, capsys):
     file = tmp_path / "stays.ndjson"
     command = ["copy", "--to", str(file), *PAGES]
     for continues in (True, False):
         served.forget()
-        served.faults = {3: Answer(503, "3600")}
+        served.faults = {3: status(503, "3600")}
         assert main(command) == 4
-        assert f"127.0.0.1:{served.port}" in capsys.readouterr().err
+        assert f"{served.host}" in capsys.readouterr().err
         assert not file.exists()
         served.faults = {}
         if not continues:
@@ -110,18 +104,19 @@ def test_an_interrupted_copy_continues(
         assert len(served.requests) == (1 if continues else 4)
         assert rows(file) == IDS
         file.unlink()
+    # Another search never continues.
     served.forget()
-    served.faults = {3: Answer(503, "3600")}
+    served.faults = {3: status(503, "3600")}
     assert main(command) == 4
     assert main([*command, "class=IMP"]) == COMPLETE
     assert len(served.requests) == 6
 
 
-def test_exit_codes(served: Service, tmp_path: Path, capsys: Capture) -> None:
+def test_exit_codes(served, tmp_path, capsys):
     file = tmp_path / "stays.csv"
-    served.faults = {1: Answer(403)}
+    served.faults = {1: status(403)}
     assert main(["copy", "--to", str(file)]) == REFUSED
-    served.faults = {2: Page(lambda page: page["link"].clear())}
+    served.faults = {2: page(end)}
     assert main(["copy", "--to", str(file), *PAGES]) == INCOMPLETE
     assert len(rows(file)) == 9
     assert main(["copy", "--to", str(tmp_path / "no" / "stays.csv")]) == USAGE
@@ -134,11 +129,13 @@ def test_exit_codes(served: Service, tmp_path: Path, capsys: Capture) -> None:
         assert raised.value.code == USAGE
 
 
-def test_sync_and_patient(served: Service, tmp_path: Path, capsys: Capture) -> None:
+def test_sync_and_patient(served, tmp_path, capsys):
     file = tmp_path / "copy.sqlite"
-    assert main(["sync", str(file)]) == COMPLETE
+    served.faults = {2: FAULTS["drops-a-row"]}
+    assert main(["sync", str(file), "--type", "Encounter"]) == INCOMPLETE
+    served.faults = {}
+    assert main(["sync", str(file), "--full"]) == COMPLETE
     assert len([key for key in copied(file) if key[0] == "Encounter"]) == 24
-    assert main(["sync", str(file), "--full", "--type", "Encounter"]) == COMPLETE
     capsys.readouterr()
     assert main(["patient", "--id", "100"]) == COMPLETE
     (line,) = capsys.readouterr().out.splitlines()
@@ -153,11 +150,9 @@ def test_sync_and_patient(served: Service, tmp_path: Path, capsys: Capture) -> N
 
 
 @pytest.mark.system
-def test_ctrl_c_leaves_what_the_next_run_continues(
-    served: Service, tmp_path: Path
-) -> None:
+def test_ctrl_c_leaves_what_the_next_run_continues(served, tmp_path):
     file = tmp_path / "stays.ndjson"
-    served.faults = {3: Lost("slow")}
+    served.faults = {3: slow}
     log = tmp_path / "log"
     with (
         log.open("w") as stderr,
@@ -169,7 +164,7 @@ def test_ctrl_c_leaves_what_the_next_run_continues(
     ):
         wait_until(lambda: len(served.requests) == 3, log)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == INTERRUPTED
+        assert process.wait(30) == 130
     printed = log.read_text()
     assert "Traceback" not in printed
     served.faults = {}
@@ -180,10 +175,8 @@ def test_ctrl_c_leaves_what_the_next_run_continues(
 
 
 @pytest.mark.system
-def test_a_terminal_shows_progress_and_problems(
-    served: Service, tmp_path: Path
-) -> None:
-    served.faults = {2: Answer(503, "0")}
+def test_a_terminal_shows_progress_and_problems(served, tmp_path):
+    served.faults = {2: status(503, "0")}
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "copy", "--to", str(tmp_path / "stays.csv"), *PAGES],
@@ -194,5 +187,5 @@ def test_a_terminal_shows_progress_and_problems(
     printed = os.read(controller, 65536).decode()
     os.close(controller)
     os.close(terminal)
-    assert f"127.0.0.1:{served.port}: status 503" in printed
+    assert f"{served.host}: status 503" in printed
     assert "24/25" in printed

@@ -1,17 +1,14 @@
-"""`sync` and a hospital that never stands still: in the end both are the same.
+"""`sync` and a hospital that never stands still: in the end both are the same."""
 
-The service is the real one, over SQLite.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
+import pytest
 from encounters_client import Encounters, EncountersError, Retry, SqliteStore
+from encounters_client.store import CANCELLED, CURRENT, INVALID, REMOVED
 from encounters_client.sync import OVERLAP_SECONDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,116 +16,76 @@ from hypothesis import strategies as st
 from tests.clients.running import copied
 from tests.clients.service import (
     ORGANIZATIONS,
-    Answer,
-    Expiry,
     Fault,
-    Gone,
-    Hospital,
     Service,
-    State,
+    pages_expire,
+    status,
+    token_expires,
 )
 
-Change = Callable[[Hospital], object]
+STATUSES = {REMOVED: 410, CANCELLED: 404, INVALID: 500}
+STAYS, PATIENTS = st.integers(1, 9), st.integers(100, 102)
 
-PAGE_SIZE = 2
-STATUSES = {State.REMOVED: 410, State.CANCELLED: 404, State.INVALID: 500}
-STAYS = st.integers(1, 9).map(str)
-PATIENTS = st.sampled_from(["100", "101", "102"])
-ANY = STAYS.map(lambda id: ("Encounter", id)) | PATIENTS.map(lambda id: ("Patient", id))
-
-
-def _admitted(id: str, patient: str, seconds: int, dated: bool = True) -> Change:
-    late = timedelta(seconds=seconds)
-    return lambda hospital: hospital.admit(id, patient, late=late, dated=dated)
-
-
-def _changed(key: tuple[str, str], state: State) -> Change:
-    def change(hospital: Hospital) -> None:
-        if key in hospital.records:
-            hospital.change(*key, content=hospital.now.isoformat(), state=state)
-
-    return change
-
-
-def _merged(old: str, survivor: str) -> Change:
-    def merge(hospital: Hospital) -> None:
-        patients = {("Patient", old), ("Patient", survivor)}
-        if len(patients) == 2 and patients <= hospital.records.keys():
-            hospital.merge(old, survivor)
-
-    return merge
-
-
-def stay_as_it_is(hospital: Hospital) -> None:
-    """Change nothing."""
-
-
-# Several of them have one time, as time passes only here.
-PASSING = st.integers(1, 2 * OVERLAP_SECONDS).map(lambda s: lambda h: h.tick(s))
-HONEST = (
-    PASSING
-    | st.builds(_changed, ANY, st.just(State.CURRENT))
-    # A transaction is stored later than the time of change that it wrote.
-    | st.builds(_admitted, STAYS, PATIENTS, st.integers(0, OVERLAP_SECONDS))
+# A change is the name of a method of the hospital, and its arguments.
+TICK = st.tuples(st.just("tick"), st.integers(1, 2 * OVERLAP_SECONDS))
+# A transaction is stored later than the time of change that it wrote.
+ADMIT = st.tuples(st.just("admit"), STAYS, PATIENTS, st.integers(0, OVERLAP_SECONDS))
+HONEST = TICK | ADMIT
+EVERY = HONEST | st.tuples(st.just("merge"), PATIENTS, PATIENTS)
+for kind, ids in (("Encounter", STAYS), ("Patient", PATIENTS)):
+    HONEST |= st.tuples(st.just("change"), st.just(kind), ids)
+    states = st.sampled_from([CURRENT, *STATUSES])
+    EVERY |= st.tuples(st.just("change"), st.just(kind), ids, states)
+EVERY |= st.tuples(
+    *(st.just("admit"), STAYS, PATIENTS, st.integers(0, 10**6), st.booleans())
 )
-LATE = st.builds(_admitted, STAYS, PATIENTS, st.integers(0, 10**6), st.booleans())
-EVERY = HONEST | LATE | st.builds(_changed, ANY, st.sampled_from(State))
-EVERY |= st.builds(_merged, PATIENTS, PATIENTS)
 FAULTS = st.dictionaries(
     st.integers(1, 8),
-    st.sampled_from([Answer(503, "0"), Answer(429, "0"), Expiry(), Gone()]),
+    st.sampled_from([status(503, "0"), status(429, "0"), token_expires, pages_expire]),
     max_size=2,
 )
+
+Changes = Sequence[tuple[object, ...]]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the client: changes before it and after its answers, and faults."""
+    """A run of the client: changes before it and after each of its answers, and faults."""
 
-    is_full: bool
-    before: Sequence[Change] = ()
-    during: Sequence[Change] = ()
+    before: Changes = ()
+    during: Sequence[Changes] = ()
     faults: Mapping[int, Fault] = field(default_factory=dict)
+    is_full: bool = False
 
 
-def runs(changes: st.SearchStrategy[Change], full: st.SearchStrategy[bool]) -> Any:
-    """Return a strategy of runs, of which the last one is undisturbed."""
-    some = st.lists(changes, max_size=6)
-    last = st.builds(Run, full, some)
-    return st.tuples(
-        st.lists(st.builds(Run, full, some, some, FAULTS), min_size=2, max_size=4), last
-    )
-
-
-def synchronize(served: Service, file: Path, run: Run) -> None:
+def synchronize(service: Service, file: Path, run: Run) -> None:
     """Run the client once; faults may end it early."""
-    for each in run.before:
-        each(served.hospital)
-    waiting = [*run.during]
 
-    def change() -> None:
-        if waiting:
-            waiting.pop(0)(served.hospital)
+    def apply(changes: Changes) -> None:
+        for name, *arguments in changes:
+            getattr(service.hospital, str(name))(*arguments)
 
-    served.forget()
-    served.faults, served.after = run.faults, change
-    ends_early = suppress(EncountersError) if run.faults else nullcontext()
+    apply(run.before)
+    during = iter(run.during)
+    service.forget()
+    service.faults = run.faults
+    service.after = lambda: apply(next(during, ()))
     retry = Retry(first_wait_seconds=0)
     with (
         SqliteStore(file) as store,
-        Encounters.from_environment(served.environ(), retry=retry) as hospital,
-        ends_early,
+        Encounters.from_environment(service.environ(), retry=retry) as hospital,
+        suppress(EncountersError) if run.faults else nullcontext(),
     ):
-        hospital.sync(store, full=run.is_full, page_size=PAGE_SIZE)
+        hospital.sync(store, full=run.is_full, page_size=2)
 
 
-def assert_identical(served: Service, file: Path) -> None:
+def assert_identical(service: Service, file: Path) -> None:
     """Check that the copy has what the service shows, and of patients those of its stays.
 
     Of what it shows no longer the copy has the state: deleted, or not to be shown.
     """
-    keys = [*served.hospital.records, *(("Organization", id) for id in ORGANIZATIONS)]
-    reads = {key: served.read(*key) for key in keys}
+    keys = [*service.hospital.records, *(("Organization", id) for id in ORGANIZATIONS)]
+    reads = {key: service.read(*key) for key in keys}
     shown = {key: body for key, (status, body) in reads.items() if status == 200}
     current = copied(file)
     assert current.items() <= shown.items()
@@ -137,90 +94,61 @@ def assert_identical(served: Service, file: Path) -> None:
     for body in stays.values():
         patient = ("Patient", body["subject"]["reference"].removeprefix("Patient/"))
         assert (patient in current) == (patient in shown)
-    for state, status in STATUSES.items():
+    for state, code in STATUSES.items():
         for key in copied(file, state):
-            assert reads[key][0] == status
+            assert reads[key][0] == code
 
 
-@settings(max_examples=25)
-@given(runs(EVERY, st.booleans()))
-def test_a_full_walk_ends_with_an_identical_copy(
-    service: Service, steps: tuple[Sequence[Run], Run]
-) -> None:
-    between, last = steps
-    assert_converges(service, [*between, replace(last, is_full=True)])
-
-
-@settings(max_examples=25)
-@given(runs(HONEST, st.just(False)))
-def test_times_of_change_are_enough_where_they_are_right(
-    service: Service, steps: tuple[Sequence[Run], Run]
-) -> None:
-    between, last = steps
-    assert_converges(service, [*between, last])
-
-
-def test_what_changes_during_the_first_walk_is_not_lost(service: Service) -> None:
-    """Whichever end a walk without a sort begins at."""
-
-    def change_early(hospital: Hospital) -> None:
-        for id in ("2", "4"):
-            hospital.change("Encounter", id, content="early")
-
-    def change_later(hospital: Hospital) -> None:
-        hospital.tick(3 * OVERLAP_SECONDS)
-        for id in ("1", "5"):
-            hospital.change("Encounter", id, content="later")
-
-    # After the CapabilityStatement, the first page, and the second one of three.
-    during = [stay_as_it_is, change_early, change_later]
-    assert_converges(service, [Run(is_full=False, during=during), Run(is_full=False)])
-
-
-def test_a_row_from_the_future_hides_no_change(service: Service) -> None:
-    def admit_tomorrow(hospital: Hospital) -> None:
-        hospital.admit("9", "100", late=timedelta(days=-1))
-
-    def change_today(hospital: Hospital) -> None:
-        hospital.tick(60)
-        hospital.change("Encounter", "1", content="changed")
-
-    assert_converges(
-        service,
-        [
-            Run(is_full=False, before=[admit_tomorrow]),
-            Run(is_full=False, before=[change_today]),
-        ],
-    )
-
-
-def test_what_is_deleted_is_told_from_what_cannot_be_shown(
-    service: Service, tmp_path: Path
-) -> None:
-    """Three stays are gone from the search; only one of them is still there."""
-    file = tmp_path / "copy.sqlite"
-    states = {"1": State.INVALID, "2": State.REMOVED, "3": State.CANCELLED}
+def assert_converges(service: Service, *runs: Run) -> None:
+    """Run the client several times; after the last one the copy must be identical."""
     service.open(5)
-    synchronize(service, file, Run(is_full=False))
-    before = copied(file)
-    change = [_changed(("Encounter", id), state) for id, state in states.items()]
-    synchronize(service, file, Run(is_full=True, before=change))
-    for id, state in states.items():
-        key = ("Encounter", id)
-        kept = before[key] if state is State.INVALID else None
-        assert copied(file, state) == {key: kept}
-    # What is mended is shown again.
-    mend = [_changed(("Encounter", id), State.CURRENT) for id in states]
-    synchronize(service, file, Run(is_full=False, before=mend))
-    assert_identical(service, file)
-    assert copied(file, State.INVALID) == {}
-
-
-def assert_converges(served: Service, steps: Sequence[Run]) -> None:
-    """Take the steps; after the last one the copy must be identical."""
-    served.open(5)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "copy.sqlite"
-        for step in steps:
-            synchronize(served, file, step)
-        assert_identical(served, file)
+        for run in runs:
+            synchronize(service, file, run)
+        assert_identical(service, file)
+
+
+@pytest.mark.parametrize("ends_full", [True, False])
+@settings(max_examples=25)
+@given(st.data())
+def test_the_copy_ends_identical(service, ends_full, data):
+    """After a full run whatever happens, after others where times of change are right."""
+    changes = st.lists(EVERY if ends_full else HONEST, max_size=6)
+    full = st.booleans() if ends_full else st.just(False)
+    runs = st.builds(Run, changes, st.lists(changes, max_size=3), FAULTS, full)
+    between = data.draw(st.lists(runs, min_size=2, max_size=4))
+    last = Run(data.draw(changes), is_full=ends_full)
+    assert_converges(service, *between, last)
+
+
+def test_what_changes_during_the_first_walk_is_not_lost(service):
+    """Whichever end a walk without a sort begins at."""
+    early = [("change", "Encounter", id) for id in (2, 4)]
+    later = [("change", "Encounter", id) for id in (1, 5)]
+    later.insert(0, ("tick", 3 * OVERLAP_SECONDS))
+    # After the CapabilityStatement, the first page, and the second one of three.
+    assert_converges(service, Run(during=[[], early, later]), Run())
+
+
+def test_a_row_from_the_future_hides_no_change(service):
+    tomorrow = [("admit", 9, 100, -86_400)]
+    today = [("tick", 60), ("change", "Encounter", 1)]
+    assert_converges(service, Run(before=tomorrow), Run(before=today))
+
+
+def test_what_is_deleted_is_told_from_what_cannot_be_shown(service, tmp_path):
+    file = tmp_path / "copy.sqlite"
+    states = {1: INVALID, 2: REMOVED, 3: CANCELLED}
+    service.open(5)
+    synchronize(service, file, Run())
+    before = copied(file)
+    change = [("change", "Encounter", id, state) for id, state in states.items()]
+    synchronize(service, file, Run(change, is_full=True))
+    for id, state in states.items():
+        key = ("Encounter", str(id))
+        assert copied(file, state) == {key: before[key] if state == INVALID else None}
+    # What is mended is shown again.
+    synchronize(service, file, Run([("change", "Encounter", id) for id in states]))
+    assert_identical(service, file)
+    assert copied(file, INVALID) == {}
