@@ -52,14 +52,6 @@ def operators() -> str:
     return "\n".join(page.read_text("utf-8") for page in door(RUN))
 
 
-def pages() -> list[Path]:
-    """Return every page for people."""
-    clients = (ROOT / "clients/python", ROOT / "clients/typescript")
-    folders = (ROOT, *clients, ROOT / "mappings", ROOT / "deploy")
-    beside = [page for folder in folders for page in sorted(folder.glob("*.md"))]
-    return [*beside, *sorted(DOCS.rglob("*.md"))]
-
-
 def blocks(text: str, language: str) -> Iterator[Block]:
     """Yield the fenced blocks of a page in one language."""
     return (block for block in every_block(text) if block.language == language)
@@ -96,26 +88,11 @@ def table(text: str, first: str) -> list[list[str]]:
     return cells
 
 
-def written(text: str, name: str) -> str:
-    """Return what stands between the marks of a generated part."""
-    begin, end = _marks(name)
-    return text.partition(begin)[2].partition(end)[0]
-
-
 def rewritten(text: str, name: str, part: str) -> str:
     """Return a page with a generated part in place of the old one."""
-    begin, end = _marks(name)
+    begin = f"<!-- {name}: python -m tests.docs.update -->\n"
+    end = f"<!-- /{name} -->\n"
     before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
-    assert found, f"no marks of {name}"
-    assert closed, f"no marks of {name}"
+    assert found and closed, f"no marks of {name}"  # noqa: PT018 - one message
     return before + begin + part + end + after
-
-
-def _marks(name: str) -> tuple[str, str]:
-    return f"<!-- {name}: python -m tests.docs.update -->\n", f"<!-- /{name} -->\n"
-
-
-def words(text: str) -> str:
-    """Return a text on one line, without marks of quotation and emphasis."""
-    return " ".join(re.sub(r"^>|[*_]", " ", text, flags=re.MULTILINE).split())

@@ -31,7 +31,7 @@ from app.cli import cli
 from app.config import PREFIX, SETTINGS
 from app.redis_client import REDIS_SECONDS
 from tests.demo.running import get, offline_token
-from tests.docs.pages import RUN, blocks, operators, section, table, words
+from tests.docs.pages import RUN, blocks, operators, section, table
 from tests.live import ROOT
 from tests.serving import publish_keys, serve
 from tests.sets import SERVERS
@@ -73,7 +73,7 @@ def test_time_outs_are_those_of_the_code():
     ]
     rows = table(section(PAGE, "Time-outs"), "What")
     assert [float(row[1].split(",")[0]) for row in rows] == [*map(float, seconds)]
-    assert f"the service keeps them for {server['keepalive']}" in words(PAGE)
+    assert f"the service keeps them for {server['keepalive']}" in " ".join(PAGE.split())
     each = source.connections + COUNTS
     assert f"2 × ({source.connections} + {COUNTS}) = {2 * each} an instance" in PAGE
 
