@@ -114,6 +114,13 @@ vendor: ## Bundle scripts and styles of others for the pages, from tools/vendor,
 	@npm ci --prefix tools/vendor --no-audit --no-fund
 	@npm run build --prefix tools/vendor
 
+.PHONY: texts
+texts: .venv/test.stamp ## Write new texts of the explorer into explorer/locale: translate them there
+	@$(BIN)/pybabel -q extract -F tests/explorer/babel.cfg -k mark --no-location --sort-output \
+		--width 100 -o build/explorer.pot explorer
+	@$(BIN)/pybabel -q update -N --ignore-obsolete --width 100 -D explorer \
+		-i build/explorer.pot -d explorer/locale
+
 .PHONY: pictures
 pictures: .venv/test.stamp ## Take the pictures of the docs from a running demo, where Chromium is: look at each
 	@$(BIN)/python -m pytest -m "" tests/browser/pictures.py

@@ -3,7 +3,7 @@
 import base64
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -20,7 +20,6 @@ from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import parameters
 from tests.hospital_sql import Tables, covering_changes, mapping_text
-from tests.redis_server import RedisServer
 from tests.serving import BASE_URL, FORM, Served, ids, link, relations
 from toolkit.contract.hospital import EDGES, UNIT_URL
 
@@ -92,11 +91,7 @@ def bent(draw: st.DrawFn, texts: Sequence[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def services(
-    request: pytest.FixtureRequest,
-    redis_server: RedisServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Mapping[str, Served]]:
+def services(request, redis_server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made-up")
     urls = {name: f"sqlite:///{folder / name}.db" for name in ("model", "sqlite")}
     urls["postgresql"] = request.getfixturevalue("new_postgresql")("unicode")
@@ -149,9 +144,7 @@ def assert_all_agree(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_search_is_answered_as_by_the_model(
-    services: Mapping[str, Served], kind: str
-) -> None:
+def test_every_search_is_answered_as_by_the_model(services, kind):
     names = st.sampled_from(sorted(SEARCH_PARAMETERS[ResourceType(kind)]))
     known = names.flatmap(
         lambda name: st.tuples(st.just(name), st.sampled_from([*FINDING[name], *SQL]))
@@ -169,7 +162,7 @@ def test_every_search_is_answered_as_by_the_model(
 
     @tried(25)
     @given(pairs, pairs, st.booleans())
-    def ask(asked: Any, more: Any, by_form: bool) -> None:
+    def ask(asked, more, by_form):
         form = urlencode(asked).encode() if by_form else None
         query = urlencode(more[:1] if by_form else asked).encode()
         assert_all_agree(services, kind, query, form)
@@ -180,24 +173,20 @@ def test_every_search_is_answered_as_by_the_model(
 @pytest.mark.parametrize(
     ("kind", "name"), [("Encounter", "date"), ("Patient", "birthdate")]
 )
-def test_odd_dates_find_what_the_model_finds(
-    services: Mapping[str, Served], kind: str, name: str
-) -> None:
+def test_odd_dates_find_what_the_model_finds(services, kind, name):
     prefixes, days = st.sampled_from(PREFIXES), st.sampled_from(DAYS) | bent(DAYS)
     dates = st.tuples(prefixes, days).map("".join)
 
     @tried(40)
     @given(st.lists(dates, min_size=1, max_size=2))
-    def ask(asked: list[str]) -> None:
+    def ask(asked):
         form = urlencode([(name, date) for date in asked]).encode()
         assert_all_agree(services, kind, b"_count=100", form)
 
     ask()
 
 
-def test_sql_in_a_value_finds_what_the_model_finds(
-    services: Mapping[str, Served],
-) -> None:
+def test_sql_in_a_value_finds_what_the_model_finds(services):
     rows = [(kind, name) for kind, rows in SEARCH_PARAMETERS.items() for name in rows]
     for number, (kind, name) in enumerate(rows):
         # Each parameter gets its share of them, or all.
@@ -218,16 +207,14 @@ HUGE = [
 ]
 
 
-def test_bytes_that_are_no_form_are_refused_or_understood(
-    services: Mapping[str, Served],
-) -> None:
+def test_bytes_that_are_no_form_are_refused_or_understood(services):
     parts = [b"&", b"=", b"%", b"%00", b"%ff", b"%C3", b"+", b";", b"_id", b"1"]
     raw = st.binary(max_size=40) | st.lists(st.sampled_from(parts)).map(b"".join)
     types = [FORM, f"{FORM};charset=latin-1", "text/plain", "multipart/form-data", "é"]
 
     @tried(40)
     @given(st.sampled_from(KINDS), raw, st.none() | raw, st.sampled_from(types))
-    def ask(kind: str, query: bytes, form: bytes | None, type_: str) -> None:
+    def ask(kind, query, form, type_):
         assert_all_agree(services, kind, query, form, type_)
 
     ask()
@@ -237,9 +224,7 @@ def test_bytes_that_are_no_form_are_refused_or_understood(
 
 @tried(25)
 @given(kind=st.sampled_from(KINDS), id=st.sampled_from([*SQL, *FINDING["_id"]]) | TEXTS)
-def test_reads_of_odd_ids_are_those_of_the_model(
-    services: Mapping[str, Served], kind: str, id: str
-) -> None:
+def test_reads_of_odd_ids_are_those_of_the_model(services, kind, id):
     path = f"{kind}/{quote(id, safe='')}"
     statuses = {name: served.get(path).status_code for name, served in services.items()}
     # The one row that breaks a rule of its mapping says so (decision 16).
@@ -250,7 +235,6 @@ def test_reads_of_odd_ids_are_those_of_the_model(
 
 # ------------------------------------------------------------------------------- links
 
-Pairs = list[tuple[str, str]]
 NAMES = ("_id", "_index", "_searchAfter", "_searchBefore")
 
 
@@ -268,7 +252,7 @@ def pages(client: Served) -> dict[frozenset[tuple[str, str]], list[str]]:
     return found
 
 
-def test_only_a_link_leads_to_a_page_and_only_its_client(served: Served) -> None:
+def test_only_a_link_leads_to_a_page_and_only_its_client(served):
     clients = [served.as_client("client-1"), served.as_client("client-2")]
     right = [pages(client) for client in clients]
     links = sorted(sorted(pairs) for by_pairs in right for pairs in by_pairs)
@@ -291,7 +275,7 @@ def test_only_a_link_leads_to_a_page_and_only_its_client(served: Served) -> None
         st.lists(parts, max_size=3) | st.lists(odd, max_size=2),
         st.booleans(),
     )
-    def follow(number: int, whole: Pairs, more: Pairs, replaces: bool) -> None:
+    def follow(number, whole, more, replaces):
         pairs = [*dict(whole + more).items()] if replaces else whole + more
         answer = clients[number].get(f"Bundle?{urlencode(pairs)}")
         if len(pairs) == len(dict(pairs)) and frozenset(pairs) in right[number]:
@@ -337,9 +321,7 @@ def signed(header: dict[str, Any], payload: bytes) -> str:
 @example("Bearer ", "." * 5000)
 @example("Bearer ", "a" * 100_000)
 @example("Bearer ", "ÿ.ÿ.ÿ")
-def test_whatever_stands_in_the_header_is_401(
-    served: Served, scheme: str, text: str
-) -> None:
+def test_whatever_stands_in_the_header_is_401(served, scheme, text):
     latin = text.encode("latin-1", "ignore").decode("latin-1")
     line = latin.translate({ord("\r"): None, ord("\n"): None})
     assert asked(served, scheme + line) == 401
@@ -347,9 +329,7 @@ def test_whatever_stands_in_the_header_is_401(
 
 @tried(25)
 @given(nonsense("alg kid typ cty crit b64 zip jku jwk x5u x5c epk"), st.booleans())
-def test_nonsense_in_the_header_of_a_token_is_401(
-    served: Served, header: dict[str, Any], is_right: bool
-) -> None:
+def test_nonsense_in_the_header_of_a_token_is_401(served, header, is_right):
     token = signed(header, json.dumps(provider.claims()).encode())
     if not is_right:
         token = token[:-8] + "AAAAAAAA"
@@ -358,9 +338,7 @@ def test_nonsense_in_the_header_of_a_token_is_401(
 
 @tried(40)
 @given(nonsense("iss aud sub client_id azp scope scp exp nbf iat jti cnf act"))
-def test_nonsense_in_the_claims_of_a_signed_token_lets_nobody_in(
-    served: Served, changed: dict[str, Any]
-) -> None:
+def test_nonsense_in_the_claims_of_a_signed_token_lets_nobody_in(served, changed):
     payload = json.dumps({**provider.claims(), **changed}).encode()
     bearer = f"Bearer {signed({}, payload)}"
     answer = served.post("Encounter/_search", {"_count": "3"}, Authorization=bearer)
@@ -380,6 +358,6 @@ PAYLOADS = [
 ]
 
 
-def test_a_signed_payload_that_is_no_object_of_claims_is_401(served: Served) -> None:
+def test_a_signed_payload_that_is_no_object_of_claims_is_401(served):
     for payload in PAYLOADS:
         assert asked(served, f"Bearer {signed({}, payload)}") == 401, payload[:40]

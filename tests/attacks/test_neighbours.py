@@ -22,7 +22,6 @@ from tests.app.server.running import keys
 from tests.hospital_http import SECRETS, Api, http_mapping_text, serving
 from tests.hospital_sql import Tables, mapping_text
 from tests.live import HOST
-from tests.redis_server import RedisServer
 from tests.serving import Served, ids, link, relations, serve
 from toolkit.contract.hospital import Hospital
 
@@ -136,11 +135,7 @@ class Behind:
 
 
 @pytest.fixture(scope="module", params=TRIED)
-def behind(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    redis_server: RedisServer,
-) -> Iterator[Behind]:
+def behind(request, tmp_path_factory, redis_server):
     source, proxies, api = request.param, {}, Api(HOSPITAL)
     with ExitStack() as stack:
 
@@ -217,7 +212,7 @@ def soon(ask: Callable[[], TestResponse], right: list[str]) -> Any:
     pytest.fail(f"{TRIES} times not the page")
 
 
-def test_a_fault_gives_the_right_page_or_an_honest_refusal(behind: Behind) -> None:
+def test_a_fault_gives_the_right_page_or_an_honest_refusal(behind):
     served = behind.served
     first_ids, second_ids = WALK[:COUNT], WALK[COUNT : 2 * COUNT]
     search = partial(served.post, "Encounter/_search", {"_count": str(COUNT)})

@@ -6,7 +6,6 @@ tests/deploy/test_proxy.py has what clients get behind the proxy.
 import gzip
 import re
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 
@@ -15,7 +14,6 @@ import pytest
 from tests.app import provider
 from tests.app.server.running import PATIENCE, Running, edges, running
 from tests.live import HOST
-from tests.redis_server import RedisServer
 from toolkit.contract.hospital import EDGES
 
 pytestmark = pytest.mark.system
@@ -26,9 +24,7 @@ OTHER = str(EDGES.stays[1].id).encode()
 
 
 @pytest.fixture(scope="module")
-def service(
-    tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer
-) -> Iterator[Running]:
+def service(tmp_path_factory, redis_server):
     directory = tmp_path_factory.mktemp("attacked")
     with running(directory, edges(directory), REDIS_URL=redis_server.url) as started:
         workers = started.workers()
@@ -106,7 +102,7 @@ BAD = (
 )
 
 
-def test_bytes_that_are_no_request_are_refused(service: Running) -> None:
+def test_bytes_that_are_no_request_are_refused(service):
     for sent in BAD:
         answers = statuses_in(exchanged(service, sent))
         assert len(answers) <= 1, sent[:200]
@@ -116,7 +112,7 @@ def test_bytes_that_are_no_request_are_refused(service: Running) -> None:
     assert service.operations("/live").status == 200
 
 
-def test_a_compressed_form_is_refused_in_fhir(service: Running) -> None:
+def test_a_compressed_form_is_refused_in_fhir(service):
     """gunicorn undoes the chunks alone, and refuses a body without chunks itself."""
     form = gzip.compress(b"_id=" + STAY)
     chunk = b"%x\r\n%s\r\n%s" % (len(form), form, ZERO)
@@ -137,16 +133,14 @@ BROKEN = (
 )
 
 
-def test_a_body_that_breaks_is_never_a_search(service: Running) -> None:
+def test_a_body_that_breaks_is_never_a_search(service):
     for sent in BROKEN:
         data = exchanged(service, posted(sent + HIDDEN, CHUNKED))
         assert statuses_in(data) == [400], sent[:200]
         assert b'"resourceType":"OperationOutcome"' in data
 
 
-def test_where_a_body_is_too_long_the_connection_announces_its_end(
-    service: Running,
-) -> None:
+def test_where_a_body_is_too_long_the_connection_announces_its_end(service):
     chunk = b"%x\r\n%s\r\n" % (65537, b"a" * 65537)
     for sent in (
         posted(b"a" * 65537 + HIDDEN, b"Content-Length: 65537"),

@@ -6,7 +6,7 @@ purpose is unclear are faults of the pages.
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DARK, OpenPage, element
+from tests.browser.conftest import DARK, element
 from tests.docs.pages import DOCS
 
 LOW = {"viewport": {"width": 1280, "height": 800}}
@@ -16,14 +16,14 @@ def take(page: Page, name: str) -> None:
     page.screenshot(path=DOCS / "pictures" / f"{name}.png", animations="disabled")
 
 
-def test_who_is_in_the_hospital_now(explore: OpenPage) -> None:
+def test_who_is_in_the_hospital_now(explore):
     page = explore(**LOW)
     page.get_by_role("button", name="In hospital now").click()
     expect(page.locator(".results")).to_be_visible()
     take(page, "explorer-list")
 
 
-def test_a_patient_with_all_stays(explore: OpenPage) -> None:
+def test_a_patient_with_all_stays(explore):
     page = explore(**DARK | LOW)
     page.locator("#q").fill("00000158")
     page.keyboard.press("Enter")
@@ -32,7 +32,7 @@ def test_a_patient_with_all_stays(explore: OpenPage) -> None:
     take(page, "explorer-patient-dark")
 
 
-def test_a_row_and_what_makes_the_status_of_its_resource(work: OpenPage) -> None:
+def test_a_row_and_what_makes_the_status_of_its_resource(work):
     page = work(**LOW)
     page.get_by_role("button", name="Codes").click()
     expect(page.locator("#panel-codes table")).to_be_visible()

@@ -14,12 +14,10 @@ from tests.browser.conftest import (
     NARROW,
     NO_SCRIPT,
     WIDE,
-    OpenPage,
     log_in,
     look,
     tab_to,
 )
-from tests.demo.running import Demo
 
 pytestmark = pytest.mark.extended
 
@@ -42,7 +40,7 @@ def search(page: Page) -> None:
         pytest.param("no-script", marks=pytest.mark.system),
     ],
 )
-def test_every_page_can_be_used(explore: OpenPage, view: str) -> None:
+def test_every_page_can_be_used(explore, view):
     page = explore(**VIEWS[view])
     look_at = partial(look, page, has_script=view != "no-script")
     heading = page.get_by_role("heading", level=1)
@@ -123,7 +121,7 @@ def test_every_page_can_be_used(explore: OpenPage, view: str) -> None:
     look_at()
 
 
-def test_a_french_ward_is_printed(explore: OpenPage) -> None:
+def test_a_french_ward_is_printed(explore):
     page = explore(locale="fr-FR")
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text("Rechercher un patient ou un séjour")
@@ -143,9 +141,7 @@ def test_a_french_ward_is_printed(explore: OpenPage) -> None:
     expect(page.locator(".bar")).not_to_be_visible()
 
 
-def test_everything_works_with_the_keyboard_alone(
-    open_page: OpenPage, demo: Demo
-) -> None:
+def test_everything_works_with_the_keyboard_alone(open_page, demo):
     page = open_page(demo.explorer, demo.issuer)
     page.goto("/")
     tab_to(page, page.get_by_role("link", name="Log in"))
@@ -190,9 +186,7 @@ def test_everything_works_with_the_keyboard_alone(
     expect(page.locator(".crumbs")).to_contain_text("11 of")
 
 
-def test_a_slow_search_shows_progress_is_cancelled_and_ends(
-    explore: OpenPage, demo: Demo
-) -> None:
+def test_a_slow_search_shows_progress_is_cancelled_and_ends(explore, demo):
     page = explore()
     page.goto("/search/Encounter")
     page.get_by_label("Finished").check()

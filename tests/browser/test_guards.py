@@ -2,7 +2,6 @@
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser
 
 from tests.browser.conftest import inaccessible, tab_to, visiting
 from tests.hospital_http import serving
@@ -14,7 +13,7 @@ FRAME = "<!doctype html><html lang=en><title>Page</title><main><h1>Page</h1>{}</
 POLICY = "default-src 'none'; script-src 'self'; img-src 'self'"
 
 
-def test_a_page_that_breaks_a_rule_is_a_finding(browser: Browser) -> None:
+def test_a_page_that_breaks_a_rule_is_a_finding(browser):
     pages = Flask("pages")
     strict = {"Content-Security-Policy": POLICY}
     pages.add_url_rule("/good", "good", lambda: (FRAME.format(GOOD), strict))

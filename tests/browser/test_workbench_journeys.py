@@ -18,7 +18,6 @@ from tests.browser.conftest import (
     NARROW,
     WIDE,
     Bench,
-    OpenPage,
     element,
     look,
     tab_to,
@@ -63,9 +62,7 @@ def show_values(page: Page) -> None:
 @pytest.mark.parametrize(
     "view", [pytest.param("light", marks=pytest.mark.system), "dark", "narrow"]
 )
-def test_a_row_is_shown_beside_its_rule_and_its_resource(
-    work: OpenPage, view: str
-) -> None:
+def test_a_row_is_shown_beside_its_rule_and_its_resource(work, view):
     page = work(**VIEWS[view])
     expect(rows(page)).to_have_count(20)
     # What identifies a patient is shown when somebody wants it; codes are shown at once.
@@ -83,9 +80,7 @@ def test_a_row_is_shown_beside_its_rule_and_its_resource(
     expect(page.locator("#panel-rows th[data-column=fusion_vers]")).to_be_visible()
 
 
-def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
-    work: OpenPage,
-) -> None:
+def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(work):
     page = work()
     rows(page).first.click()
     status = element(page, "status")
@@ -110,7 +105,7 @@ def test_an_element_marks_its_cell_and_its_line_and_they_mark_it(
     expect(page.locator(".tok-keyword").first).to_have_text("SELECT")
 
 
-def test_the_source_is_checked(work: OpenPage) -> None:
+def test_the_source_is_checked(work):
     page = work(permissions=["clipboard-read", "clipboard-write"], **NARROW)
     page.get_by_role("button", name="Findings").click()
     page.get_by_role("button", name="Save and check the source").click()
@@ -122,9 +117,7 @@ def test_the_source_is_checked(work: OpenPage) -> None:
     assert page.evaluate("navigator.clipboard.readText()").strip()
 
 
-def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(
-    work: OpenPage,
-) -> None:
+def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(work):
     page = work()
     rows(page).first.click()
     expect(element(page, "status")).to_be_visible()
@@ -144,7 +137,7 @@ def test_a_problem_stands_at_its_line_and_the_last_good_result_stays(
     expect(page.locator("#panel-resource .notice")).to_have_count(0)
 
 
-def test_keys_are_completed_and_explained(work: OpenPage) -> None:
+def test_keys_are_completed_and_explained(work):
     page = work()
     type_at_the_end(page, "know")
     offered = page.locator(".cm-tooltip-autocomplete")
@@ -157,9 +150,7 @@ def test_keys_are_completed_and_explained(work: OpenPage) -> None:
     expect(page.locator(".cm-tooltip-hover .hover")).to_be_visible()
 
 
-def test_the_file_is_saved_unless_it_was_changed_elsewhere(
-    work: OpenPage, bench: Bench
-) -> None:
+def test_the_file_is_saved_unless_it_was_changed_elsewhere(work, bench):
     page = work()
     type_at_the_end(page, "# mine")
     expect(page.locator("#state")).to_have_text("Changed, not saved")
@@ -179,7 +170,7 @@ def test_the_file_is_saved_unless_it_was_changed_elsewhere(
     assert bench.file.read_text("utf-8").endswith("# mine again")
 
 
-def test_a_slow_source_does_not_block_typing(work: OpenPage, bench: Bench) -> None:
+def test_a_slow_source_does_not_block_typing(work, bench):
     page = work()
     expect(rows(page)).to_have_count(20)
     with closing(sqlite3.connect(bench.database, isolation_level=None)) as source:
@@ -198,9 +189,7 @@ def test_a_slow_source_does_not_block_typing(work: OpenPage, bench: Bench) -> No
     expect(rows(page)).to_have_count(20)
 
 
-def test_everything_is_reached_with_the_keyboard_and_panes_are_dragged(
-    work: OpenPage,
-) -> None:
+def test_everything_is_reached_with_the_keyboard_and_panes_are_dragged(work):
     page = work()
     expect(rows(page)).to_have_count(20)
     tab_to(page, editor(page))
@@ -268,8 +257,8 @@ COLUMNS = {"visit_number": "num_venue", "start": "date_entree", "end": "date_sor
 
 @pytest.mark.system
 def test_a_mapping_is_written_from_nothing_to_a_search_that_finds(
-    open_page: OpenPage, from_nothing: Bench
-) -> None:
+    open_page, from_nothing
+):
     page = open_page(
         from_nothing.address.partition("/?")[0],
         permissions=["clipboard-read", "clipboard-write"],

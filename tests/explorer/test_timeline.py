@@ -62,7 +62,7 @@ def language(request: pytest.FixtureRequest) -> Iterator[None]:
     ("bands", "span", "height"),
     [(few, {}, 370), (few, MONTH, 370), (many, {}, 370), (ever, {}, 200)],
 )
-def test_no_bars_and_no_ticks_overlap(bands, span, height) -> None:
+def test_no_bars_and_no_ticks_overlap(bands, span, height):
     drawings = timelines(bands(), NOW, **span)
     assert [axis.drawing for axis in drawings] == [*DRAWINGS]
     for axis in drawings:
@@ -81,7 +81,7 @@ def test_no_bars_and_no_ticks_overlap(bands, span, height) -> None:
             assert x + len(text) * 6.6 <= other
 
 
-def test_every_stay_is_in_one_bar() -> None:
+def test_every_stay_is_in_one_bar():
     drawings = timelines(many(), NOW)
     for axis in drawings:
         for band, _, bars in axis.rows:
@@ -90,7 +90,7 @@ def test_every_stay_is_in_one_bar() -> None:
     assert any(len(bar.stays) > 1 for bar in drawings[2].rows[0][2])
 
 
-def test_open_stays_end_at_the_edge_and_today_is_a_line() -> None:
+def test_open_stays_end_at_the_edge_and_today_is_a_line():
     for axis in (*timelines(few(), NOW), *timelines(few(), NOW, **MONTH)):
         (bar,) = axis.rows[0][2]
         assert axis.today is not None
@@ -98,7 +98,7 @@ def test_open_stays_end_at_the_edge_and_today_is_a_line() -> None:
         assert bar.end == pytest.approx(axis.drawing.width - 8, abs=0.2)
 
 
-def test_a_span_without_stays_is_not_drawn() -> None:
+def test_a_span_without_stays_is_not_drawn():
     assert timelines(few(), NOW, until=wall(NOW) - timedelta(3650)) == []
     without_start = Stay({"id": "1", "status": "planned"})
     assert timelines([Band("a", [without_start])], NOW) == []
