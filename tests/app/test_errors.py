@@ -96,7 +96,7 @@ def test_a_body_may_be_64_kib_long(served, chunked):
     """
     for size, status in ((65536, 200), (65537, 413), (65541, 413)):
         data = b"_format=json;".ljust(size - 6, b"a") + b"&_id=1"
-        sent: dict[str, Any] = {"data": data}
+        sent = {"data": data}
         if chunked:
             chunks = {
                 "HTTP_TRANSFER_ENCODING": "chunked",

