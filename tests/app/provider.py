@@ -30,9 +30,6 @@ _ONE_AT_A_TIME = threading.Lock()
 class Signs(JWSRegistry):
     """Signs with anything: what is allowed is for the service to say."""
 
-    def __init__(self) -> None:
-        super().__init__(strict_check_header=False)
-
     def get_alg(self, name: str) -> Any:
         return self.algorithms[name]
 
