@@ -30,7 +30,6 @@ absent: [80]
 MISTAKES = (
     ([("Europe/Paris", "Europe/Lisbon")], "Encounter.period.start", "1 h earlier"),
     ([("{from: began}", "{from: ended}")], "Encounter.period.start", "30 h earlier"),
-    ([("{from: unit}", "{from: visit}")], "Encounter.serviceProvider.extension", ""),
     (
         [("{from: unit}", "{from: visit}"), ("{from: visit}", "{from: unit}")],
         *("Encounter.serviceProvider.extension", "contains it"),
@@ -38,7 +37,6 @@ MISTAKES = (
     ([("    end: {from: ended}\n", "")], "Encounter", "no field"),
     ([("HC: IMP", "HC: AMB")], "Encounter.class", ""),
     ([("A: hidden", "A: finished")], "Encounter", "must not"),
-    ([("F: female, M: male", "F: male, M: female")], "Patient.gender", ""),
     ([("id: {from: patient_id}", "id: {from: unit}")], "Encounter.patient", ""),
     ([("FROM stays", "FROM stays WHERE unit <> 'U2'")], "Encounter", "finds 83"),
 )
@@ -79,7 +77,6 @@ ANSWERS = (
     # What no screen has confirmed.
     ("    status: finished\n", '    status: "?"\n', "status 'S'"),
     ("clock: Europe/Paris", 'clock: "?"', "clock"),
-    ("family: LJUNGQVIST1", 'family: "?"', "names.family"),
     (", start: 2020-05-03 23:10", "", "start in another state"),
     ("{date: 2020-05, stays: 104}", '{date: 2020-05, stays: "?"}', "how many"),
     ("gender: male", "birth_date: unseen", "gender 'M'"),
@@ -94,10 +91,7 @@ ANSWERS = (
     (START, "start: 1 May, in the afternoon", "08:15"),
     (START, "start: 2020-05-01", "time of day"),
     (START, "start: 2020-02-30 15:10", "does not exist"),
-    ("status: finished", "status: terminated", "in-progress"),
     ("birth_date: 1911-02-03", "birth_date: 03/02/1911", "2024-03-30"),
-    ("stays: 104", "stays: many", "digits"),
-    ("{date: 2020-05, stays", "{date: May, stays", "cannot search"),
     # What clients get differently.
     ("birth_date: 1911-02-03", "birth_date: 1911-02", "something else"),
     ("  - {id: 9, ", "  - {id: 9999, ", "do not get this stay"),
@@ -158,10 +152,8 @@ CANARY = "Ljungqvist-0042"
     "shown",
     [
         f"{CANARY}: x",
-        f"clock: {CANARY}",
         f"clock: {{{CANARY}: x}}",
         f"stays: [{CANARY}]",
-        f"stays: [{{id: {CANARY}}}]",
         f"stays: [{{id: 1, {CANARY}: x}}]",
         f"stays: [{{id: 1, status: {CANARY}}}]",
         f"stays: [{{id: 1, start: {CANARY}, end: [{CANARY}, none]}}]",
@@ -171,7 +163,6 @@ CANARY = "Ljungqvist-0042"
         f"stays: [{{id: 1, family: [{{{CANARY}: x}}], hospital: [{CANARY}]}}]",
         f"counts: [{{date: {CANARY}, stays: 1}}]",
         f"counts: [{{{CANARY}: 2024, stays: 1}}]",
-        f"counts: [{{stays: {CANARY}}}]",
         f"counts: [{{stays: {'9' * 5000}}}]",
         f"absent: {CANARY}",
         f'absent: ["1", "\\0{CANARY}"]',

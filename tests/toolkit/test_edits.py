@@ -3,7 +3,7 @@
 import pytest
 
 from app.console import CannotRunError
-from toolkit.edits import add_field, answer, name_column, remarks, write_codes
+from toolkit.edits import add_field, remarks, write_codes
 
 DRAFT = """\
 codes:
@@ -71,14 +71,6 @@ def test_a_remark_of_a_code_is_its_comment():
     assert remarks(DRAFT, "gender") == {}
 
 
-def test_a_column_is_named_where_one_waits_for_it():
-    after = name_column(DRAFT, STATUS, "the state")
-    status = '    status: {from: "the state", codes: status}'
-    assert changed(after) == ["    SELECT s.*", status]
-    with pytest.raises(CannotRunError):
-        name_column(DRAFT, MISSING, "state")
-
-
 def test_a_field_is_added_with_its_table_of_codes():
     start = add_field(DRAFT, MISSING, "start", "began")
     assert changed(start) == [
@@ -93,8 +85,3 @@ def test_a_field_is_added_with_its_table_of_codes():
     assert "EMER" in write_codes(both, name, {"U": "EMER"})
     without = add_field("encounter:\n  # ? no column yet: class\n", 2, "class", "kind")
     assert "EMER" in write_codes(without, "class", {"U": "EMER"})
-
-
-def test_a_mark_is_removed_with_its_line_where_nothing_else_stands():
-    assert answer(DRAFT, MISSING).splitlines() == DRAFT.splitlines()[:-1]
-    assert answer(DRAFT, 1) == DRAFT

@@ -3,14 +3,12 @@
 import html
 import os
 import re
-from threading import Event
 
 import pytest
 from werkzeug.test import Client, TestResponse
 
 from tests.toolkit.live_hospital import run, written
-from toolkit import workbench
-from toolkit.workbench import Workbench, create_workbench, digest
+from toolkit.workbench import Workbench, create_workbench
 
 BASE = "http://127.0.0.1:8700"
 
@@ -145,29 +143,6 @@ def test_a_file_without_its_address_is_not_faulty(file):
     assert len(answer["problems"]) == 1
 
 
-def test_a_broken_draft_keeps_the_last_good_result(page, file):
-    good = page.panel("resource", kind="encounter", id="1", unmask="1")
-    answer = page.draft(file.read_text().replace("profile: full", "profile: none"))
-    assert answer["stale"] is True
-    stale = page.panel("resource", kind="encounter", id="1", unmask="1")
-    assert "has problems" in stale
-    assert "has problems" not in good
-    assert "finished" in stale
-
-
-def test_saving_writes_the_file_unless_it_was_changed_elsewhere(page, file):
-    text = file.read_text() + "# checked\n"
-    response = page.post("/save", text, **{"If-Match": digest(file.read_text())})
-    assert response.status_code == 200
-    assert file.read_text() == text
-    opened = response.get_json()["digest"]
-    assert opened == page.get("/version").get_json()["digest"]
-    file.write_text(file.read_text() + "# by somebody else\n")
-    refused = page.post("/save", "mapping: 1\n", **{"If-Match": opened})
-    assert refused.status_code == 409
-    assert "somebody else" in file.read_text()
-
-
 # ------------------------------------------------------------------------- the panels
 
 
@@ -299,17 +274,6 @@ def test_a_search_shows_what_is_sent_and_found(page):
     assert "V1" in page.panel("try", search="Encounter?patient=1", unmask="1")
     for refused in ("Encounter?length=3", "Observation", "Encounter?date=13"):
         assert "notice" in page.panel("try", search=refused)
-
-
-def test_a_slow_source_blocks_no_draft(page, file, monkeypatch):
-    # A panel waits in a thread of its own; it can be asked again, and given up.
-    monkeypatch.setattr(workbench, "WAIT_SECONDS", 0.01)
-    going_on = Event()
-    with create_workbench(page.bench).app_context():
-        shown = page.bench.panel("rows", lambda: str(going_on.wait()), start=True)
-    assert "Give up" in shown
-    assert page.draft(file.read_text())["problems"] == []
-    going_on.set()
 
 
 @pytest.mark.parametrize(
