@@ -1,17 +1,21 @@
 """Commands and databases for the tests of the tools."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from app.cli import main
-from tests.databases import NewDatabase
-from tests.mariadb_server import MariaServer
+from tests.hospital_http import SECRETS, serving
 from tests.sets import SERVERS
 from tests.toolkit.live_hospital import Findings, checked, fill, written
+
+Capture = pytest.CaptureFixture[str]
+NewUrl = Callable[[str], str]
 
 
 class Printed(NamedTuple):
@@ -28,7 +32,7 @@ class Printed(NamedTuple):
 
 
 @pytest.fixture
-def mapping(capsys: pytest.CaptureFixture[str]) -> Callable[..., Printed]:
+def mapping(capsys: Capture) -> Callable[..., Printed]:
     """Return what runs `encounters mapping`."""
 
     def run(*arguments: object) -> Printed:
@@ -39,9 +43,7 @@ def mapping(capsys: pytest.CaptureFixture[str]) -> Callable[..., Printed]:
 
 
 @pytest.fixture
-def check(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Findings]:
+def check(tmp_path: Path, capsys: Capture) -> Callable[..., Findings]:
     """Return what changes the mapping file and returns the findings about the rows."""
     return lambda *changes: checked(written(tmp_path, *changes), capsys)
 
@@ -53,26 +55,22 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> NewUrl:
     """Return what makes an empty database of a kind."""
-    numbers = iter(range(1_000))
+    numbers = count()
 
     def make(kind: str) -> str:
         if kind == "sqlite":
             return f"sqlite:///{tmp_path}/pas{next(numbers)}.sqlite"
         if kind == "postgresql":
-            new: NewDatabase = request.getfixturevalue("new_postgresql")
-            return new("unicode")
-        server: MariaServer = request.getfixturevalue(f"{kind}_server")
-        return server.new_database()
+            return request.getfixturevalue("new_postgresql")()
+        return request.getfixturevalue(f"{kind}_server").new_database()
 
     return make
 
 
 @pytest.fixture
-def hospital(
-    new_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], str]:
+def hospital(new_url: NewUrl, monkeypatch: pytest.MonkeyPatch) -> NewUrl:
     """Return what makes a hospital of 120 stays in a kind of database, PAS_URL."""
 
     def make(kind: str) -> str:
@@ -85,12 +83,26 @@ def hospital(
 
 
 @pytest.fixture
-def url(kind: str, hospital: Callable[[str], str]) -> str:
+def url(kind: str, hospital: NewUrl) -> str:
     """Return the address of this hospital in each kind of database."""
     return hospital(kind)
 
 
 @pytest.fixture
-def sqlite(hospital: Callable[[str], str]) -> str:
+def sqlite(hospital: NewUrl) -> str:
     """Return the address of this hospital in SQLite."""
     return hospital("sqlite")
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Any]]:
+    """Return what serves an API, PAS_URL, until the test ends."""
+    with ExitStack() as servers:
+
+        def start(api: Any) -> Any:
+            url = servers.enter_context(serving(api))
+            for name, value in {"PAS_URL": url, **SECRETS}.items():
+                monkeypatch.setenv(name, value)
+            return api
+
+        yield start

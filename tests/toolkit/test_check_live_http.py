@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from tests.hospital_http import SECRETS, Api, answer, http_mapping_text, serving
+from tests.hospital_http import Api, answer, http_mapping_text
 from tests.other_makes import NEXT, SKIP, OData, flat_rows, mapping_of
 from tests.toolkit.live_hospital import checked, defects, findings_of, written
 from toolkit.confirm import beside
@@ -52,12 +52,8 @@ SOUND = Hospital(
 
 
 @pytest.fixture
-def api(monkeypatch):
-    served = Api(SOUND)
-    with serving(served) as url:
-        for name, value in {"PAS_URL": url, **SECRETS}.items():
-            monkeypatch.setenv(name, value)
-        yield served
+def api(serve):
+    return serve(Api(SOUND))
 
 
 @pytest.fixture
@@ -92,15 +88,14 @@ def test_a_defect_is_found(name, tmp_path, check):
     assert findings_of(DEFECTS[name], tmp_path / "hospital.yaml", findings)
 
 
-def test_a_filter_is_tried_with_a_value_that_can_be_searched(check, api, monkeypatch):
+def test_a_filter_is_tried_with_a_value_that_can_be_searched(check, serve):
     # The newest stays have no class: they become what no code of the API stands for.
     stays = tuple(
         stay._replace(kind=None) if stay.id in (27, 26) else stay
         for stay in SOUND.stays
     )
-    with serving(Api(replace(SOUND, stays=stays))) as url:
-        monkeypatch.setenv("PAS_URL", url)
-        findings = check(('class: {query: "types=', 'class: {query: "typ='))
+    serve(Api(replace(SOUND, stays=stays)))
+    findings = check(('class: {query: "types=', 'class: {query: "typ='))
     assert [o["severity"] for o in findings if "'class'" in o["text"]] == ["error"]
 
 
@@ -114,16 +109,15 @@ def test_a_filter_is_tried_with_a_value_that_can_be_searched(check, api, monkeyp
     ],
 )
 def test_rows_without_the_key_where_the_file_does_not_say(
-    paging, first, nulls, tmp_path, capsys, monkeypatch
+    paging, first, nulls, serve, tmp_path, capsys
 ):
     stays = list(SOUND.stays)
     stays += [StayRow(n, state="P", changed=TIME) for n in range(31, 61)]
     api = OData(flat_rows(stays))
     api.first = (False, first == "high")
-    with serving(api) as url:
-        monkeypatch.setenv("PAS_URL", url)
-        text = mapping_of(OData, paging, nulls)
-        findings = checked(written(tmp_path, text=text), capsys)
+    serve(api)
+    file = written(tmp_path, text=mapping_of(OData, paging, nulls))
+    findings = checked(file, capsys)
     expected = set() if first == nulls else {"Encounter.sort"}
     assert {one["element"] for one in errors(findings)} == expected
     assert all("'-date'" in one["text"] for one in errors(findings))

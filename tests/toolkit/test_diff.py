@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.hospital_http import SECRETS, Api, http_mapping_text, serving
+from tests.hospital_http import Api, http_mapping_text
 from tests.toolkit.live_hospital import MAPPING, run
 from toolkit.contract.hospital import EDGES
 
@@ -169,13 +169,11 @@ def test_sections_are_compared_by_the_prefix_of_their_ids(sqlite, diff):
     assert columns == {"a.state", "b.state", "c.state"}
 
 
-def test_stays_of_an_api_are_compared(diff, monkeypatch):
+def test_stays_of_an_api_are_compared(diff, serve):
+    serve(Api(EDGES))
     text = http_mapping_text(EDGES, source=", timeout_seconds: 60")
-    with serving(Api(EDGES)) as url:
-        for name, value in {"PAS_URL": url, **SECRETS}.items():
-            monkeypatch.setenv(name, value)
-        finished = ("'C': 'finished'", "'C': 'in-progress'")
-        status, out, err = diff(text, changed(finished, text=text))
+    finished = ("'C': 'finished'", "'C': 'in-progress'")
+    status, out, err = diff(text, changed(finished, text=text))
     assert (status, err) == (1, "")
     number = sum(stay.state == "C" for stay in EDGES.stays)
     assert f"  status finished → in-progress: {number}\n    by etat: C {number}" in out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hospital_http import SECRETS, Api, http_mapping_text, serving
+from tests.hospital_http import Api, http_mapping_text
 from tests.toolkit.live_hospital import run, written
 from tests.toolkit.places import GNU_HEALTH, GROUP_A
 from toolkit.contract.hospital import EDGES
@@ -164,15 +164,14 @@ def test_an_explained_stay_shows_its_faults_and_masks_who_it_is_of(
     assert whereabouts(file, "Encounter/9999")[0] == "unknown"
 
 
-def test_a_resource_of_an_api_is_explained(tmp_path, whereabouts, monkeypatch):
-    file = tmp_path / "mapping.yaml"
-    file.write_text(http_mapping_text(EDGES, source=", timeout_seconds: 60"), "utf-8")
-    with serving(Api(EDGES)) as url:
-        for name, value in {"PAS_URL": url, **SECRETS}.items():
-            monkeypatch.setenv(name, value)
-        stay = next(stay for stay in EDGES.stays if stay.state == "S")
-        assert whereabouts(file, f"Encounter/{stay.id}")[0] == "served"
-        assert whereabouts(file, "Encounter/999999")[0] == "absent"
+def test_a_resource_of_an_api_is_explained(tmp_path, whereabouts, serve):
+    serve(Api(EDGES))
+    file = written(
+        tmp_path, text=http_mapping_text(EDGES, source=", timeout_seconds: 60")
+    )
+    stay = next(stay for stay in EDGES.stays if stay.state == "S")
+    assert whereabouts(file, f"Encounter/{stay.id}")[0] == "served"
+    assert whereabouts(file, "Encounter/999999")[0] == "absent"
 
 
 def test_a_resource_of_several_sources_is_explained(tmp_path, whereabouts, monkeypatch):
