@@ -22,38 +22,28 @@ ONE = f"{URL}/sejours/1"
 PATIENCE = 60.0
 
 
+OAUTH2 = (
+    "auth: {oauth2: {token_url: 'http://id.invalid/token', client_id: c, "
+    "client_secret: {env: PAS_PASSWORD}OPTIONS}}"
+)
 SESSION = (
-    "auth: {session: {path: /session, BODY: {nom: {env: PAS_USER}}, "
+    "auth: {session: {path: /session, body: {nom: {env: PAS_USER}}, "
     "token: jeton.valeur, header: X-Session, format: 'Session {token}'}}"
 )
-BASIC = base64.b64encode(b"lecture:p-1").decode()
-
-
-@pytest.mark.parametrize(
-    ("source", "header", "value"),
-    [
-        ("headers: {X-Api-Key: {env: PAS_KEY}}", "X-Api-Key", SECRETS["PAS_KEY"]),
-        (
-            "auth: {basic: {user: {env: PAS_USER}, password: {env: PAS_PASSWORD}}}",
-            "Authorization",
-            f"Basic {BASIC}",
-        ),
-        (
-            "auth: {oauth2: {token_url: 'URL/token', client_id: c, "
-            "client_secret: {env: PAS_PASSWORD}, scope: lire, audience: pas}}",
-            "Authorization",
-            "Bearer TOKEN",
-        ),
-        (
-            "auth: {oauth2: {token_url: 'URL/token', client_id: c, "
-            "client_secret: {env: PAS_PASSWORD}, credentials: form}}",
-            "Authorization",
-            "Bearer TOKEN",
-        ),
-        (SESSION.replace("BODY", "body"), "X-Session", "Session TOKEN"),
-        (SESSION.replace("BODY", "form"), "X-Session", "Session TOKEN"),
-    ],
+BASIC = "auth: {basic: {user: {env: PAS_USER}, password: {env: PAS_PASSWORD}}}"
+BASIC_VALUE = f"Basic {base64.b64encode(b'lecture:p-1').decode()}"
+OPTIONS = ", scope: lire, audience: pas", ", credentials: form"
+SHOWN = (
+    ("headers: {X-Api-Key: {env: PAS_KEY}}", "X-Api-Key", SECRETS["PAS_KEY"]),
+    (BASIC, "Authorization", BASIC_VALUE),
+    (OAUTH2.replace("OPTIONS", OPTIONS[0]), "Authorization", "Bearer TOKEN"),
+    (OAUTH2.replace("OPTIONS", OPTIONS[1]), "Authorization", "Bearer TOKEN"),
+    (SESSION, "X-Session", "Session TOKEN"),
+    (SESSION.replace("body:", "form:"), "X-Session", "Session TOKEN"),
 )
+
+
+@pytest.mark.parametrize(("source", "header", "value"), SHOWN)
 def test_the_source_is_shown_who_asks(tmp_path, source, header, value):
     api = Api(EDGES)
 
@@ -63,7 +53,9 @@ def test_the_source_is_shown_who_asks(tmp_path, source, header, value):
 
     api.guard = is_known
     with serving(api) as url:
-        adapter = opened_at(url, tmp_path, source=f", {source.replace('URL', url)}")
+        adapter = opened_at(
+            url, tmp_path, source=f", {source.replace('http://id.invalid', url)}"
+        )
         assert adapter.read(STAY, "1").id == "1"
         # A token that the source has forgotten is renewed, once.
         api.sessions.append("other")
@@ -97,12 +89,7 @@ def test_a_login_that_fails(tmp_path, source):
 
 
 TOKEN_URL = "http://id.invalid/token"
-OAUTH2 = (
-    ", auth: {oauth2: {token_url: 'http://id.invalid/token', client_id: c, "
-    "client_secret: {env: PAS_PASSWORD}}}"
-)
-
-
+AS_OAUTH2 = f", {OAUTH2.replace('OPTIONS', '')}"
 AWAY = (
     {"body": requests.Timeout()},
     {"status": 500},
@@ -113,7 +100,7 @@ AWAY = (
 
 
 def test_a_token_server_that_fails(tmp_path, source):
-    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    adapter = opened_at(URL, tmp_path, source=AS_OAUTH2)
     for fault in AWAY:
         source.upsert("POST", TOKEN_URL, **fault)
         fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))
@@ -149,7 +136,7 @@ def test_a_token_is_renewed_before_it_expires(tmp_path, source, monkeypatch):
         body = {"access_token": "a", "expires_in": life}
         tokens = source.upsert("POST", TOKEN_URL, json=body)
         tokens.calls.reset()
-        adapter = opened_at(URL, tmp_path, source=OAUTH2)
+        adapter = opened_at(URL, tmp_path, source=AS_OAUTH2)
         for now[0] in (0, seconds):
             adapter.read(STAY, "1")
         assert tokens.call_count == logins, (life, seconds)
@@ -166,7 +153,7 @@ TOKENS = (
 
 @pytest.mark.parametrize("fields", TOKENS, ids=str)
 def test_a_token_that_makes_no_sense(tmp_path, source, fields):
-    adapter = opened_at(URL, tmp_path, source=OAUTH2)
+    adapter = opened_at(URL, tmp_path, source=AS_OAUTH2)
     body = json.dumps({**fields, "token_type": "Bearer"})
     source.post(TOKEN_URL, body=body, content_type="application/json")
     fails(SourceUnavailableError, lambda: adapter.read(STAY, "1"))

@@ -199,6 +199,20 @@ def test_a_bound_is_the_smallest_value_that_is_not_before(moment, earlier):
         assert value is None or value < instant
 
 
+BOUNDS = (
+    # The hour from 00:00Z is repeated from 01:00Z.
+    ("2024-10-27T00:30:00Z", {}, "2024-10-27 02:30"),
+    ("2024-10-27T01:30:00Z", {}, "2024-10-27 03:00"),
+    ("2024-10-27T00:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:00"),
+    ("2024-10-27T01:30:00Z", {"twice": Twice.SECOND}, "2024-10-27 02:30"),
+)
+
+
+def test_bounds_of_the_hour_that_happens_twice():
+    for instant, options, expected in BOUNDS:
+        assert to_local(local(instant), rule(**options)) == local(expected), instant
+
+
 def test_a_time_of_day_is_one_in_every_database():
     """MariaDB's driver makes a span of a TIME, the others a time."""
     for value, text in (
