@@ -6,11 +6,10 @@ from typing import Any
 from adapters.contract import (
     EncounterRecord,
     IdentifierRecord,
-    NameRecord,
     OrganizationRecord,
-    PatientRecord,
     Record,
 )
+from adapters.matching import resource_type_of
 from adapters.memory import FaultyRow
 from toolkit.contract.hospital import EDGES
 
@@ -47,57 +46,46 @@ def bundle() -> Json:
 
 
 def _resource(record: Record) -> Json:
-    common = {"id": record.id, "meta": {"lastUpdated": _moment(record.last_updated)}}
-    match record:
-        case EncounterRecord():
-            return common | _encounter(record)
-        case PatientRecord():
-            return common | _patient(record)
-        case OrganizationRecord():
-            numbers = [_identifier(each) for each in record.identifiers]
-            own = {"resourceType": "Organization", "name": record.name}
-            return common | own | {"identifier": numbers}
-
-
-def _encounter(record: EncounterRecord) -> Json:
-    number = {"value": record.visit_number, "system": record.visit_number_system}
-    organization = record.organization_id and f"Organization/{record.organization_id}"
-    return {
-        "resourceType": "Encounter",
-        "status": R4_STATUS.get(record.status, record.status),
-        "class": {
-            "system": "http://terminology.hl7.org/CodeSystem/v3-ActCode",
-            "code": {"UNK": None}.get(record.class_code or "", record.class_code),
-        },
-        "subject": {"reference": f"Patient/{record.patient_id}"},
-        "identifier": [number],
-        "period": {"start": _moment(record.start), "end": _moment(record.end)},
-        "serviceProvider": {"reference": organization},
+    """Return a record as a resource, in which empty values still stand."""
+    resource: Json = {
+        "resourceType": str(resource_type_of(record)),
+        "id": record.id,
+        "meta": {"lastUpdated": _moment(record.last_updated)},
     }
-
-
-def _patient(record: PatientRecord) -> Json:
-    link = {
-        "other": {"reference": record.replaced_by and f"Patient/{record.replaced_by}"},
-        "type": record.replaced_by and "replaced-by",
-    }
-    return {
-        "resourceType": "Patient",
+    if isinstance(record, EncounterRecord):
+        unit = record.organization_id
+        return resource | {
+            "status": R4_STATUS.get(record.status, record.status),
+            "class": {
+                "system": "http://terminology.hl7.org/CodeSystem/v3-ActCode",
+                "code": None if record.class_code == "UNK" else record.class_code,
+            },
+            "subject": {"reference": f"Patient/{record.patient_id}"},
+            "identifier": [
+                {"value": record.visit_number, "system": record.visit_number_system}
+            ],
+            "period": {"start": _moment(record.start), "end": _moment(record.end)},
+            "serviceProvider": {"reference": unit and f"Organization/{unit}"},
+        }
+    resource["identifier"] = [
+        {"system": number.system, "value": number.value}
+        for number in record.identifiers
+    ]
+    if isinstance(record, OrganizationRecord):
+        return resource | {"name": record.name}
+    survivor = record.replaced_by and f"Patient/{record.replaced_by}"
+    return resource | {
         "active": record.active,
-        "identifier": [_identifier(each) for each in record.identifiers],
-        "name": [_name(each) for each in record.names],
+        "name": [
+            {"use": name.use, "family": name.family, "given": [*name.given]}
+            for name in record.names
+        ],
         "gender": record.gender,
         "birthDate": record.birth_date and record.birth_date.isoformat(),
-        "link": [link],
+        "link": [
+            {"other": {"reference": survivor}, "type": survivor and "replaced-by"}
+        ],
     }
-
-
-def _identifier(identifier: IdentifierRecord) -> Json:
-    return {"system": identifier.system, "value": identifier.value}
-
-
-def _name(name: NameRecord) -> Json:
-    return {"use": name.use, "family": name.family, "given": [*name.given]}
 
 
 def _moment(moment: datetime | None) -> str | None:
