@@ -1,7 +1,7 @@
 """The tiny hospital behind the demo's API: its rows, its mapping file, and a server of it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -50,21 +50,7 @@ class Api:
     most: int = 1000
 
     def __post_init__(self) -> None:
-        self._stays = {row.id: row for row in self.hospital.stays}
-        self._show()
-
-    def _show(self) -> None:
-        self._pas = rows_of(self.hospital, self._stays.values())
-
-    def put_stay(self, row: StayRow) -> None:
-        """Add a stay, or put it in place of the one with its id."""
-        self._stays[row.id] = row
-        self._show()
-
-    def delete_stay(self, id: int) -> None:
-        """Take a stay away."""
-        del self._stays[id]
-        self._show()
+        self._pas = rows_of(self.hospital)
 
     def __call__(self, environ: Any, start: Any) -> Any:
         request = Request(environ)
@@ -152,10 +138,10 @@ COLUMNS = {
 """The suite's name of each column that a fault may name."""
 
 
-def rows_of(hospital: Hospital, stays: Iterable[StayRow]) -> Pas:
-    """Return the rows of a hospital with these stays, as the API shows them."""
+def rows_of(hospital: Hospital) -> Pas:
+    """Return the rows of a hospital as the API shows them."""
     rows = {
-        "sejours": [stay(hospital, row) for row in stays],
+        "sejours": [stay(hospital, row) for row in hospital.stays],
         "patients": [_patient(hospital, row) for row in hospital.patients],
         "etablissements": [_house(row) for row in hospital.organizations],
     }

@@ -1,6 +1,6 @@
 """A hospital under test whose stays come, change and go."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from adapters.contract import Adapter, ResourceType
 from adapters.memory import MemoryAdapter, MemoryRow
@@ -18,10 +18,8 @@ class Changeable(Opened):
         model: MemoryAdapter,
         put_stay: Callable[[StayRow], None],
         delete_stay: Callable[[int], None],
-        *,
-        columns: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(hospital, adapter, model, columns=columns)
+        super().__init__(hospital, adapter, model)
         self._put_stay = put_stay
         self._delete_stay = delete_stay
 

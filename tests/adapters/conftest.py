@@ -22,7 +22,7 @@ from tests.databases import new_database
 from tests.hospital_http import COLUMNS, Api, http_mapping_text, serving
 from tests.hospital_sql import Tables, covering_changes, mapping_text
 from tests.sets import SERVERS
-from toolkit.contract.harness import Open
+from toolkit.contract.harness import Open, Opened
 from toolkit.contract.hospital import Hospital, Ids
 
 opened, url = emptied.opened, emptied.url
@@ -67,29 +67,19 @@ def _in_database(
 
 def _http(
     hospital: Hospital, directory: Path, request: pytest.FixtureRequest
-) -> Iterator[Changeable]:
+) -> Iterator[Opened]:
     if hospital.date_reading is DateReading.PERIOD:
         pytest.skip("an HTTP source is not asked for whole periods")
-    api = Api(hospital)
     file = directory / "hospital.yaml"
     text = http_mapping_text(hospital, source=f", {LIMITS}")
     file.write_text(text, encoding="utf-8")
-    with serving(api) as url:
+    with serving(Api(hospital)) as url:
         adapter = open_adapter(load_mapping(file, {"PAS_URL": url}))
-        yield Changeable(
-            hospital,
-            adapter,
-            hospital.model(),
-            api.put_stay,
-            api.delete_stay,
-            columns=COLUMNS,
-        )
+        yield Opened(hospital, adapter, columns=COLUMNS)
         adapter.close()
 
 
-Opener: TypeAlias = Callable[
-    [Hospital, Path, pytest.FixtureRequest], Iterator[Changeable]
-]
+Opener: TypeAlias = Callable[[Hospital, Path, pytest.FixtureRequest], Iterator[Opened]]
 
 OPENERS: Mapping[str, Opener] = {
     "memory": _memory,
@@ -149,7 +139,7 @@ def open_hospital(
     """Return a function that opens the adapter under test on a hospital."""
     with ExitStack() as stack:
 
-        def opened(hospital: Hospital) -> Changeable:
+        def opened(hospital: Hospital) -> Opened:
             directory = tmp_path_factory.mktemp(source)
             opening = OPENERS[source](hospital, directory, request)
             stack.callback(lambda: list(opening))
