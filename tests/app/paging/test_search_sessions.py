@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from adapters.contract import SourceBusyError
+from adapters.contract import SourceBusyError, TooCostlyError
 from adapters.memory import MemoryAdapter
 from tests.app.answers import body, messages, pages, parameters, raw, refused
 from tests.app.changing import NEWEST_FIRST, Changing
@@ -284,70 +284,47 @@ def test_a_page_that_has_grown_raises_the_total(hospital):
     assert (again["total"], len(ids(again))) == (3, 3)
 
 
-STAYS = "LEFT JOIN patients p ON p.patient_id = s.patient_id"
-SLOW = f"""{STAYS}
-    CROSS JOIN (
-        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900000)
-        SELECT MAX(i) AS most FROM n
-    ) WHERE most > 0"""
-"""Stays that take the database a few tenths of a second to find."""
+class Uncounted(MemoryAdapter):
+    """A hospital whose counts take too long, or wait for a slot too long."""
 
-
-@pytest.fixture
-def slow(make_service):
-    """Return a service that has the time for pages and not for counts."""
-    budgets = "timeout_seconds: 60, count_timeout_seconds: 0.1"
-    return make_service(("connections: 2", budgets), (STAYS, SLOW))
-
-
-UNCOUNTED = ("information", "too-costly", None)
-
-
-def test_a_count_over_budget_never_costs_the_page(slow):
-    """Decisions 13 and 34: a page that is not full is not counted."""
-    bundle = slow.search("Encounter", {"date": "2024-05-01", "_count": "1"})
-    assert (bundle["total"], ids(bundle), relations(bundle)) == (1, ["60"], ["self"])
-    first = slow.search("Encounter", {"_count": "1", "date": "2024-05"})
-    assert len(ids(first)) == 1
-    second = slow.follow(first, "next")
-    assert ids(second) != ids(first)
-    for page in (first, second, slow.follow(first, "self")):
-        assert "total" not in page
-        assert messages(page) == [UNCOUNTED]
-    uncounted = slow.search("Encounter", {"_count": "1", "_total": "none"})
-    assert "total" not in uncounted
-    assert messages(uncounted) == []
-
-
-class WithoutSlot(MemoryAdapter):
-    """A hospital whose slots for counts are all taken."""
+    error: Exception
 
     def count(self, query):
-        raise SourceBusyError("every connection for counts is in use")
+        raise self.error
 
 
-INSISTING = ({"_count": "1", "_total": "accurate"}, {"_summary": "count"})
+@pytest.fixture(params=[TooCostlyError, SourceBusyError])
+def uncounted(request, make_service):
+    adapter = Uncounted(EDGES.records(), time_zone=PARIS)
+    adapter.error = request.param("no count")
+    return make_service(adapter=adapter), request.param
 
 
-def test_a_count_without_a_slot_never_costs_the_page(make_service):
+def test_a_count_that_fails_never_costs_the_page(uncounted):
+    """Decisions 13 and 34: a page that is not full is not counted."""
+    served, _ = uncounted
+    bundle = served.search("Encounter", {"date": "2024-05-01", "_count": "1"})
+    assert (bundle["total"], ids(bundle), relations(bundle)) == (1, ["60"], ["self"])
+    first = served.search("Encounter", {"_count": "1"})
+    second = served.follow(first, "next")
+    assert ids(second) != ids(first) != []
+    for page in (first, second, served.follow(first, "self")):
+        assert "total" not in page
+        assert messages(page) == [("information", "too-costly", None)]
+    without = served.search("Encounter", {"_count": "1", "_total": "none"})
+    assert ("total" in without, messages(without)) == (False, [])
+
+
+def test_a_client_that_insists_on_the_count_is_refused(uncounted):
     """Decision 34."""
-    served = make_service(adapter=WithoutSlot(EDGES.records(), time_zone=PARIS))
-    page = served.search("Encounter", {"_count": "1"})
-    assert (len(ids(page)), "total" in page) == (1, False)
-    assert messages(page) == [UNCOUNTED]
-    for params in INSISTING:
+    served, error = uncounted
+    for params in ({"_count": "1", "_total": "accurate"}, {"_summary": "count"}):
         answer = served.post("Encounter/_search", params)
-        refused(answer, 503, "transient")
-        assert answer.headers["Retry-After"]
-
-
-def test_a_client_that_insists_on_the_total_is_refused(slow):
-    """Decision 34."""
-    for params in INSISTING:
-        answer = slow.post("Encounter/_search", {"date": "2024-05", **params})
-        assert "patient" in refused(answer, 422, "too-costly")
-    answer = slow.post("Encounter/_search", {"_total": "estimate"})
-    refused(answer, 412, "value", "_total")
+        if error is TooCostlyError:
+            assert "patient" in refused(answer, 422, "too-costly")
+        else:
+            refused(answer, 503, "transient")
+            assert answer.headers["Retry-After"]
 
 
 @pytest.mark.parametrize("group", ["group-a", "group-b"])
