@@ -1,4 +1,4 @@
-"""Decisions 16, 17 and 18: invalid rows, status codes, class systems."""
+"""Decision 17, where a test names no other: status codes; invalid rows, class systems."""
 
 import logging
 
@@ -83,7 +83,6 @@ def test_a_mapping_may_require_more(make_service):
 
 
 def test_hidden_reads_as_what_never_was(served):
-    """Decision 17."""
     hidden, never = served.get("Encounter/50"), served.get("Encounter/987654")
     refused(hidden, 404, "not-found")
     assert hidden.get_data() == never.get_data()
@@ -104,7 +103,6 @@ def test_removed_is_gone_and_absent_from_searches(served):
 
 
 def test_unless_the_mapping_says_otherwise(make_service):
-    """Decision 17."""
     served = make_service((STATES + "}", STATES + "}, otherwise: in-progress"))
     for id in (37, 38, 39):
         assert body(served.get(f"Encounter/{id}"))["status"] == "in-progress"
@@ -116,7 +114,6 @@ def test_unless_the_mapping_says_otherwise(make_service):
 
 @pytest.mark.parametrize(("otherwise", "status"), [("hidden", 404), ("removed", 410)])
 def test_otherwise_may_hide(make_service, otherwise, status):
-    """Decision 17."""
     served = make_service((STATES + "}", STATES + f"}}, otherwise: {otherwise}"))
     refused(served.get("Encounter/37"), status, "not-found")
     found = served.search("Encounter", {"_id": "37,38,39,1"})
