@@ -1,13 +1,14 @@
 """The OpenAPI description: it accepts what the service accepts, and predicts its responses."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 import pytest
 from jsonschema import Draft4Validator
 from openapi_spec_validator import validate
+from werkzeug.datastructures import MultiDict
 
 from adapters.contract import ResourceType
 from adapters.mapping.profile import PROFILES
@@ -60,30 +61,18 @@ def described(service: Served) -> Any:
 def is_described(description: Any, kind: str, params: Params) -> bool:
     """Whether a description takes a search, by GET and by POST."""
     paths = description["paths"]
-    search, form = paths[f"/{kind}"], paths[f"/{kind}/_search"]
-    by_form = form["post"]["requestBody"]["content"][FORM]["schema"]
-    schemas = {
-        each["name"]: each["schema"]
-        for each in search["get"]["parameters"]
-        if each["in"] == "query"
-    }
-
-    def is_list(name: str) -> bool:
-        return name in schemas and schemas[name]["type"] == "array"
-
-    texts: dict[str, list[str]] = {}
-    for name, text in params.items() if isinstance(params, Mapping) else params:
-        texts.setdefault(name, []).append(text)
+    form = paths[f"/{kind}/_search"]["post"]["requestBody"]["content"][FORM]["schema"]
+    listed = paths[f"/{kind}"]["get"]["parameters"]
+    query = {each["name"]: each["schema"] for each in listed if each["in"] == "query"}
+    assert query.keys() == form["properties"].keys()
+    for name, schema in query.items():
+        assert schema.items() <= form["properties"][name].items()
     # As a generated client holds them.
-    values = {
-        name: values if is_list(name) or len(values) > 1 else values[0]
-        for name, values in texts.items()
-    }
-    accepted = values.keys() <= schemas.keys() and all(
-        Draft4Validator(schemas[name]).is_valid(value) for name, value in values.items()
-    )
-    assert accepted == Draft4Validator(by_form).is_valid(values)
-    return accepted
+    values = {}
+    for name, texts in MultiDict(params).to_dict(flat=False).items():
+        is_list = len(texts) > 1 or query.get(name, {}).get("type") == "array"
+        values[name] = texts if is_list else texts[0]
+    return Draft4Validator(form).is_valid(values)
 
 
 def test_what_the_service_accepts_is_described_and_nothing_else(served, groups):
