@@ -148,26 +148,24 @@ def test_a_list_that_cannot_be_counted_in_time_is_a_warning(api, check):
     assert severities == ["warning"]
 
 
-def of_the_page(body):
-    body["nombre"] = len(body["resultats"])
+def of_the_page(rows, _):
+    return {"nombre": len(rows)}
 
 
-def capped(body):
-    body["nombre"] = min(12, body["nombre"])
-    body["resultats"] = body["resultats"][:12]
+def capped(rows, total):
+    return {"nombre": min(12, total), "resultats": rows[:12]}
 
 
-def in_another_order(body):
-    random.shuffle(body["resultats"])
+def in_another_order(rows, _):
+    return {"resultats": random.sample(rows, len(rows))}
 
 
-def without_a_row(body):
-    body |= {"resultats": [], "nombre": 0, "message": "Canari"}
+def without_a_row(*_):
+    return {"resultats": [], "nombre": 0, "message": "Canari"}
 
 
-def on_another_host(body):
-    if "suite" in body:
-        body["suite"] = {"lien": "https://other.example/sejours?page=2"}
+def on_another_host(*_):
+    return {"suite": {"lien": "https://other.example/sejours?page=2"}}
 
 
 @pytest.mark.parametrize(
@@ -187,8 +185,7 @@ def test_a_bad_habit_of_a_list_is_an_error(habit, paging, element, word, api, ch
         if request.path != "/sejours":
             return None
         body = json.loads(api.page(request).get_data())
-        habit(body)
-        return answer(body)
+        return answer(body | habit(body["resultats"], body["nombre"]))
 
     api.strange = strange
     api.most = 10 if paging.startswith("next") else 1000

@@ -110,22 +110,13 @@ def test_every_element_of_a_patient_is_explained(preview):
     assert "only_if statut" in origins["Patient.identifier.value"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "faults"),
-    [
-        (
-            {"patient_id: 42": "patient_id: 4 2", "etat: S": "etat: Z"},
-            ["Encounter.subject", "Encounter.status"],
-        ),
-        ({"2999-12-31": "2024-01-01"}, ["Encounter.period.end"]),
-    ],
-)
-def test_an_invalid_row_shows_its_faults_at_their_lines(changes, faults, preview):
-    row = STAY
-    for old, new in changes.items():
-        row = row.replace(old, new)
+def test_an_invalid_row_shows_its_faults_at_their_lines(preview):
+    row = STAY.replace("patient_id: 42", "patient_id: 4 2").replace(
+        "etat: S", "etat: Z"
+    )
     printed = preview(row)
     shown = re.findall(r"(?m)^\S+\.yaml:(\d+):\d+: (\S+) ← (\w+): ", printed.out)
+    faults = ["Encounter.subject", "Encounter.status"]
     assert (printed.status, [element for _, element, _ in shown]) == (1, faults)
     line, _, column = shown[0]
     assert column in DEMO.read_text("utf-8").splitlines()[int(line) - 1]
