@@ -9,15 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-FIXTURES = frozenset(
-    {
-        *("browser", "demo", "mariadb_server", "mysql_server", "pgbouncer"),
-    }
-)
+FIXTURES = {"browser", "demo", "mariadb_server", "mysql_server", "pgbouncer"}
 """A test with one of these starts a process, and is `system`."""
 
 SERVERS = ("mariadb", "mysql")
-PARAMETERS = frozenset({("source", "http"), ("source", "pgbouncer")})
+PARAMETERS = {("source", "http"), ("source", "pgbouncer")}
 """So is a test with one of these parameters, or with one that names one of the servers.
 
 A source over HTTP takes long.
@@ -52,20 +48,16 @@ def pytest_collection_modifyitems(
 
 
 def _starts_a_process(item: pytest.Item) -> bool:
-    if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+    if FIXTURES & {*getattr(item, "fixturenames", ())}:
         return True
     callspec = getattr(item, "callspec", None)
-    given = callspec.params if callspec else {}
-    return any(
-        (name, value) in PARAMETERS
-        or any(each in SERVERS for each in (value, *_first(value)))
-        for name, value in given.items()
-        if isinstance(value, str | tuple)
-    )
-
-
-def _first(value: object) -> tuple[object, ...]:
-    return value[:1] if isinstance(value, tuple) else ()
+    for name, value in (callspec.params if callspec else {}).items():
+        first = value[0] if isinstance(value, tuple) and value else value
+        if isinstance(first, str) and first in SERVERS:
+            return True
+        if isinstance(value, str) and (name, value) in PARAMETERS:
+            return True
+    return False
 
 
 def _shuffle(items: list[pytest.Item], chance: random.Random) -> None:
