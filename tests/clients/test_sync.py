@@ -10,7 +10,7 @@ import pytest
 from encounters_client import Encounters, EncountersError, Retry, SqliteStore
 from encounters_client.store import CANCELLED, CURRENT, INVALID, REMOVED
 from encounters_client.sync import OVERLAP_SECONDS
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.clients.running import copied
@@ -110,7 +110,8 @@ def assert_converges(service: Service, *runs: Run) -> None:
 
 
 @pytest.mark.parametrize("ends_full", [True, False])
-@settings(max_examples=25)
+# A smaller example would take minutes to find.
+@settings(max_examples=25, phases=[Phase.generate])
 @given(st.data())
 def test_the_copy_ends_identical(service, ends_full, data):
     """After a full run whatever happens, after others where times of change are right."""
