@@ -1,5 +1,7 @@
 """PostgREST and OData by templates: every search, page and total, and attacks that find nothing."""
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -207,14 +209,31 @@ def test_an_attack_finds_nothing_and_changes_nothing(tmp_path, make):
                     adapter.read(STAY, value)
 
 
-def test_a_value_that_has_no_place_between_its_marks_is_not_sent(tmp_path, source):
+SENT = {
+    "id eq '{value}'": ("V1", 'V"1', "é"),
+    "id eq {value}": ("-1", "2.5"),
+    "in.({values})": ("V1", "a:b/c.d-e"),
+    "{value:int32}": ("0", "-1"),
+}
+REFUSED = {
+    "id eq '{value}'": ("V'1", "a~b", "1\n2", "1\x00", "\u2028"),
+    "id eq {value}": ("V1", "1 or 1", "1)", "\u0661"),
+    "in.({values})": ("1),id.gt.(0", '1"', "1|2"),
+    "{value:int32}": ("01", "1.0", "V1"),
+}
+"""Values by the template they are sent in, and those that it has no place for."""
+
+
+@pytest.mark.parametrize("template", SENT)
+def test_a_value_is_sent_in_its_place_or_not_at_all(tmp_path, source, template):
     source.get(f"{URL}/sejours", json={"resultats": [], "nombre": 0})
-    query = "_id: {query: \"f=id eq '{value}'\"}"
+    query = f"_id: {{query: {json.dumps(f'f={template}')}}}"
     change = ('_id: {query: "ids={values}", separator: ","}', query)
     extra = ", quote: none, without: '~'"
     adapter = opened_at(URL, tmp_path, changes=(change,), source=extra)
-    for value, is_sent in {"V1": True, 'V"1': True, "V'1": False, "a~b": False}.items():
+    for value in (*SENT[template], *REFUSED[template]):
         source.calls.reset()
-        adapter.search(ask(token("_id", value)))
+        adapter.search(ask(TokenCriterion("_id", (Token(None, value),))))
         sent = [call.request.params["f"] for call in source.calls]
-        assert sent == ([f"id eq '{value}'"] if is_sent else [])
+        place = re.sub(r"\{.*\}", lambda _, value=value: value, template)
+        assert sent == ([place] if value in SENT[template] else []), value
