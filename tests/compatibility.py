@@ -9,7 +9,6 @@ adds what is new to the lists in tests/promised, and removes nothing. A release 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from adapters.mapping.schema import editor_schema
@@ -45,19 +44,12 @@ def mapping_keys() -> Iterator[str]:
     yield from _keys(schema, schema["definitions"], (), frozenset())
 
 
-def pages() -> Iterator[str]:
-    """Yield the formats of stored pages that are read."""
-    yield from map(str, READ)
-
-
-NAMES: Mapping[str, Callable[[], Iterator[str]]] = MappingProxyType(
-    {
-        "settings": settings,
-        "metrics": metrics,
-        "mapping-keys": mapping_keys,
-        "page-formats": pages,
-    }
-)
+NAMES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "settings": settings,
+    "metrics": metrics,
+    "mapping-keys": mapping_keys,
+    "page-formats": lambda: map(str, READ),
+}
 """What is promised, by the names of the lists."""
 
 
@@ -78,7 +70,10 @@ def _keys(
         if name not in within:
             inner = definitions[name]
             yield from _keys(inner, definitions, path, within | {name})
-    for way in _ways(node):
+    ways = [node[keyword] for keyword in ("then", "else") if keyword in node]
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        ways += node.get(keyword, ())
+    for way in ways:
         yield from _keys(way, definitions, path, within)
     for key, value in node.get("properties", {}).items():
         # A key that is named to be refused is none.
@@ -88,12 +83,6 @@ def _keys(
     for keyword in ("items", "additionalProperties"):
         if isinstance(node.get(keyword), dict):
             yield from _keys(node[keyword], definitions, (*path, "*"), within)
-
-
-def _ways(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield from (node[keyword] for keyword in ("then", "else") if keyword in node)
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        yield from node.get(keyword, ())
 
 
 def main(arguments: list[str]) -> int:

@@ -86,9 +86,7 @@ def passes(copy: Path, tests: Sequence[str]) -> bool:
 
 def check_unbroken(rows: Sequence[Mutation], pool: ThreadPoolExecutor) -> None:
     """Raise LookupError where tests fail without a mutation: they would notice nothing."""
-    every = [
-        shlex.split(tests) for tests in sorted({shlex.join(r.tests) for r in rows})
-    ]
+    every = sorted({tuple(row.tests) for row in rows})
     with copied() as copy:
         passed = pool.map(partial(passes, copy), every)
         for tests, is_passed in zip(every, passed, strict=True):
