@@ -152,8 +152,10 @@ CANARY = "Ljungqvist-0042"
     "shown",
     [
         f"{CANARY}: x",
+        f"clock: {CANARY}",
         f"clock: {{{CANARY}: x}}",
         f"stays: [{CANARY}]",
+        f"stays: [{{id: {CANARY}}}]",
         f"stays: [{{id: 1, {CANARY}: x}}]",
         f"stays: [{{id: 1, status: {CANARY}}}]",
         f"stays: [{{id: 1, start: {CANARY}, end: [{CANARY}, none]}}]",
