@@ -3,5 +3,5 @@
 from bench.trace import circle_of_imports
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_no_modules_import_each_other_in_a_circle():
     assert circle_of_imports() == ()

@@ -11,7 +11,7 @@ PARTS = {"sql", "mapping", "http", "sources", "databases"}
 """What rows of code that stands for no decision are named by: parts of adapters/."""
 
 
-def test_every_decision_is_broken_by_mutations_that_fit_the_code() -> None:
+def test_every_decision_is_broken_by_mutations_that_fit_the_code():
     rows = [Mutation(row) for row in yaml.safe_load(TABLE.read_text("utf-8"))]
     for row in rows:
         files = [ROOT / name for name in row.tests if name.startswith("tests/")]

@@ -12,14 +12,14 @@ from toolkit.contract.harness import FOUND
 from toolkit.contract.hospital import EDGES
 
 
-def test_the_tables_of_the_pages_are_up_to_date() -> None:
+def test_the_tables_of_the_pages_are_up_to_date():
     for file, name, part in TABLES:
         page = file.read_text("utf-8")
         assert page == rewritten(page, name, part()), "run: make tables"
 
 
 @pytest.mark.parametrize("kind", ResourceType)
-def test_each_parameter_is_known_where_it_has_to_be(kind: ResourceType) -> None:
+def test_each_parameter_is_known_where_it_has_to_be(kind):
     parameters = set(SEARCH_PARAMETERS[kind])
     here = "adapters/memory.py (and adapters/matching.py) lacks one"
     assert set(CAPABILITIES[kind].parameters) == parameters, here

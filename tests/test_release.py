@@ -33,7 +33,7 @@ pytestmark = [
 ]
 
 
-def git(*arguments: str, cwd: Path) -> str:
+def git(*arguments, cwd):
     identity = ("-c", "user.name=Release", "-c", "user.email=release@example.org")
     command = ["git", *identity, *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True).stdout
@@ -56,7 +56,7 @@ def clone(tmp_path_factory):
     return folder
 
 
-def release(clone: Path) -> "subprocess.CompletedProcess[str]":
+def release(clone):
     """Build a release in a clone."""
     kept = {k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ}
     environ = {**kept, "HELM": HELM or "", "PYTHON": sys.executable}
@@ -96,7 +96,7 @@ def test_a_release_holds_all_that_an_operator_downloads(dist):
     assert sums == {name: sha256(file) for name, file in files.items()}
 
 
-def sha256(file: Path) -> str:
+def sha256(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

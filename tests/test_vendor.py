@@ -7,7 +7,6 @@ import re
 import runpy
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ FOLDERS = (EXPLORER, WORKBENCH, "tests/browser/axe")
 ALLOWED = runpy.run_path(str(ROOT / ".ci" / "licences.py"))["ALLOWED"] | {"0BSD"}
 
 
-def files(folder: Path) -> set[str]:
+def files(folder):
     paths = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix() for path in paths}
 

@@ -15,7 +15,7 @@ from tests.live import HOST, free_ports
 
 
 @Request.application
-def _api(_request: Request) -> Response:
+def _api(_request):
     return Response('{"it": "answers"}', mimetype="application/json")
 
 
@@ -30,7 +30,7 @@ def address(tmp_path):
         yield url
 
 
-def asked_as_source(address: str) -> object:
+def asked_as_source(address):
     client = HttpClient(address)
     try:
         return client.send(HttpCall("POST", "/"), {}, Deadline(5)).json()

@@ -16,14 +16,10 @@ from adapters import open_adapter
 from adapters.contract import (
     Limit,
     NotFoundError,
-    Page,
     ParameterCapability,
     Prefix,
-    Record,
     ResourceCapabilities,
-    ResourceType,
     RowFault,
-    SearchQuery,
     Sort,
     SortKey,
     SourceBusyError,
@@ -77,26 +73,26 @@ def test_what_the_least_of_them_can_do_is_offered():
 class Counted(MemoryAdapter):
     """A hospital that counts its calls, and fails or waits if a test says so."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix):
         hospital = Hospital(EDGES.stays, EDGES.patients)
         rows = [served(prefix, row) for row in hospital.records()]
         super().__init__(rows, time_zone=PARIS)
         self.calls = 0
         self.enter: Callable[[], object] = lambda: None
 
-    def _enter(self) -> None:
+    def _enter(self):
         self.calls += 1
         self.enter()
 
-    def search(self, query: SearchQuery) -> Page:
+    def search(self, query):
         self._enter()
         return super().search(query)
 
-    def count(self, query: SearchQuery) -> int:
+    def count(self, query):
         self._enter()
         return super().count(query)
 
-    def read(self, resource_type: ResourceType, id: str) -> Record:
+    def read(self, resource_type, id):
         self._enter()
         return super().read(resource_type, id)
 
@@ -104,7 +100,7 @@ class Counted(MemoryAdapter):
 class Two:
     """Two counted hospitals behind one adapter."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.each = tuple(Counted(prefix) for prefix in PREFIXES)
         parts = [
             Part(prefix, kind, one, prefix, prefix)
@@ -113,7 +109,7 @@ class Two:
         ]
         self.adapter = FederatedAdapter(parts, "two")
 
-    def calls(self) -> tuple[int, ...]:
+    def calls(self):
         """Return how many calls each had since this was last called."""
         calls = tuple(one.calls for one in self.each)
         for one in self.each:
@@ -183,7 +179,7 @@ def test_a_source_that_fails_is_never_a_shorter_list(two):
     assert two.adapter.read(STAY, "n-1").id == "n-1"
 
 
-def _raise(error: Exception) -> None:
+def _raise(error):
     raise error
 
 

@@ -94,7 +94,7 @@ BY_UPDATE = [
 ]
 
 
-def _reversed(ids: list[str], keyed: int) -> list[str]:
+def _reversed(ids, keyed):
     """Return an order turned round; rows without the key stay at the end."""
     return ids[keyed - 1 :: -1] + ids[: keyed - 1 : -1]
 

@@ -112,5 +112,5 @@ def test_mariadb_and_mysql_find_alike(kind, request):
     assert [text for text, is_found in rows if not is_found] == []
 
 
-def _pattern(text: str) -> str:
+def _pattern(text):
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

@@ -35,7 +35,7 @@ def no_metrics():
     source_seconds.cache_clear()
 
 
-def counted(name: str, **labels: str) -> float | None:
+def counted(name, **labels):
     """Return what a metric counts of the source `pas`, None for nothing."""
     named = {"source": "pas", **labels}
     return REGISTRY.get_sample_value(f"encounters_source_{name}", named)
@@ -50,11 +50,11 @@ CALLS = {
 """What a call of the source comes to."""
 
 
-def call(breaker: Breaker, outcome: str) -> None:
+def call(breaker, outcome):
     """Call the source, which comes to one of CALLS; `o` where the breaker is open."""
     expected = CALLS.get(outcome)
 
-    def run() -> str:
+    def run():
         if isinstance(expected, AdapterError):
             raise expected
         return str(expected)
@@ -70,7 +70,7 @@ def call(breaker: Breaker, outcome: str) -> None:
         assert breaker.run("read", run) == expected
 
 
-def never() -> str:
+def never():
     pytest.fail("the source was called")
 
 
@@ -117,7 +117,7 @@ def test_after_the_pause_one_call_tries_alone_and_closes_the_breaker(caplog):
         call(breaker, outcome)
     began, ends = Event(), Event()
 
-    def slow() -> bool:
+    def slow():
         began.set()
         return ends.wait(PATIENCE)
 

@@ -1,7 +1,5 @@
 """Which addresses of hospital systems are reached by verified TLS, or need none."""
 
-from pathlib import Path
-
 import pytest
 
 from adapters.mapping.load import load_mapping
@@ -51,7 +49,7 @@ EXPOSED = [
 ]
 
 
-def kinds(directory: Path, text: str, environ: dict[str, str]) -> list[str]:
+def kinds(directory, text, environ):
     """Return the kinds of the exposed sources of a mapping."""
     file = directory / "hospital.yaml"
     file.write_text(text, "utf-8")

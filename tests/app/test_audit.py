@@ -69,12 +69,12 @@ def audited(audit):
     return audit()
 
 
-def digest(text: str) -> str:
+def digest(text):
     hashed = blake2b(text.encode(), key=KEY.encode(), digest_size=18)
     return base64.b64encode(hashed.digest()).decode()
 
 
-def parameters(event) -> list[tuple[str, str]]:
+def parameters(event):
     """Return names of parameters and digests of values."""
     return [
         (each["type"], each["value"])
@@ -84,7 +84,7 @@ def parameters(event) -> list[tuple[str, str]]:
     ]
 
 
-def shown(event) -> list[str]:
+def shown(event):
     """Return the references of the resources that were returned, but for patients."""
     response = read_event(event)
     lists = response.patients.values()
@@ -92,12 +92,12 @@ def shown(event) -> list[str]:
     return [*(f"{response.returned}/{id}" for id in ids), *response.others]
 
 
-def patients(event) -> list[str]:
+def patients(event):
     """Return how the event names the patients of the answer."""
     return list(read_event(event).patients)
 
 
-def brief(event) -> tuple[str | None, str, str, str | None]:
+def brief(event):
     """Return interaction, outcome, status and client."""
     subtype = event.get("subtype", [{}])[0].get("code")
     client = event["agent"][0].get("userId", {}).get("value")
@@ -296,7 +296,7 @@ def unwritten(caplog):
     return [record.data for record in records]
 
 
-def counted(name: str) -> float:
+def counted(name):
     return REGISTRY.get_sample_value(f"encounters_audit_{name}_total") or 0.0
 
 
@@ -440,7 +440,7 @@ def test_a_reader_that_stalls_is_an_error_and_later_lines_are_whole():
         assert pipe.read() == b"\nb\nc\n"
 
 
-def message(connection: socket.socket) -> bytes:
+def message(connection):
     """Read one message of RFC 6587 (octet counting); return what it says."""
     digits = b""
     while (byte := connection.recv(1)) != b" ":

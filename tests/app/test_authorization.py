@@ -1,7 +1,5 @@
 """Decisions 21 and 22: tokens, scopes, clients, and the challenges of 401 and 403."""
 
-from typing import Any
-
 from tests.app import provider
 from tests.app.answers import body, refused
 from tests.serving import Served, ids, link, relations
@@ -16,11 +14,11 @@ NEEDS = {
 }
 
 
-def _with(served: Served, token: str) -> Served:
+def _with(served, token):
     return Served(served.app, {"Authorization": f"Bearer {token}"})
 
 
-def _claiming(served: Served, **claims: Any) -> Served:
+def _claiming(served, **claims):
     return _with(served, provider.sign(**claims))
 
 

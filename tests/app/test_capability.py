@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,12 +53,12 @@ def deployment(request, served, groups):
     return served if request.param == "full" else groups[request.param]
 
 
-def _resources(served: Served) -> dict[str, Any]:
+def _resources(served):
     (rest,) = body(served.get("metadata"))["rest"]
     return {each["type"]: each for each in rest["resource"]}
 
 
-def _interactions(listed: Any) -> set[str]:
+def _interactions(listed):
     return {each["code"] for each in listed["interaction"]}
 
 

@@ -28,7 +28,7 @@ DEPARTURES: Mapping[str, tuple[int, str]] = {
 """Statements that a decision departs from, and a test of what happens instead."""
 
 
-def _tests() -> Mapping[str, str]:
+def _tests():
     """Return the docstrings of all tests beside this one, and of their modules."""
     docstrings = {}
     for file in Path(__file__).parent.rglob("test_*.py"):

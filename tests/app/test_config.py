@@ -19,7 +19,7 @@ SAME = object()
 
 
 @pytest.fixture
-def mapping(tmp_path: Path) -> Path:
+def mapping(tmp_path):
     path = tmp_path / "mapping.yaml"
     path.write_text("mapping: 1\n")
     return path
@@ -315,7 +315,7 @@ FROM_THE_SECRET_STORE = {
 }
 
 
-def shipped(group: str, stage: str, etc: Path) -> dict[str, str]:
+def shipped(group, stage, etc):
     """Return the variables of a settings file once its folder is copied to `etc`."""
     folder = ROOT / "mappings" / f"group-{group}"
     text = (folder / f"{stage}.env").read_text("utf-8")

@@ -2,14 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from werkzeug.exceptions import HTTPException, default_exceptions
-from werkzeug.test import TestResponse
 
 from adapters import contract
 from app import errors
@@ -107,7 +104,7 @@ def test_a_body_may_be_64_kib_long(served, chunked):
         assert answer.status_code == status
 
 
-def logged(caplog: pytest.LogCaptureFixture) -> list[Any]:
+def logged(caplog):
     """Return the log lines of failed requests."""
     return [
         json.loads(RedactingFormatter().format(record))
@@ -122,12 +119,12 @@ def answer_to(make_service):
     served = make_service()
     raised = []
 
-    def view() -> str:
+    def view():
         raise raised.pop()
 
     served.app.add_url_rule("/fhir/v3/x", view_func=view)
 
-    def answer(error: Exception) -> TestResponse:
+    def answer(error):
         raised.append(error)
         return served.get("x")
 
@@ -145,7 +142,7 @@ def test_an_unexpected_error_is_500_and_reveals_nothing(answer_to, caplog):
     assert "Canari" not in json.dumps(line)
 
 
-def subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
+def subclasses(kind):
     """Yield the subclasses of an error, theirs too."""
     for each in kind.__subclasses__():
         yield each

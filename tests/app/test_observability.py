@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from flask import Flask
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
@@ -45,11 +45,11 @@ def served(exporter, make_service):
     exporter.clear()
 
 
-def spans(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:
+def spans(exporter):
     return {span.name: span for span in exporter.get_finished_spans()}
 
 
-def sample(name: str, **labels: str) -> float:
+def sample(name, **labels):
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
@@ -116,7 +116,7 @@ def test_no_span_holds_a_canary(served, exporter):
 def test_a_collector_that_hangs_delays_no_stop(monkeypatch):
     goes_on, has_ended = Event(), Event()
 
-    def shutdown() -> None:
+    def shutdown():
         goes_on.wait(60)
         has_ended.set()
 

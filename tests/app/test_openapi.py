@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 import pytest
 from jsonschema import Draft4Validator
@@ -53,12 +52,12 @@ OF_GROUPS: Sequence[tuple[str, Params]] = [
 ]
 
 
-def described(service: Served) -> Any:
+def described(service):
     """Return the description that a service serves."""
     return service.get("openapi.json").get_json()
 
 
-def is_described(description: Any, kind: str, params: Params) -> bool:
+def is_described(description, kind, params):
     """Whether a description takes a search, by GET and by POST."""
     paths = description["paths"]
     form = paths[f"/{kind}/_search"]["post"]["requestBody"]["content"][FORM]["schema"]
@@ -112,7 +111,7 @@ def test_the_description_is_openapi_of_what_the_profile_offers(profile, served, 
                 assert headers <= response["headers"].keys()
 
 
-def closed(node: Any) -> Any:
+def closed(node):
     """Return a schema that allows no element but those that it names."""
     if isinstance(node, list):
         return [closed(item) for item in node]

@@ -10,7 +10,7 @@ import pytest
 from app.error_responses import CONTENT_TYPE
 from app.fhir.summary import TABLES
 from tests.app.answers import body, raw, refused
-from tests.serving import Served, relations
+from tests.serving import relations
 
 SUBSETTED = {"system": "http://hl7.org/fhir/v3/ObservationValue", "code": "SUBSETTED"}
 COVERED = (
@@ -26,7 +26,7 @@ XML = "application/fhir+xml"
 ELEMENTS = Path(__file__).parents[1] / "stu3/summary-mandatory-modifier-elements.json"
 
 
-def with_(path: str, parameter: str) -> str:
+def with_(path, parameter):
     """Return the path with one more parameter."""
     return f"{path}{'&' if '?' in path else '?'}{parameter}"
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_cut_is_412(served):
 def test_the_tables_of_elements_are_those_of_stu3(resource_type):
     expected = json.loads(ELEMENTS.read_text("utf-8"))[resource_type]
 
-    def top(column: str) -> list[str]:
+    def top(column):
         names = [name.removeprefix(f"{resource_type}.") for name in expected[column]]
         return [name.removesuffix("[x]") for name in names if "." not in name]
 
@@ -104,7 +104,7 @@ def test_the_tables_of_elements_are_those_of_stu3(resource_type):
     assert list(table.modifier) == top("modifier")
 
 
-def etag(served: Served, path: str) -> str:
+def etag(served, path):
     """Return the ETag of a resource."""
     return str(served.get(path).headers["ETag"])
 

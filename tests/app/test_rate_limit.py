@@ -4,7 +4,6 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import redis
@@ -17,7 +16,6 @@ from app.rate_limit import AWAY_SECONDS, Throttle
 from app.service import EXTENSION
 from tests.app import provider
 from tests.app.answers import read_from, refused
-from tests.redis_server import RedisServer
 from tests.serving import Served
 
 MINUTE = 28_000_000 * 60
@@ -59,7 +57,7 @@ def let_in(count, name, tries):
     return accepted
 
 
-def round_trips(server: RedisServer) -> int:
+def round_trips(server):
     with server.client() as client:
         scripts = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})
     return int(scripts["calls"])
@@ -120,7 +118,7 @@ def test_without_redis_each_process_counts_for_itself(make, own_redis, clock, ca
 def limited(served, make, monkeypatch):
     """Return the service with other limits than its own."""
 
-    def limited(**limits: Any) -> Served:
+    def limited(**limits):
         service = served.app.extensions[EXTENSION]
         other = replace(service, throttle=make(**limits))
         monkeypatch.setitem(served.app.extensions, EXTENSION, other)
@@ -133,7 +131,7 @@ def statuses(served, path, tries):
     return [served.get(path).status_code for _ in range(tries)]
 
 
-def throttled(by: str) -> float:
+def throttled(by):
     counted = REGISTRY.get_sample_value("encounters_throttled_total", {"by": by})
     return counted or 0.0
 

@@ -1,7 +1,5 @@
 """Decision 36: stays by other words for a patient, and what `_include` adds to a page."""
 
-from typing import Any
-
 import pytest
 
 from tests.adapters.emptied import traced
@@ -21,12 +19,12 @@ SUBJECT = ("_include", "Encounter:subject")
 HOSPITAL = ("_include", "Encounter:service-provider")
 
 
-def included(bundle: Any) -> list[Any]:
+def included(bundle):
     """Return the resources beside the matches."""
     return [e["resource"] for e in bundle["entry"] if e["search"]["mode"] == "include"]
 
 
-def references(bundle: Any, element: str) -> set[str]:
+def references(bundle, element):
     """Return the references of the matches."""
     stays = [e["resource"] for e in bundle["entry"] if e["search"]["mode"] == "match"]
     return {s[element]["reference"] for s in stays if "reference" in s.get(element, {})}

@@ -1,17 +1,16 @@
 """Decisions 1, 2 and 4: the forms of a search, what is refused or ignored, AND and OR."""
 
 import pytest
-from werkzeug.test import TestResponse
 
 from tests.app.answers import body, messages, raw, refused
-from tests.serving import FORM, Served, ids, issues, link, relations
+from tests.serving import FORM, ids, issues, link, relations
 from toolkit.contract.hospital import UNIT_URL, Hospital, StayRow
 
 LENIENT = {"Prefer": "handling=lenient"}
 STRICT = {"Prefer": "handling=strict"}
 
 
-def _form(served: Served, query: str, form: str) -> TestResponse:
+def _form(served, query, form):
     path = f"Encounter/_search?{query}"
     return raw(served, "POST", path, data=form, content_type=FORM)
 

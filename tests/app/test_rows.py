@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from tests.app.answers import body, messages, pages, refused
-from tests.serving import Served, ids, issues
+from tests.serving import ids, issues
 from toolkit.contract.hospital import EDGES, VISIT_SYSTEMS
 
 LOCAL_SYSTEM = "https://example.org/fhir/CodeSystem/stay-kinds"
@@ -120,7 +120,7 @@ def test_otherwise_may_hide(make_service, otherwise, status):
     assert (found["total"], ids(found), issues(found)) == (1, ["1"], [])
 
 
-def _systems(served: Served) -> dict[str, str]:
+def _systems(served):
     """Return the system that each class code is shown with, as far as there are any."""
     found = served.search("Encounter", {"_count": "100", "_sort": "date"})
     page = [each["resource"] for each in found["entry"]]

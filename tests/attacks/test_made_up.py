@@ -3,8 +3,6 @@
 import base64
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -67,7 +65,7 @@ FINDING = {
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
-def tried(few: int) -> Any:
+def tried(few):
     """Take `few` examples, the same each time, or as many as `make fuzz` wants."""
     return settings(
         max_examples=EXAMPLES or few,
@@ -79,7 +77,7 @@ def tried(few: int) -> Any:
 
 
 @st.composite
-def bent(draw: st.DrawFn, texts: Sequence[str]) -> str:
+def bent(draw, texts):
     """Return a text, one sign of it taken away, added or changed."""
     text = draw(st.sampled_from(texts))
     place = draw(st.integers(0, len(text)))
@@ -115,12 +113,12 @@ def services(request, redis_server, tmp_path_factory):
 
 
 def assert_all_agree(
-    services: Mapping[str, Served],
-    kind: str,
-    query: bytes = b"",
-    form: bytes | None = None,
-    type_: str = FORM,
-) -> None:
+    services,
+    kind,
+    query=b"",
+    form=None,
+    type_=FORM,
+):
     """Hold every database to what the model answers; without a form by GET."""
     answers = {}
     for name, served in services.items():
@@ -241,7 +239,7 @@ def test_reads_of_odd_ids_are_those_of_the_model(services, kind, id):
 NAMES = ("_id", "_index", "_searchAfter", "_searchBefore")
 
 
-def pages(client: Served) -> dict[frozenset[tuple[str, str]], list[str]]:
+def pages(client):
     """Return the stays of every page that the links of two searches lead to."""
     found = {}
     for sort in ("date", "-date"):
@@ -300,16 +298,16 @@ ODD += [0, -1, 1e308, float("nan"), float("inf"), 2**70, "\0", "é", "a" * 5000]
 ODD += ["rsa-1", ["b64"], ["exp"], {"kty": "oct", "k": "AA"}, "\ud800", " ", "x\ny"]
 
 
-def nonsense(names: str) -> st.SearchStrategy[dict[str, Any]]:
+def nonsense(names):
     values = st.sampled_from(ODD) | TEXTS
     return st.dictionaries(st.sampled_from(names.split()), values, max_size=4)
 
 
-def asked(served: Served, authorization: str) -> int:
+def asked(served, authorization):
     return served.get("Encounter/1", Authorization=authorization).status_code
 
 
-def signed(header: dict[str, Any], payload: bytes) -> str:
+def signed(header, payload):
     """Return a token with a right signature around anything."""
     whole = json.dumps({"alg": "RS256", "kid": "rsa-1", **header}).encode()
     parts = [base64.urlsafe_b64encode(part).rstrip(b"=") for part in (whole, payload)]

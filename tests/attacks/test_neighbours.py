@@ -3,18 +3,15 @@
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from werkzeug.test import TestResponse
 
 from app.service import EXTENSION
 from tests.app.changing import NEWEST_FIRST, STAYS
@@ -58,7 +55,7 @@ class FaultyProxy(ThreadingTCPServer):
     block_on_close = False
     fault: Fault | None = None
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place):
         """Stand before `host:port`, or before the path of a socket."""
         super().__init__((HOST, 0), _Connection)
         self.place = place
@@ -66,7 +63,7 @@ class FaultyProxy(ThreadingTCPServer):
         Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     @contextmanager
-    def failing(self, fault: Fault) -> Iterator[None]:
+    def failing(self, fault):
         self.fault = fault
         if fault is Fault.CUT:
             _hang_up(*self.open)
@@ -75,7 +72,7 @@ class FaultyProxy(ThreadingTCPServer):
         finally:
             self.fault = None
 
-    def close(self) -> None:
+    def close(self):
         self.shutdown()
         self.server_close()
         _hang_up(*self.open)
@@ -84,7 +81,7 @@ class FaultyProxy(ThreadingTCPServer):
 class _Connection(BaseRequestHandler):
     server: FaultyProxy
 
-    def handle(self) -> None:
+    def handle(self):
         if self.server.fault is Fault.CUT:
             return
         host, _, port = self.server.place.rpartition(":")
@@ -102,7 +99,7 @@ class _Connection(BaseRequestHandler):
             back.join()
             self.server.open -= {self.request, neighbour}
 
-    def _pass_answers(self, neighbour: socket.socket) -> None:
+    def _pass_answers(self, neighbour):
         with suppress(OSError):
             while data := neighbour.recv(65536):
                 end = time.monotonic() + LATE_SECONDS
@@ -117,7 +114,7 @@ class _Connection(BaseRequestHandler):
         _hang_up(neighbour, self.request)
 
 
-def _hang_up(*connections: socket.socket) -> None:
+def _hang_up(*connections):
     """End connections: a thread that waits for bytes of one wakes up."""
     for connection in connections:
         with suppress(OSError):
@@ -139,7 +136,7 @@ def behind(request, tmp_path_factory, redis_server):
     source, proxies, api = request.param, {}, Api(HOSPITAL)
     with ExitStack() as stack:
 
-        def through(name: str, place: str) -> str:
+        def through(name, place):
             proxies[name] = FaultyProxy(place.removeprefix("http://"))
             stack.callback(proxies[name].close)
             return f"{HOST}:{proxies[name].server_address[1]}"
@@ -187,7 +184,7 @@ def behind(request, tmp_path_factory, redis_server):
         yield Behind(source, served, proxies, api)
 
 
-def assert_honest(answer: TestResponse, right: list[str]) -> None:
+def assert_honest(answer, right):
     """Hold an answer to docs/run/runbook.md: the right page or a refusal."""
     if answer.status_code == 200:
         assert ids(answer.get_json(force=True)) == right
@@ -202,7 +199,7 @@ def assert_honest(answer: TestResponse, right: list[str]) -> None:
     assert issue["code"] in codes
 
 
-def soon(ask: Callable[[], TestResponse], right: list[str]) -> Any:
+def soon(ask, right):
     """Return the right page, which one of the next answers is."""
     for _ in range(TRIES):
         answer = ask()

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 from tests.app import provider
-from tests.app.server.running import PATIENCE, Running, edges, running
+from tests.app.server.running import PATIENCE, edges, running
 from tests.live import HOST
 from toolkit.contract.hospital import EDGES
 
@@ -35,7 +35,7 @@ def service(tmp_path_factory, redis_server):
         assert "Encounter/" + STAY.decode() not in log
 
 
-def exchanged(service: Running, sent: bytes) -> bytes:
+def exchanged(service, sent):
     """Send bytes and end; return all that is answered."""
     data = b""
     with (
@@ -51,12 +51,12 @@ def exchanged(service: Running, sent: bytes) -> bytes:
     return data
 
 
-def statuses_in(data: bytes) -> list[int]:
+def statuses_in(data):
     return [int(s) for s in re.findall(rb"^HTTP/1\.[01] (\d{3}) ", data, re.MULTILINE)]
 
 
 @cache
-def way(*extra: bytes) -> bytes:
+def way(*extra):
     """Return the headers of a client that is let in, and others."""
     token = provider.bearer(provider.sign()).encode()
     known = (b"Host: x", b"X-Forwarded-Proto: https", b"Authorization: " + token)
@@ -70,7 +70,7 @@ CHUNKED = b"Transfer-Encoding: chunked"
 ZERO = b"0\r\n\r\n"
 
 
-def posted(body: bytes, *extra: bytes) -> bytes:
+def posted(body, *extra):
     return b"POST /fhir/v3/Encounter/_search HTTP/1.1\r\n" + way(FORM, *extra) + body
 
 

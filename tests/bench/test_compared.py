@@ -1,7 +1,6 @@
 """The bench in its smallest form: everybody of ours starts, answers the same, is reported."""
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,14 @@ PLAN = Plan(rounds=1, seconds=0, warm=0, peers=False, workers=(1,))
 
 
 @pytest.fixture
-def kept() -> Iterator[Path]:
+def kept():
     """Return a directory that the database's user can enter."""
     with tempfile.TemporaryDirectory(prefix="bench-kept-") as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)
 
 
-def test_the_report_has_every_figure(kept: Path, tmp_path: Path) -> None:
+def test_the_report_has_every_figure(kept, tmp_path):
     with surroundings(kept, STAYS) as around:
         found = Bench(around, PLAN).results()
     assert set(found.rounds) == set(TITLES)
@@ -40,7 +39,7 @@ def test_the_report_has_every_figure(kept: Path, tmp_path: Path) -> None:
         assert f"| {title} | " in costs
 
 
-def test_a_hospital_of_any_size_is_filled_and_explained(kept: Path) -> None:
+def test_a_hospital_of_any_size_is_filled_and_explained(kept):
     lines = "\n".join(of_size(10_000, kept))
     assert "| patient, chain of four, last survivor | " in lines
     assert "(0)" not in lines

@@ -6,7 +6,7 @@ from contextlib import closing
 from functools import partial
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from explorer.failures import TEXTS
 from tests.browser.conftest import (
@@ -27,7 +27,7 @@ PATIENT, IPP = "Grégoire Antoinette", "00000158"
 VIEWS = {"light": WIDE, "dark": DARK, "narrow": NARROW, "no-script": NO_SCRIPT}
 
 
-def search(page: Page) -> None:
+def search(page):
     page.get_by_role("button", name="Search", exact=True).click()
 
 

@@ -6,12 +6,11 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import (
     DARK,
@@ -31,12 +30,12 @@ SLOW = 60_000
 """Milliseconds for a check of the whole source on a busy machine."""
 
 
-def editor(page: Page) -> Locator:
+def editor(page):
     """Return the text of the mapping file."""
     return page.get_by_role("textbox", name="Mapping file")
 
 
-def type_at_the_end(page: Page, text: str) -> None:
+def type_at_the_end(page, text):
     """Type below the last line of the file."""
     editor(page).focus()
     page.keyboard.press("Control+End")
@@ -45,12 +44,12 @@ def type_at_the_end(page: Page, text: str) -> None:
     page.keyboard.type(text)
 
 
-def rows(page: Page) -> Locator:
+def rows(page):
     """Return the buttons of the rows of the source."""
     return page.locator("#panel-rows [data-row]")
 
 
-def show_values(page: Page) -> None:
+def show_values(page):
     """Unmask the values, and wait until the rows have them: a click on older ones is lost."""
     page.get_by_label("Show values of patients").check()
     column = page.locator("#panel-rows tbody tr").first.locator(
@@ -221,7 +220,7 @@ def test_everything_is_reached_with_the_keyboard_and_panes_are_dragged(work):
 
 
 @pytest.fixture
-def from_nothing(hospital: Path, tmp_path: Path) -> Iterator[Bench]:
+def from_nothing(hospital, tmp_path):
     """Start the command on a file that is not there."""
     database = Path(shutil.copy(hospital, tmp_path))
     file = tmp_path / "mine.yaml"

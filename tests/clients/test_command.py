@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from encounters_client.cli import main
@@ -36,7 +35,7 @@ def served(served, monkeypatch):
     return served
 
 
-def rows(file: Path) -> list[str]:
+def rows(file):
     """Return the ids in a copy."""
     if file.suffix == ".ndjson":
         return [json.loads(line)["id"] for line in file.read_text().splitlines()]

@@ -19,14 +19,14 @@ from encounters_client.store import CANCELLED, REMOVED
 
 from tests.clients.cases import CASES, COMPLETE, ERRORS, PARAMETERS
 from tests.clients.running import copied
-from tests.clients.service import Service, status
+from tests.clients.service import status
 from tests.docs.pages import CALL, table
 from toolkit.contract.hospital import IPP_SYSTEM
 
 EACH_CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
-def client(served: Service, **changes: str) -> Encounters:
+def client(served, **changes):
     """Return a client of the service that hardly waits."""
     retry = Retry(first_wait_seconds=0.01)
     return Encounters.from_environment(served.environ(**changes), retry=retry)

@@ -17,7 +17,6 @@ from tests.clients.running import copied
 from tests.clients.service import (
     ORGANIZATIONS,
     Fault,
-    Service,
     pages_expire,
     status,
     token_expires,
@@ -58,10 +57,10 @@ class Run:
     is_full: bool = False
 
 
-def synchronize(service: Service, file: Path, run: Run) -> None:
+def synchronize(service, file, run):
     """Run the client once; faults may end it early."""
 
-    def apply(changes: Changes) -> None:
+    def apply(changes):
         for name, *arguments in changes:
             getattr(service.hospital, str(name))(*arguments)
 
@@ -79,7 +78,7 @@ def synchronize(service: Service, file: Path, run: Run) -> None:
         hospital.sync(store, full=run.is_full, page_size=2)
 
 
-def assert_identical(service: Service, file: Path) -> None:
+def assert_identical(service, file):
     """Check that the copy has what the service shows, and of patients those of its stays.
 
     Of what it shows no longer the copy has the state: deleted, or not to be shown.
@@ -99,7 +98,7 @@ def assert_identical(service: Service, file: Path) -> None:
             assert reads[key][0] == code
 
 
-def assert_converges(service: Service, *runs: Run) -> None:
+def assert_converges(service, *runs):
     """Run the client several times; after the last one the copy must be identical."""
     service.open(5)
     with TemporaryDirectory() as folder:

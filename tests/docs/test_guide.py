@@ -2,19 +2,19 @@
 
 import pytest
 
-from tests.docs.following import Typed, follow
+from tests.docs.following import follow
 from tests.docs.pages import BRING, GUIDE, every_block
 
 pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory) -> list[Typed]:
+def typed(tmp_path_factory):
     """Return what the commands of the page print."""
     return follow(GUIDE, tmp_path_factory.mktemp("guide"))
 
 
-def test_each_command_prints_what_the_page_says(typed: list[Typed]) -> None:
+def test_each_command_prints_what_the_page_says(typed):
     wrong = [
         f"{each.page.name}:{each.block.line} printed\n{each.was}"
         for each in typed
@@ -23,7 +23,7 @@ def test_each_command_prints_what_the_page_says(typed: list[Typed]) -> None:
     assert not wrong, "\n".join([*wrong, "run: python -m tests.docs.update"])
 
 
-def test_the_page_in_french_has_the_blocks_of_the_page_in_english() -> None:
+def test_the_page_in_french_has_the_blocks_of_the_page_in_english():
     english, french = (
         [block.text for block in every_block(page.read_text("utf-8"))]
         for page in (GUIDE[0], BRING / "index.fr.md")

@@ -5,7 +5,7 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from explorer.explorer import HEADERS
 from explorer.failures import TEXTS
 from tests.app import provider
 from tests.explorer.conftest import CLIENT_ID, TOKEN, URL, Browser
-from tests.serving import Served
 from toolkit.contract.hospital import CANARIES, EDGES, Hospital
 
 Explore = Callable[..., Browser]
@@ -31,21 +30,21 @@ NIGHT = {"name": "Latour", "admission_from": "27/10/2024", "admission_to": "2024
 """A form that finds the three stays of patient 3 that began in the night of a clock change."""
 
 
-def events(service: Served) -> list[Any]:
+def events(service):
     """Return the audit events of a service so far."""
     file = Path(service.app.extensions["encounters"].settings.audit)
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 @contextmanager
-def audited(service: Served, count: int) -> Iterator[None]:
+def audited(service, count):
     """Hold what happens within to a number of audit events."""
     before = len(events(service))
     yield
     assert len(events(service)) == before + count
 
 
-def sealed(page: str, kind: str = "who") -> list[str]:
+def sealed(page, kind="who"):
     """Return the addresses of the patients of a table, or of another class of links."""
     links = re.findall(
         rf'class="(?:c-)?{kind}"[^>]*?(?:><a)? href="(/see/[^"]+)"', page
@@ -53,12 +52,12 @@ def sealed(page: str, kind: str = "who") -> list[str]:
     return [html.unescape(link) for link in links]
 
 
-def starts(page: str) -> list[str]:
+def starts(page):
     """Return when the stays of a table began."""
     return re.findall(r'data-label="Admission"><time datetime="([^"]+)"', page)
 
 
-def path_of(place: str) -> str:
+def path_of(place):
     """Return the path of a result, for what can be done with it."""
     return place.partition("?")[0]
 
@@ -282,7 +281,7 @@ def test_criteria_never_stand_in_an_address(camille):
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
 
-def assert_harmless(*pages: str) -> None:
+def assert_harmless(*pages):
     for page in pages:
         assert "<script>alert" not in page
         assert "<img" not in page
@@ -517,7 +516,7 @@ def test_a_patient_page_has_every_stay_and_hides_numbers(service, camille):
 # ------------------------------------------------------------------------------- files
 
 
-def exported(browser: Browser, format: str, place: str) -> Any:
+def exported(browser, format, place):
     return browser.post(f"{path_of(place)}/export", format=format)
 
 

@@ -1,6 +1,5 @@
 """The timeline: no bars overlap, ticks are whole, open stays end at the edge."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from random import Random
@@ -14,9 +13,7 @@ from explorer.timeline import DRAWINGS, GAP, Band, timelines, wall
 NOW = datetime(2026, 11, 28, 14, 5, tzinfo=UTC)
 
 
-def stay(
-    id: int, start: datetime, days: float | None = None, status: str = "finished"
-) -> Stay:
+def stay(id, start, days=None, status="finished"):
     """Return a stay; without a duration it has no end."""
     period = {"start": start.isoformat()}
     if days is not None:
@@ -24,26 +21,26 @@ def stay(
     return Stay({"id": str(id), "status": status, "period": period})
 
 
-def visits(count: int, step: int, days: float) -> list[Stay]:
+def visits(count, step, days):
     """Return stays of nine years, about `step` days after each other."""
     chance, begin = Random(7), datetime(2018, 2, 1, 9, tzinfo=UTC)
     starts = [begin + timedelta(n * step + chance.randint(0, 6)) for n in range(count)]
     return [stay(n, start, days) for n, start in enumerate(starts)]
 
 
-def few() -> list[Band]:
+def few():
     year = [stay(n, NOW - timedelta(310 - n * 23), 0.04) for n in range(11)]
     here = stay(20, datetime(2026, 11, 24, 16, tzinfo=UTC), status="in-progress")
     later = [stay(n, NOW + timedelta(n), status="planned") for n in (39, 44)]
     return [Band("Inpatient", [here]), Band("Outpatient", [*year, *later])]
 
 
-def many() -> list[Band]:
+def many():
     counts = ((236, 12, 0.2), (14, 230, 20), (37, 86, 0.04))
     return [Band(str(count), visits(count, *rest)) for count, *rest in counts]
 
 
-def ever() -> list[Band]:
+def ever():
     last = stay(2, datetime(9999, 12, 30, tzinfo=UTC))
     return [Band("a", [stay(1, NOW, 0), last])]
 
@@ -52,7 +49,7 @@ MONTH = {"since": wall(NOW) - timedelta(28)}
 
 
 @pytest.fixture(params=["en", "fr"], autouse=True)
-def language(request: pytest.FixtureRequest) -> Iterator[None]:
+def language(request):
     with Flask("drawing").app_context():
         g.language = request.param
         yield

@@ -30,7 +30,7 @@ COLUMNS = {
 """The suite's names of Kestrel's columns."""
 
 
-def held(hospital: Hospital) -> Hospital:
+def held(hospital):
     """Return the hospital without what instants cannot hold: clock times that never were."""
     stays = [(row, hospital.stay(row)) for row in hospital.stays]
     return replace(
@@ -43,7 +43,7 @@ def held(hospital: Hospital) -> Hospital:
     )
 
 
-def fill(hospital: Hospital, file: Path) -> None:
+def fill(hospital, file):
     """Write a file of Kestrel."""
     stored, merged = (
         hospital.ids.stored,
@@ -93,7 +93,7 @@ def open_hospital(tmp_path_factory):
     """Return a function that fills a file and opens the adapter on it."""
     opened = []
 
-    def open_file(hospital: Hospital) -> Opened:
+    def open_file(hospital):
         if hospital.date_reading is DateReading.PERIOD or hospital.ids is Ids.UUIDS:
             pytest.skip("Kestrel compares starts, and has no UUIDs")
         directory = tmp_path_factory.mktemp("kestrel")

@@ -2,14 +2,12 @@
 
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from adapters import open_adapter, open_source
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import SourceMapping
 from adapters.mapping.problems import MappingError
 from app.cli import main
 
@@ -54,13 +52,13 @@ def place(tmp_path, monkeypatch):
     sys.modules.pop("pas", None)
 
 
-def load(place: Path, file: str = FILE, **environ: str) -> SourceMapping:
+def load(place, file=FILE, **environ):
     path = place / "own.yaml"
     path.write_text(file, "utf-8")
     return load_mapping(path, environ)
 
 
-def refusal(place: Path, file: str = FILE) -> list[str]:
+def refusal(place, file=FILE):
     """Return the problems with which a file or its class is refused."""
     with pytest.raises(MappingError) as caught:
         open_adapter(load(place, file))

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from threading import Event
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -160,7 +159,7 @@ def test_error_with_status_200(tmp_path, source):
         assert adapter.read(STAY, "1").id == "1"
 
 
-def alone(number: int) -> list[Any]:
+def alone(number):
     return ROWS[number : number + 1]
 
 
@@ -238,7 +237,7 @@ def test_calls_beyond_the_connections_find_the_source_busy(tmp_path):
     file.write_text(http_mapping_text(EDGES, source=limits), encoding="utf-8")
     api, entered, ends = Api(EDGES), Event(), Event()
 
-    def wait(_: object) -> None:
+    def wait(_):
         entered.set()
         assert ends.wait(30)
 

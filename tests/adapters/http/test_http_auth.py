@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 import requests
-from werkzeug.wrappers import Request
 
 from adapters.contract import SourceDataError, SourceUnavailableError
 from adapters.http import client
@@ -47,7 +46,7 @@ SHOWN = (
 def test_the_source_is_shown_who_asks(tmp_path, source, header, value):
     api = Api(EDGES)
 
-    def is_known(request: Request) -> bool:
+    def is_known(request):
         token = ["", *api.sessions][-1]
         return request.headers.get(header) == value.replace("TOKEN", token)
 

@@ -1,7 +1,7 @@
 """Requests over real sockets and mocked answers: retries, limits, failures, connections."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -133,13 +133,13 @@ CONTRADICTION = b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "
 
 
 @contextmanager
-def socket_server(serve: Serve) -> Iterator[str]:
+def socket_server(serve):
     """Serve each connection by a function that writes any bytes, and yield the address."""
     ended = Event()
     listener = socket.create_server((HOST, 0))
     listener.settimeout(0.05)
 
-    def accept() -> None:
+    def accept():
         while not ended.is_set():
             try:
                 connection, _ = listener.accept()
@@ -159,17 +159,17 @@ def socket_server(serve: Serve) -> Iterator[str]:
         listener.close()
 
 
-def _hang(_: socket.socket, ended: Event) -> None:
+def _hang(_, ended):
     ended.wait(LONG)
 
 
-def _drip(connection: socket.socket, ended: Event) -> None:
+def _drip(connection, ended):
     connection.sendall(OK + b"Content-Length: 100000\r\n\r\n")
     while not ended.wait(0.05):
         connection.sendall(b" ")
 
 
-def _sent(data: bytes) -> Serve:
+def _sent(data):
     return lambda connection, _: connection.sendall(data)
 
 

@@ -1,18 +1,15 @@
 """Pages of an HTTP source: by offset, number, link and token; lists that contradict themselves."""
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 from responses import matchers
-from werkzeug import Request, Response
+from werkzeug import Response
 
-from adapters.contract import Page, Sort, SortKey, SourceDataError
-from adapters.http.adapter import HttpAdapter
+from adapters.contract import Sort, SortKey, SourceDataError
 from tests.adapters.http_cases import ROWS, URL, api_and_adapter, opened_at, rows_of
 from tests.hospital_http import Api, answer, serving
 from toolkit.contract.harness import STAY, ask, ids_of, patient, token, walk
@@ -27,7 +24,7 @@ TOKEN = "{token: {query: curseur, path: suite.curseur}}"
 PAGINGS = (OFFSET, PAGE, NEXT, TOKEN)
 
 
-def _everything() -> list[Any]:
+def _everything():
     return rows_of(MODEL.search(ask()))
 
 
@@ -164,11 +161,11 @@ class Habit:
     `total` the number of all rows, `rows` and `links` those of a page.
     """
 
-    def __init__(self, **habits: Callable[..., Any]) -> None:
+    def __init__(self, **habits):
         self.habits = habits
         self.requests = 0
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request):
         self.requests += 1
         size, args = int(request.args["nb"]), request.args
         start = int(args.get("debut", args.get("curseur", 0)))
@@ -183,20 +180,18 @@ class Habit:
             body["suite"] = {"lien": link, "curseur": following}
         return answer(body)
 
-    def _changed(self, name: str, value: Any, *more: Any) -> Any:
+    def _changed(self, name, value, *more):
         return self.habits[name](value, *more) if name in self.habits else value
 
 
 @contextmanager
-def habit(
-    folder: Path, paging: str, **habits: Callable[..., Any]
-) -> Iterator[tuple[Habit, HttpAdapter]]:
+def habit(folder, paging, **habits):
     with api_and_adapter(folder, paging=paging) as (api, adapter):
         api.strange = bad = Habit(**habits)
         yield bad, adapter
 
 
-def pages_of(adapter: HttpAdapter) -> list[Page]:
+def pages_of(adapter):
     return list(walk(adapter, ask(count=SIZE)))
 
 
@@ -219,7 +214,7 @@ def test_a_list_that_turns_in_a_circle_is_502(tmp_path, paging, period):
 def test_a_list_without_an_end_ends_by_its_total(tmp_path, paging):
     numbers = count(1000)
 
-    def new_rows(rows: list[Any]) -> list[Any]:
+    def new_rows(rows):
         return [{**ROWS[0], "id": next(numbers)} for _ in range(SIZE)]
 
     endless: dict[str, Any] = {"links": lambda *_: True, "rows": new_rows}
@@ -362,7 +357,7 @@ def test_links_to_other_hosts_are_followed_if_the_file_names_them(
 ):
     api = Api(EDGES)
 
-    def elsewhere(request: Request) -> Response:
+    def elsewhere(request):
         text = api.page(request).get_data(as_text=True)
         return Response(text.replace("127.0.0.1", "localhost"))
 

@@ -1,7 +1,6 @@
 """Searches as the parameters that an HTTP source is sent, and what it cannot be sent."""
 
 import pytest
-from werkzeug import Response
 
 from adapters.contract import Limit, NotAskableError
 from tests.adapters.http_cases import URL, api_and_adapter, opened_at, rows_of
@@ -36,12 +35,12 @@ UNTIL = '{ge: "entreeDu={value}", le: "entreeAvant={value}", step: minute}'
 AUTUMN, WINTER = "2024-10-27T02:30:00+0100", "2024-10-27T02:30:00+01:00"
 
 
-def no_rows(_: object) -> Response:
+def no_rows(_):
     """Answer without rows: what is sent is of interest."""
     return answer({"resultats": [], "nombre": 0})
 
 
-def dated(bounds: str) -> tuple[tuple[str, str], ...]:
+def dated(bounds):
     """Return the change that makes these the bounds of dates."""
     return ((BOUNDS, f"date: {bounds}"),) if bounds else ()
 

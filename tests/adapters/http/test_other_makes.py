@@ -2,18 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import pytest
 
 from adapters.contract import (
     NotAskableError,
     NotFoundError,
-    Page,
     ReferenceCriterion,
     RowFault,
     Sort,
@@ -77,7 +74,7 @@ def opened(folder, make, paging=SKIP, nulls="low", absent="-"):
             adapter.close()
 
 
-def shown(page: Page) -> list[Any]:
+def shown(page):
     return http_cases.rows_of(page, COLUMNS)
 
 
@@ -177,7 +174,7 @@ ATTACKS = (
 )  # fmt: skip
 
 
-def _criteria(value: str) -> Iterator[Any]:
+def _criteria(value):
     """Yield the searches of every template by a value, which few stays have."""
     for parameter in ("_id", "identifier", "service-provider._extension"):
         yield TokenCriterion(parameter, (Token(None, value),))

@@ -14,7 +14,7 @@ from tests.adapters.mapping.good import HTTP, TWO, WHOLE, load
 TREES = [json.loads(json.dumps(read_text(text, "m"))) for text in (WHOLE, HTTP, TWO)]
 
 
-def paths_in(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def paths_in(node, path=()):
     inner: list[tuple[Any, Any]] = []
     if isinstance(node, dict):
         inner = list(node.items())
@@ -40,7 +40,7 @@ VALUES = st.recursive(
 )
 
 
-def changes_of(tree: Any) -> st.SearchStrategy[tuple[Any, Any, Any]]:
+def changes_of(tree):
     """Return a tree, a path in it, and what is put there; None takes the part out."""
     return st.tuples(st.just(tree), st.sampled_from(paths_in(tree)), st.none() | VALUES)
 

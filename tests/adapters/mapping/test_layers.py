@@ -5,11 +5,10 @@ from pathlib import Path
 
 from adapters.contract import ResourceType, SortKey
 from adapters.mapping.load import load_mapping
-from adapters.mapping.model import ResourceMapping, SourceMapping
 from tests.adapters.mapping.good import ENVIRON, MINIMAL, TWO, WHOLE
 
 
-def layered(directory: Path, base: str, *own: str) -> SourceMapping:
+def layered(directory, base, *own):
     """Load `own` laid over `base`."""
     (directory / "base.yaml").write_text(base, encoding="utf-8")
     text = "\n".join(("mapping: 1", "extend: base.yaml", *own, ""))
@@ -17,7 +16,7 @@ def layered(directory: Path, base: str, *own: str) -> SourceMapping:
     return load_mapping(directory / "own.yaml", ENVIRON)
 
 
-def stays(mapping: SourceMapping) -> ResourceMapping:
+def stays(mapping):
     return mapping.resources[ResourceType.ENCOUNTER]
 
 

@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -26,11 +25,11 @@ ZONES = (
 )
 
 
-def rule(**options: Any) -> TimeRule:
+def rule(**options):
     return TimeRule(**{"zone": PARIS, "written": PARIS, **options})
 
 
-def local(text: str) -> datetime:
+def local(text):
     return datetime.fromisoformat(text)
 
 
@@ -160,7 +159,7 @@ CHANGES = [
 
 
 @st.composite
-def moments(draw: st.DrawFn) -> tuple[TimeRule, datetime]:
+def moments(draw):
     """A rule, and an instant that is likely to be near a change of its zone."""
     made = TimeRule(
         draw(st.sampled_from(ZONES)),
@@ -180,7 +179,7 @@ def moments(draw: st.DrawFn) -> tuple[TimeRule, datetime]:
     return made, draw(near | anywhere.map(lambda moment: moment.replace(tzinfo=UTC)))
 
 
-def instant_or_none(value: datetime, made: TimeRule) -> datetime | None:
+def instant_or_none(value, made):
     try:
         return to_instant(value, made)
     except ValueError:

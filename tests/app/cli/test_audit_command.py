@@ -20,7 +20,7 @@ def audit(capsys, monkeypatch, file):
     monkeypatch.setenv("ENCOUNTERS_AUDIT", str(file))
     monkeypatch.setenv("ENCOUNTERS_AUDIT_KEY", KEY)
 
-    def run(*arguments: object) -> Printed:
+    def run(*arguments):
         status = main(["audit", *map(str, arguments)])
         return Printed(status, *capsys.readouterr())
 
@@ -78,7 +78,7 @@ def test_who_saw_a_patient(audit, deployment, file):
     assert "Patient/1" in table[1]
     assert f" {len(stays)} Encounter " in table[2]
 
-    def number(*period: str) -> int:
+    def number(*period):
         return len(audit("who", "1", "--json", *period).document["disclosures"])
 
     day = rows[0]["time"][:10]

@@ -1,7 +1,6 @@
 """Schemas: records as STU3 resources, from a whole record down to the barest one."""
 
 from datetime import UTC, date, datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -86,7 +85,7 @@ ORGANIZATION = OrganizationRecord(
 )
 
 
-def written(record, constants=CONSTANTS) -> Any:
+def written(record, constants=CONSTANTS):
     """Return the resource as a client reads it, valid by STU3 and the spec."""
     resource = SCHEMAS[KINDS[type(record)]](constants).dump(record)
     body = orjson.loads(orjson.dumps(resource))

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -10,22 +9,22 @@ import pytest
 from adapters.contract import SourceBusyError, TooCostlyError
 from adapters.memory import MemoryAdapter
 from tests.app.answers import body, messages, pages, parameters, raw, refused
-from tests.app.changing import NEWEST_FIRST, Changing
+from tests.app.changing import NEWEST_FIRST
 from tests.serving import BASE_URL, Served, ids, link, relations
 from toolkit.contract.hospital import EDGES, PARIS
 
 UNKNOWN = "There is no such page."
 
 
-def _numbers(bundle: Any) -> list[int]:
+def _numbers(bundle):
     return [int(id) for id in ids(bundle)]
 
 
-def _first(hospital: Changing, **params: str) -> Any:
+def _first(hospital, **params):
     return hospital.served.search("Encounter", {"_count": "7", **params})
 
 
-def _second(hospital: Changing) -> Any:
+def _second(hospital):
     return hospital.served.follow(_first(hospital), "next")
 
 

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -41,7 +40,7 @@ OLD, NEW = SEAL_KEYS
 SEARCH = StoredSearch("client-1", ResourceType.ENCOUNTER, (), False, 9, "f", 0)
 
 
-def page_store(url: str, *keys: str, **changed: Any) -> PageStore:
+def page_store(url, *keys, **changed):
     """Return a store with the usual lifetimes."""
     lifetimes = {"idle": 1800, "life": 28800}
     return PageStore(connect(url), keys or [OLD], **{**lifetimes, **changed})
@@ -259,7 +258,7 @@ def test_reads_and_searches_that_fit_one_page_go_on_without_redis(own, own_redis
     own_redis.stop()
     without_redis = own.served
 
-    def count() -> float:
+    def count():
         step = {"step": "keep"}
         return REGISTRY.get_sample_value("encounters_store_errors_total", step) or 0.0
 

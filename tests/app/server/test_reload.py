@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.server.running import READ, Running, running
+from tests.app.server.running import READ, running
 from tests.hospital_sql import Tables, mapping_text
 from toolkit.contract.hospital import EDGES
 
@@ -35,24 +35,24 @@ def service(mapping, redis_server):
         yield started
 
 
-def name(service: Running) -> str:
+def name(service):
     return str(service.get("metadata").json["implementation"]["description"])
 
 
-def next_page(service: Running) -> str:
+def next_page(service):
     """Begin a search and return the link to its second page."""
     bundle: Any = service.page("Encounter?_count=1").json
     (link,) = [each["url"] for each in bundle["link"] if each["relation"] == "next"]
     return str(link)
 
 
-def change(file: Path, old: str, new: str) -> None:
+def change(file, old, new):
     text = file.read_text("utf-8")
     assert old in text
     file.write_text(text.replace(old, new), "utf-8")
 
 
-def refusal(service: Running) -> list[str]:
+def refusal(service):
     """Wait until `/ready` reports a refused mapping; return its problems."""
     service.until(lambda: not (service.part("mapping") or {"ready": True})["ready"])
     first, *problems = service.part("mapping")["problems"]
@@ -77,7 +77,7 @@ def test_a_mapping_that_passes_is_loaded_and_searches_go_on(service, mapping):
     assert next_page(service)
 
 
-def replace_worker(service: Running) -> None:
+def replace_worker(service):
     """End a worker as `kill -9` does, and wait for the one that takes its place."""
     (worker,) = service.workers()
     worker.kill()

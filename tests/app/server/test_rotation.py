@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 from base64 import b64encode
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ RIGHTS = ("~*", "+@read", "+@write", "+@scripting", "+@connection", "+select")
 OLD, NEW = "o" * 44, "n" * 44
 
 
-def replace(file: Path, text: str) -> None:
+def replace(file, text):
     """Replace the file of a secret, with the function of the page."""
     script = f"{REPLACE.text}\nreplace {file.name}"
     subprocess.run(
@@ -37,14 +36,14 @@ def test_every_secret_is_replaced(tmp_path, own_redis, monkeypatch, capsys):
     """Clients go on, old secrets are not needed, and what they protected can be read."""
     accepted = {OLD}
 
-    def introspection(environ: Any, start_response: Any) -> Any:
+    def introspection(environ, start_response):
         basic = {b64encode(f"encounters:{each}".encode()).decode() for each in accepted}
         if environ.get("HTTP_AUTHORIZATION", "").removeprefix("Basic ") not in basic:
             return Response(status=401)(environ, start_response)
         claims = {"active": True, **provider.claims()}
         return answer(claims)(environ, start_response)
 
-    def disclosures(*options: str) -> tuple[int, int]:
+    def disclosures(*options):
         monkeypatch.setenv("ENCOUNTERS_AUDIT_KEY", files["AUDIT_KEY"].read_text())
         status = main(["audit", "who", "Patient/1", *options, str(events)])
         return status, capsys.readouterr().out.count("read")
@@ -75,7 +74,7 @@ def test_every_secret_is_replaced(tmp_path, own_redis, monkeypatch, capsys):
         settings["INTROSPECTION_CLIENT_ID"] = "encounters"
         with running(tmp_path, mapping, environ, **settings) as service:
 
-            def follow(page: Any, relation: str) -> Any:
+            def follow(page, relation):
                 (url,) = [e["url"] for e in page["link"] if e["relation"] == relation]
                 return service.page(url)
 

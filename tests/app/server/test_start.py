@@ -170,7 +170,7 @@ def test_a_stop_ends_requests_under_way_and_refuses_new_ones(tmp_path, redis_ser
         assert not alive
 
 
-def handles_signals(service: Running) -> bool:
+def handles_signals(service):
     """Return whether a process ignores or handles SIGHUP."""
     status = Path(f"/proc/{service.process.pid}/status").read_text()
     masks = re.findall(r"^Sig(?:Ign|Cgt):\s*(\w+)", status, re.MULTILINE)
