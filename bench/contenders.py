@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import psutil
+import requests
 from cryptography.fernet import Fernet
 
 from bench.before import Build
@@ -19,7 +20,7 @@ from bench.cluster import Database, Fill, database, redis_url
 from demo.hospital import fill
 from tests.app.provider import AUDIENCE, ISSUER, key_set, rsa, sign
 from tests.hospital_http import answer, serving
-from tests.live import ROOT, answers, free_ports
+from tests.live import HOST, ROOT, free_ports
 
 PEERS = Path(__file__).parent / "peers"
 BASE_URL = "https://127.0.0.1/fhir/v3"
@@ -96,6 +97,15 @@ def cpu_of(pid: int) -> float:
             times = process.cpu_times()
             seconds += times.user + times.system
     return seconds
+
+
+def answers(port: int) -> bool:
+    """Return whether somebody answers requests on a port, whatever the answer."""
+    try:
+        requests.get(f"http://{HOST}:{port}/", timeout=10)
+    except requests.RequestException:
+        return False
+    return True
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Real processes on this machine, for tests: ports nobody has, and patience."""
 
-import http.client
 import os
 import random
 import socket
@@ -39,21 +38,6 @@ def listens(port: int) -> bool:
     """Return whether somebody listens on a port."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
-
-
-def answers(port: int) -> bool:
-    """Return whether somebody answers requests on a port, whatever the answer.
-
-    A worker of gunicorn that is told to stop before it has begun does not hear it.
-    """
-    connection = http.client.HTTPConnection(HOST, port, timeout=10)
-    try:
-        connection.request("GET", "/")
-        return connection.getresponse().status > 0
-    except OSError:
-        return False
-    finally:
-        connection.close()
 
 
 def wait_until(

@@ -10,16 +10,11 @@ from tests.serving import Served, issues, relations
 MOST_PAGES = 200
 
 
-def raw(served: Served, method: str, path: str, **sent: Any) -> TestResponse:
-    """Send anything to a path below the service's own; `headers` are added to its token."""
-    return served.send(method, path, **sent)
-
-
 def read_from(served: Served, peer: str, forwarded: str | None = None) -> TestResponse:
     """Read a stay from an address, by proxies that report others."""
     headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
     environ = {"REMOTE_ADDR": peer}
-    return raw(served, "GET", "Encounter/1", headers=headers, environ_overrides=environ)
+    return served.send("GET", "Encounter/1", headers=headers, environ_overrides=environ)
 
 
 def body(response: TestResponse, status: int = 200) -> Any:

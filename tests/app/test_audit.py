@@ -22,7 +22,7 @@ from app.audit import FileSink, StreamSink, SyslogSink, check_stdout
 from app.config import SettingsError
 from app.fhir.audit_event import read_event
 from app.service import EXTENSION
-from tests.app.answers import raw, read_from
+from tests.app.answers import read_from
 from tests.live import HOST
 from tests.serving import Served, ids
 from tests.validity.stu3 import fhir_faults
@@ -215,7 +215,7 @@ ANSWERS = [
 
 def test_every_answer_has_one_event(audited):
     for number, (sent, headers, expected) in enumerate(ANSWERS, 1):
-        raw(audited.served, *sent.split(" "), headers=headers)
+        audited.served.send(*sent.split(" "), headers=headers)
         assert len(audited.events()) == number
         event = audited.last()
         interaction, outcome, described, client = brief(event)
@@ -223,12 +223,12 @@ def test_every_answer_has_one_event(audited):
         assert shown(event) == patients(event) == []
     assert "Canarivel" not in audited.file.read_text()
     plain = "http://encounters.example.org"
-    raw(audited.served, "GET", "Encounter/1", base_url=plain)
+    audited.served.send("GET", "Encounter/1", base_url=plain)
     assert brief(audited.last())[2] == "403 Forbidden"
 
 
 def test_a_name_that_is_no_parameter_is_not_written(audited):
-    raw(audited.served, "GET", "Patient?Canarivel=1&family:Canarivel=2&family:exact=3")
+    audited.served.send("GET", "Patient?Canarivel=1&family:Canarivel=2&family:exact=3")
     assert parameters(audited.last()) == [
         ("(other)", digest("1")),
         ("(other)", digest("2")),

@@ -14,7 +14,7 @@ from app.error_responses import CONTENT_TYPE
 from app.errors import OUTCOMES, IssueCode, ServiceError
 from app.logging import RedactingFormatter
 from app.service import EXTENSION
-from tests.app.answers import body, raw, refused
+from tests.app.answers import body, refused
 from tests.serving import FORM, HOST, ids, link
 
 STU3 = Path(__file__).parents[1] / "stu3"
@@ -50,7 +50,7 @@ def test_every_error_is_an_outcome_with_the_code_of_its_status(served):
     READ-04 READ-06 READ-08 READ-09 OO-01 OO-02 OO-03 OO-04 OO-06.
     """
     for status, method, path, sent in ERRORS:
-        answer = raw(served, method, path, **sent)
+        answer = served.send(method, path, **sent)
         assert answer.headers["Content-Type"] == CONTENT_TYPE
         (issue,) = body(answer, status)["issue"]
         # 403 over plain HTTP is a matter of security (decision 24).
@@ -77,10 +77,10 @@ def test_nothing_is_created_updated_or_deleted(served):
         ("GET PUT DELETE", "Organization/_search", "OPTIONS, POST"),
     ):
         for method in methods.split():
-            answer = raw(served, method, path)
+            answer = served.send(method, path)
             refused(answer, 405, "not-supported")
             assert answer.headers["Allow"] == allowed
-        options = raw(served, "OPTIONS", path)
+        options = served.send("OPTIONS", path)
         assert (options.status_code, options.get_data()) == (200, b"")
         assert set(options.allow) == set(allowed.split(", "))
 
@@ -100,7 +100,7 @@ def test_a_body_may_be_64_kib_long(served, chunked):
                 "wsgi.input_terminated": True,
             }
             sent = {"input_stream": BytesIO(data), "environ_overrides": chunks}
-        answer = raw(served, "POST", "Encounter/_search", content_type=FORM, **sent)
+        answer = served.send("POST", "Encounter/_search", content_type=FORM, **sent)
         assert answer.status_code == status
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from app.call import Stage
 from app.logging import RedactingFormatter
-from tests.app.answers import raw
 
 CANARY = "Canarivel"
 
@@ -38,7 +37,7 @@ def test_one_line_a_request_and_no_path(served, lines):
         ("GET", "Patient", 422, search, "client-1"),
         (CANARY.upper(), "Patient/1", 405, None, None),
     ):
-        raw(served, method, path)
+        served.send(method, path)
         (line,) = lines()
         assert (line["event"], line["status"]) == ("request", status)
         assert line["method"] == (method if method == "GET" else "other")

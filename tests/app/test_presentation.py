@@ -9,7 +9,7 @@ import pytest
 
 from app.error_responses import CONTENT_TYPE
 from app.fhir.summary import TABLES
-from tests.app.answers import body, raw, refused
+from tests.app.answers import body, refused
 from tests.serving import relations
 
 SUBSETTED = {"system": "http://hl7.org/fhir/v3/ObservationValue", "code": "SUBSETTED"}
@@ -196,12 +196,12 @@ def test_if_modified_since_and_if_unmodified_since(served, covered):
 def test_a_read_returns_the_resource_of_its_address(served):
     """HEAD returns the headers alone (STU3 http, read; decision 19). READ-01 READ-13."""
     for path in ("Encounter/9223372036854775807", "Patient/12", "Organization/h2"):
-        get, head = served.get(path), raw(served, "HEAD", path)
+        get, head = served.get(path), served.send("HEAD", path)
         assert f"{body(get)['resourceType']}/{body(get)['id']}" == path
         for name in ("ETag", "Content-Length", "Content-Type"):
             assert head.headers[name] == get.headers[name]
         assert (head.status_code, head.get_data()) == (200, b"")
-    assert raw(served, "HEAD", "Encounter/1/_history/1").status_code == 404
+    assert served.send("HEAD", "Encounter/1/_history/1").status_code == 404
 
 
 def test_what_is_no_id_is_not_found(served):
@@ -247,15 +247,15 @@ def test_responses_are_fhir_json_to_all_who_accept_it(served, path):
     """
     for accept in ACCEPTED:
         headers = {"Accept": accept} if accept else {}
-        answer = raw(served, "GET", path, headers=headers)
+        answer = served.send("GET", path, headers=headers)
         assert answer.status_code == 200, accept
         assert answer.headers["Content-Type"] == CONTENT_TYPE
     for accept in REFUSED:
-        answer = raw(served, "GET", path, headers={"Accept": accept})
+        answer = served.send("GET", path, headers={"Accept": accept})
         refused(answer, 406, "not-supported", "Accept")
     for format, status in FORMATS:
         headers = {"Accept": XML if status == 200 else "application/fhir+json"}
-        answer = raw(served, "GET", with_(path, f"_format={format}"), headers=headers)
+        answer = served.send("GET", with_(path, f"_format={format}"), headers=headers)
         assert answer.status_code == status
         assert answer.headers["Content-Type"] == CONTENT_TYPE
 

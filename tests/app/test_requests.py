@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.answers import body, messages, raw, refused
+from tests.app.answers import body, messages, refused
 from tests.serving import FORM, ids, issues, link, relations
 from toolkit.contract.hospital import UNIT_URL, Hospital, StayRow
 
@@ -12,7 +12,7 @@ STRICT = {"Prefer": "handling=strict"}
 
 def _form(served, query, form):
     path = f"Encounter/_search?{query}"
-    return raw(served, "POST", path, data=form, content_type=FORM)
+    return served.send("POST", path, data=form, content_type=FORM)
 
 
 def test_get_and_post_mean_the_same(served):
@@ -25,7 +25,7 @@ def test_get_and_post_mean_the_same(served):
         ("Organization", {"name:contains": "cœur"}),
     ):
         posted = served.search(kind, params)
-        got = body(raw(served, "GET", kind, query_string=params))
+        got = body(served.send("GET", kind, query_string=params))
         assert ids(got) == ids(posted) != []
         assert got["total"] == posted["total"]
 
@@ -51,14 +51,13 @@ def test_another_content_type_is_415_and_no_result(served):
         {"data": "patient=2"},
         {"data": "patient=2", "content_type": f"{FORM}; charset=utf-16"},
     ):
-        answer = raw(served, "POST", "Encounter/_search", **sent)
+        answer = served.send("POST", "Encounter/_search", **sent)
         refused(answer, 415, "not-supported", "Content-Type")
     for header, coding, status, name in (
         ("Content-Encoding", "gzip", 415, "Content-Encoding"),
         ("Transfer-Encoding", "gzip, chunked", 501, None),
     ):
-        answer = raw(
-            served,
+        answer = served.send(
             *("POST", "Encounter/_search"),
             data="_id=1",
             content_type=FORM,
@@ -71,14 +70,14 @@ def test_the_charset_of_a_form_of_ascii_is_ignored(served):
     """Decision 38: Apache's HttpClient names ISO-8859-1 unless it is told otherwise."""
     for charset in ("ISO-8859-1", "us-ascii"):
         sent = {"content_type": f"{FORM}; charset={charset}"}
-        answer = raw(served, "POST", "Encounter/_search", data="patient=2", **sent)
+        answer = served.send("POST", "Encounter/_search", data="patient=2", **sent)
         assert body(answer)["total"] == 2
         for text in ("name=Lef%E8vre", "name=Lef%C3%A8vre"):
-            answer = raw(served, "POST", "Patient/_search", data=text, **sent)
+            answer = served.send("POST", "Patient/_search", data=text, **sent)
             refused(answer, 415, "not-supported", "Content-Type")
     sent = {"content_type": "Application/X-WWW-Form-URLEncoded; charset=UTF-8"}
-    body(raw(served, "POST", "Patient/_search", data="name=Lef%C3%A8vre", **sent))
-    answer = raw(served, "POST", "Patient/_search", data="name=Lef%E8vre", **sent)
+    body(served.send("POST", "Patient/_search", data="name=Lef%C3%A8vre", **sent))
+    answer = served.send("POST", "Patient/_search", data="name=Lef%E8vre", **sent)
     refused(answer, 400, "structure")
     refused(served.get("Encounter?identifier=%FF"), 400, "structure")
 
@@ -86,7 +85,7 @@ def test_the_charset_of_a_form_of_ascii_is_ignored(served):
 def test_slashes_that_libraries_add_are_removed(served):
     """Decision 38: below the base, before routing, never where one is escaped."""
     for method, path in (("GET", "//Encounter//"), ("POST", "Encounter/_search/")):
-        assert body(raw(served, method, path))["type"] == "searchset", path
+        assert body(served.send(method, path))["type"] == "searchset", path
     assert body(served.get("Encounter//1/"))["id"] == "1"
     for path in ("Encounter/1%2F", "%2FEncounter/1/"):
         refused(served.get(path), 404, "not-found")
@@ -98,7 +97,7 @@ def test_a_search_needs_no_parameter(served):
     SRCH-01 SRCH-02 SRCH-16 SRCH-17.
     """
     for sent in ({"content_type": FORM}, {}):
-        bundle = body(raw(served, "POST", "Encounter/_search", data="", **sent))
+        bundle = body(served.send("POST", "Encounter/_search", data="", **sent))
         assert (bundle["resourceType"], bundle["type"]) == ("Bundle", "searchset")
         assert len(bundle["entry"]) == 10 < bundle["total"]
     for count in (1, 7):
@@ -108,7 +107,7 @@ def test_a_search_needs_no_parameter(served):
 
 def test_a_get_with_a_body_is_refused(served):
     """Decision 1: a filter in the body would be ignored."""
-    answer = raw(served, "GET", "Encounter", data="patient=4", content_type=FORM)
+    answer = served.send("GET", "Encounter", data="patient=4", content_type=FORM)
     assert answer.status_code == 400
 
 

@@ -1,7 +1,7 @@
 """Decisions 21, 24 and 26: HTTPS, headers of every response, and reads that are live."""
 
 from app.middleware import SECURITY_HEADERS, UNIX_SOCKET
-from tests.app.answers import body, raw, refused
+from tests.app.answers import body, refused
 from tests.serving import Served, ids
 
 PLAIN = "http://encounters.example.org"
@@ -14,7 +14,7 @@ DEMO = {"PLAIN_HTTP": "loopback", "BASE_URL": "http://127.0.0.1:8000/fhir/v3"}
 def plain(served, peer, headers=(), path="Encounter/1"):
     """Send a request over plain HTTP from an address; check the response."""
     sent = {"headers": dict(headers), "environ_overrides": {"REMOTE_ADDR": peer}}
-    answer = raw(served, "GET", path, base_url=PLAIN, **sent)
+    answer = served.send("GET", path, base_url=PLAIN, **sent)
     if answer.status_code != 200:
         refused(answer, 403, "security")
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
@@ -28,7 +28,7 @@ def test_plain_http_is_refused(served):
             assert plain(served, peer, FORWARDED, path).status_code == 403
         assert plain(served, UNIX_SOCKET, {}, path).status_code == 403
     anonymous = Served(served.app)
-    answer = raw(anonymous, "POST", "Encounter/_search", base_url=PLAIN, data="x")
+    answer = anonymous.send("POST", "Encounter/_search", base_url=PLAIN, data="x")
     refused(answer, 403, "security")
     assert "HTTPS" in answer.text
 
@@ -86,7 +86,7 @@ def test_every_response_has_the_security_headers_and_a_request_id(served):
         ("DELETE", "Encounter/1", 405),
         ("OPTIONS", "Encounter/1", 200),
     ):
-        first, second = (raw(served, method, path) for _ in range(2))
+        first, second = (served.send(method, path) for _ in range(2))
         assert first.status_code == status
         for name, text in (*SECURITY_HEADERS, (STRICT, "max-age=31536000")):
             assert first.headers.getlist(name) == [text]

@@ -19,7 +19,6 @@ from werkzeug import Response
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from tests.app import provider
-from tests.app.answers import raw
 from tests.hospital_http import Api, answer, http_mapping_text, serving
 from tests.redis_server import started_redis
 from tests.serving import BASE_URL, FORM, Served, link, serve
@@ -69,8 +68,7 @@ def replayed(served: Served, asks: Iterable[Any]) -> list[Any]:
     body: Any = None
     for ask in asks:
         target = ask["target"] if "target" in ask else link(body, ask["follow"])
-        response = raw(
-            served,
+        response = served.send(
             ask.get("method", "GET"),
             target.removeprefix(f"{BASE_URL}/"),
             headers=ask.get("headers", {}),

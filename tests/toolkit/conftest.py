@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import count
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from app.cli import main
+from tests.databases import new_database
 from tests.hospital_http import SECRETS, serving
 from tests.sets import SERVERS
 from tests.toolkit.live_hospital import Findings, checked, fill, written
@@ -55,18 +56,9 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> NewUrl:
+def new_url(request: pytest.FixtureRequest) -> NewUrl:
     """Return what makes an empty database of a kind."""
-    numbers = count()
-
-    def make(kind: str) -> str:
-        if kind == "sqlite":
-            return f"sqlite:///{tmp_path}/pas{next(numbers)}.sqlite"
-        if kind == "postgresql":
-            return request.getfixturevalue("new_postgresql")()
-        return request.getfixturevalue(f"{kind}_server").new_database()
-
-    return make
+    return partial(new_database, request=request)
 
 
 @pytest.fixture

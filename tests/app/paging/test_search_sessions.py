@@ -8,7 +8,7 @@ import pytest
 
 from adapters.contract import SourceBusyError, TooCostlyError
 from adapters.memory import MemoryAdapter
-from tests.app.answers import body, messages, pages, parameters, raw, refused
+from tests.app.answers import body, messages, pages, parameters, refused
 from tests.app.changing import NEWEST_FIRST
 from tests.serving import BASE_URL, Served, ids, link, relations
 from toolkit.contract.hospital import EDGES, PARIS
@@ -142,7 +142,7 @@ def test_links_start_with_the_configured_base_whatever_the_host(served):
     }
     host = "https://10.0.0.1:8443"
     path = "Encounter?_count=3"
-    bundle = body(raw(served, "GET", path, base_url=host, headers=headers))
+    bundle = body(served.send("GET", path, base_url=host, headers=headers))
     urls = [each["url"] for each in bundle["link"]]
     urls += [each["fullUrl"] for each in bundle["entry"]]
     assert len(urls) == 5
