@@ -129,20 +129,21 @@ class Explorer:
         plain = [pair for pair in criteria if pair[0] != "_include"]
         offered = self.search_offer(kind).includes
         usual = [include for include in includes if include in offered]
+        # With all of them; if that is forbidden with a single one, at last with none.
         attempts = [usual, *([include] for include in usual), []]
-        if g.session.includes is not None:
-            attempts = [[name for name in usual if name in g.session.includes], []]
-        for attempt in attempts:
-            sent = [*plain, *(("_include", include) for include in attempt)]
+        allowed = g.session.includes
+        if allowed is not None:
+            attempts = [[include for include in usual if include in allowed], []]
+        for included in attempts:
+            sent = [*plain, *(("_include", include) for include in included)]
             try:
                 bundle = self.call(f"{kind}/_search", form=sent)
+                break
             except PageError as error:
-                if error.status == HTTPStatus.FORBIDDEN and attempt:
-                    continue
-                raise
-            break
-        if usual and g.session.includes is None:
-            g.session.includes = attempt
+                if error.status != HTTPStatus.FORBIDDEN or not included:
+                    raise
+        if usual and allowed is None:
+            g.session.includes = included
             self.sessions.save(g.session)
         self.remember_wards(kind, bundle)
         return SearchResult(kind, sent, bundle)
@@ -175,14 +176,19 @@ class Explorer:
         return replace(pages[0], bundle=bundle)
 
     def remember_wards(self, kind: str, bundle: Any) -> None:
-        """Remember the wards of stays by name, for forms."""
-        stays = BundleEntries(bundle).stays if kind == "Encounter" else ()
-        names = {stay.unit: stay.ward for stay in stays if stay.unit}
+        """Remember the names of the wards of stays by their codes, for forms."""
+        if kind != "Encounter":
+            return
+        stays = BundleEntries(bundle).stays
+        new_names = {stay.unit: stay.ward for stay in stays if stay.unit}
         wards = g.session.wards
-        if not names.keys() <= wards.keys():
-            merged = {**names, **{code: name for code, name in wards.items() if name}}
-            g.session.wards = dict(sorted(merged.items())[:MOST_WARDS])
-            self.sessions.save(g.session)
+        if new_names.keys() <= wards.keys():
+            return
+        # A name that is known already stays.
+        known_names = {code: name for code, name in wards.items() if name}
+        merged = {**new_names, **known_names}
+        g.session.wards = dict(sorted(merged.items())[:MOST_WARDS])
+        self.sessions.save(g.session)
 
     def stored(self, id: str) -> SearchResult:
         """Return a result of this session, else NotFound."""
@@ -210,7 +216,7 @@ def go(address: str) -> BaseResponse:
 
 
 def clock(seconds: float) -> datetime:
-    """Return a time, in seconds since 1970, at the hospital."""
+    """Return the time of some seconds since 1970 in the hospital's time zone."""
     return datetime.fromtimestamp(seconds, explorer.offer.zone)
 
 

@@ -15,7 +15,7 @@ from explorer.failures import PageError
 from explorer.language import gettext
 from explorer.records import BundleEntries, Person, Stay, columns_of, site_name
 from explorer.sessions import SearchResult
-from explorer.timeline import Band, timelines, wall
+from explorer.timeline import Band, Timeline, timelines, wall
 from explorer.words import CLASSES
 
 MOST_STAYS = 1000
@@ -78,34 +78,44 @@ def _neighbours(reference: str, origin: str, result: SearchResult) -> dict[str, 
 
 
 def _bands(stays: Sequence[Stay]) -> list[Band]:
-    """Return a band for each type of stay, in the order of the words."""
-    return [
-        Band(gettext(words), of_class)
-        for code, words in CLASSES.items()
-        if (of_class := [stay for stay in stays if stay.class_code == code])
-    ]
+    """Return a band for each type of stay that occurs, in the order of `CLASSES`."""
+    bands = []
+    for code, words in CLASSES.items():
+        of_class = [stay for stay in stays if stay.class_code == code]
+        if of_class:
+            bands.append(Band(gettext(words), of_class))
+    return bands
 
 
 # --------------------------------------------------------------------------------- stay
 
 
 def _stay(reference: str) -> str:
+    """Return the page of a stay, with those of the same patient before and after it."""
     resource = explorer.call(reference)
     results = _stays_of(Stay(resource).subject)
     stay = Stay(resource, results.included)
-    stays = [other for other in results.stays if other.start and other.id != stay.id]
-    before = after = None
-    drawn: list[Any] = []
+    before: Stay | None = None
+    after: Stay | None = None
+    drawn: list[Timeline] = []
     if stay.start:
-        stays = sorted([*stays, stay], key=lambda other: (other.start, other.id))
+        stays = [s for s in results.stays if s.start and s.id != stay.id]
+        stays = sorted([*stays, stay], key=lambda stay: (stay.start, stay.id))
         place = stays.index(stay)
-        before = stays[place - 1] if place else None
-        after = stays[place + 1] if place + 1 < len(stays) else None
+        if place > 0:
+            before = stays[place - 1]
+        if place + 1 < len(stays):
+            after = stays[place + 1]
         now = explorer.offer.now()
-        end = stay.end or (stay.start if stay.status == "planned" else now)
-        since, until = wall(stay.start) - _BEFORE, wall(max(stay.start, end)) + _AFTER
-        bands = _bands(stays)
-        drawn = timelines(bands, now, since=since, until=until)
+        if stay.end:
+            end = stay.end
+        elif stay.status == "planned":
+            end = stay.start
+        else:
+            end = now
+        since = wall(stay.start) - _BEFORE
+        until = wall(max(stay.start, end)) + _AFTER
+        drawn = timelines(_bands(stays), now, since=since, until=until)
     return _page(
         "stay.html",
         reference,
@@ -121,18 +131,28 @@ def _stay(reference: str) -> str:
 
 
 def _patient(sealed: str, reference: str, *, is_whole: bool) -> str:
+    """Return the page of a patient and their stays.
+
+    With `is_whole` it shows the whole numbers of the patient.
+    """
     period = request.args.get("period")
     listed = max(1, request.args.get("page", 1, type=int))
     if period not in {None, *_DAYS}:
         raise NotFound
     # Another period or page of what has been read is no new look at the patient.
     is_new = period is None and "page" not in request.args
-    patient = explorer.call(reference) if is_new or is_whole else None
-    results = _stays_of(reference, patient if is_new else None)
+    resource = explorer.call(reference) if is_new or is_whole else None
+    results = _stays_of(reference, resource if is_new else None)
     patient = Person(results.included.get(reference) or explorer.call(reference))
-    bands, now, stays = _bands(results.stays), explorer.offer.now(), results.stays
-    for shown in ["12", ""] if period is None and len(stays) > MANY else [period or ""]:
-        days = _DAYS[shown]
+    stays = results.stays
+    bands = _bands(stays)
+    now = explorer.offer.now()
+    periods = [period or ""]
+    if period is None and len(stays) > MANY:
+        # The last twelve months, or all where these have no stay.
+        periods = ["12", ""]
+    for shown_period in periods:
+        days = _DAYS[shown_period]
         since = wall(now) - timedelta(days) if days else None
         drawn = timelines(bands, now, since=since)
         if drawn:
@@ -151,7 +171,7 @@ def _patient(sealed: str, reference: str, *, is_whole: bool) -> str:
         listed=listed,
         page_size=PAGE,
         places={stay.id: 1 + index // PAGE for index, stay in enumerate(stays)},
-        period=shown,
+        period=shown_period,
         frise=drawn,
         is_whole=is_whole,
         columns=columns_of("Encounter"),
@@ -159,12 +179,15 @@ def _patient(sealed: str, reference: str, *, is_whole: bool) -> str:
 
 
 def _stays_of(reference: str, patient: Any = None) -> BundleEntries:
-    """Return the stays of a patient, who comes along, as far as the person may see them.
+    """Return the stays of a patient and the patient, as far as the person may see them.
 
-    They are stored with the results of the session, and read again if the patient was.
+    They are stored with the results of the session. They are read again where the caller
+    has just read the `patient`, which is the resource.
     """
     id = blake2b(reference.encode(), digest_size=18).hexdigest()
-    result = None if patient else explorer.sessions.stored(g.session.id, id)
+    result = None
+    if not patient:
+        result = explorer.sessions.stored(g.session.id, id)
     if result is None:
         result = SearchResult("Encounter", [], bundle={"entry": [], "link": []})
         with _if_allowed():

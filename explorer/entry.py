@@ -74,20 +74,25 @@ def require_login() -> BaseResponse | None:
 
 
 def expired() -> BaseResponse:
-    """Say that the session has ended; the form of the page waits for the login."""
-    ended, g.session = g.session, None
-    kind, form = "", MultiDict[str, str]()
-    if match := _FORM.match(request.path):
-        kind, form = match[1] or "", request.form
-    page = _RESULT.match(request.path)
-    if (
-        shown := page[1]
-        if page
-        else request.args.get("origin", request.args.get("result"))
-    ):
-        result = explorer.sessions.stored(explorer.sessions.cookie(), shown)
+    """Return a page that says that the session has ended; a form waits for the login.
+
+    It is the form that was sent, or that of the result that the page shows or came from.
+    """
+    ended = g.session
+    g.session = None
+    kind = ""
+    form: MultiDict[str, str] = MultiDict()
+    if form_path := _FORM.match(request.path):
+        kind = form_path[1] or ""
+        form = request.form
+    result_id = request.args.get("origin", request.args.get("result"))
+    if result_path := _RESULT.match(request.path):
+        result_id = result_path[1]
+    if result_id:
+        result = explorer.sessions.stored(explorer.sessions.cookie(), result_id)
         if result is not None:
-            kind, form = result.kind, MultiDict(result.form)
+            kind = result.kind
+            form = MultiDict(result.form)
     pairs = [pair for pair in form.items(multi=True) if pair[0] != "csrf"]
     waits = 0 < sum(len(text) for _, text in pairs) <= MOST_WAITING
     minutes = explorer.settings.explorer_idle_minutes

@@ -72,17 +72,18 @@ def _parts(result: SearchResult, format: str) -> Iterator[bytes]:
     pages = explorer.pages(result.kind, result.criteria, left, includes)
     separator = b""
     for number, page in enumerate(pages):
+        is_first = number == 0
         results = BundleEntries(page.bundle)
         results.matches = results.matches[:left]
         left -= len(results.matches)
         if format == "csv":
             rows, now = results.rows(result.kind), explorer.offer.now()
-            text = csv_lines(result.kind, rows, now, head=number == 0)
-            yield text.encode("utf-8" if number else "utf-8-sig")
+            text = csv_lines(result.kind, rows, now, head=is_first)
+            yield text.encode("utf-8-sig" if is_first else "utf-8")
         elif format == "ndjson":
             yield b"".join(orjson.dumps(match) + b"\n" for match in results.matches)
         else:
-            part = b"" if number else _BUNDLE
+            part = _BUNDLE if is_first else b""
             for match in results.matches:
                 part += separator + orjson.dumps({"resource": match})
                 separator = b","

@@ -148,8 +148,9 @@ class Conditions:
             case "days":
                 return self._read_days(field)
             case "day":
-                born = self._read_day(field, field.name)
-                shown, sent = (day(born), born.isoformat()) if born else ("", "")
+                chosen = self._read_day(field, field.name)
+                shown = day(chosen) if chosen else ""
+                sent = chosen.isoformat() if chosen else ""
             case "codes":
                 names = CODES[field.parameter]
                 codes = [c for c in self.form.getlist(field.name) if c in names]
@@ -182,16 +183,23 @@ class Conditions:
             return None
 
     def _read_days(self, field: FormField) -> tuple[str, Sequence[str]]:
-        first, last = (self._read_day(field, name) for name in field.inputs)
+        """Return two days in words, and the values of the one or two bounds they make."""
+        first_input, last_input = field.inputs
+        first = self._read_day(field, first_input)
+        last = self._read_day(field, last_input)
         title = gettext(field.title)
         if first and last and first > last:
             text = gettext("The first day is after the last one.")
-            self.faults[field.inputs[1]] = FieldFault(title, text)
+            self.faults[last_input] = FieldFault(title, text)
         span = " – ".join(day(bound) if bound else "…" for bound in (first, last))
-        values = [f"ge{first}"] if first else []
-        values += [f"le{last}"] if last else []
+        values = []
+        if first:
+            values.append(f"ge{first}")
+        if last:
+            values.append(f"le{last}")
         if first and first == last:
-            span, values = day(first), [first.isoformat()]
+            span = day(first)
+            values = [first.isoformat()]
         return gettext("%(title)s: %(value)s", title=title, value=span), values
 
 
@@ -229,8 +237,9 @@ def read_box(
         name = " ".join(text.replace(match[0], " ").split())
         born = day(read_day(match[0]))
     bare = name.replace(" ", "")
-    has_digit = name == bare and re.search(r"\d", name)
-    if not born and (bare.isdecimal() or has_digit):
+    # Digits may come in groups; one with letters is a single word.
+    is_number = bare.isdecimal() or (name == bare and re.search(r"\d", name))
+    if not born and is_number:
         words = gettext("patient number (IPP) or visit number %(number)s", number=bare)
         forms = [{_VISIT: bare}, {_IPP: bare}]
     elif not born:
@@ -242,11 +251,13 @@ def read_box(
     else:
         words = gettext("name %(name)s and birth date %(date)s", name=name, date=born)
         forms = [{_NAME: name, _BORN: born}]
-    offered = [
-        (next(iter(form)).of, MultiDict({f.name: text for f, text in form.items()}))
-        for form in forms
-        if all(offer.parameter(field.of, field.parameter) for field in form)
-    ]
+    offered: list[tuple[str, FormValues]] = []
+    for form in forms:
+        if all(offer.parameter(field.of, field.parameter) for field in form):
+            # The fields of a form are all of one resource type.
+            kind = next(iter(form)).of
+            values = {field.name: value for field, value in form.items()}
+            offered.append((kind, MultiDict(values)))
     if not offered:
         raise ReadingError(
             gettext("This hospital does not offer a search by %(words)s.", words=words)

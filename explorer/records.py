@@ -83,7 +83,8 @@ class Person:
         birth = date.fromisoformat(born)
         until = date.fromisoformat(died[:10]) if len(died) >= len(born) else today
         has_had_birthday = (until.month, until.day) >= (birth.month, birth.day)
-        return until.year - birth.year - (0 if has_had_birthday else 1)
+        years = until.year - birth.year
+        return years if has_had_birthday else years - 1
 
     @property
     def masked_number(self) -> str:
@@ -92,8 +93,9 @@ class Person:
 
 
 class Stay:
-    """A stay, with the patient and the hospital that came with it; None, {}: they did not.
+    """A stay; `included` are the patients and hospitals of its Bundle, by reference.
 
+    `patient` is None where the patient is not among them.
     `class_code` is its type, UNK for one that nobody knows; `unit` the code of the ward and
     `ward` its name. `subject` and `site` are references.
     """

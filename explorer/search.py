@@ -102,8 +102,11 @@ def find() -> PageResponse:
                 continue
             return form_page("", request.form, _faults("", error)), error.status
         results.append(replace(result, read_as=words))
-    filled = [result for result in results if result.bundle.get("entry")]
-    ids = [_store(result, is_new=True) for result in filled or results[-1:]]
+    shown = [result for result in results if result.bundle.get("entry")]
+    if not shown:
+        # The page of an empty result says so; one is enough.
+        shown = [results[-1]]
+    ids = [_store(result, is_new=True) for result in shown]
     if len(ids) > 1:
         return go(url_for(".choose", first=ids[0], second=ids[1]))
     return go(url_for(".results", id=ids[0]))
@@ -123,10 +126,11 @@ def search(kind: str) -> PageResponse:
     """Show the form of a resource type or of a `result`, or run a search."""
     explorer.search_offer(kind)
     if request.method == "GET":
-        result = request.args.get("result")
-        return form_page(
-            kind, MultiDict(explorer.stored(result).form if result else ())
-        )
+        form: FormValues = MultiDict()
+        result_id = request.args.get("result")
+        if result_id:
+            form = MultiDict(explorer.stored(result_id).form)
+        return form_page(kind, form)
     pairs = request.form.items(multi=True)
     return _run(kind, MultiDict([pair for pair in pairs if pair[0] != "csrf"]))
 
@@ -164,7 +168,8 @@ def _faults(kind: str, error: PageError) -> dict[str, FieldFault]:
     """Return a refusal as a fault, of its field where it has one; an ended login is raised."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         raise error
-    for field in forms.fields_of(explorer.offer, kind) if kind else []:
+    fields = forms.fields_of(explorer.offer, kind) if kind else []
+    for field in fields:
         if field.parameter == error.parameter:
             return {field.inputs[0]: FieldFault(gettext(field.title), error.text)}
     return {"": FieldFault(error.text, error.advice)}
@@ -259,10 +264,13 @@ def _drawn(shown: BundleEntries, id: str, at: datetime) -> list[Timeline]:
         by_patient.setdefault(stay.subject, []).append(stay)
     bands = []
     for subject, stays in by_patient.items():
-        patient = stays[0].patient
-        born = patient.born or gettext("birth date unknown") if patient else ""
-        title = patient.name if patient else subject
-        bands.append(Band(title, stays, born, see(subject, origin=id)))
+        title = subject
+        born = ""
+        if patient := stays[0].patient:
+            title = patient.name
+            born = patient.born or gettext("birth date unknown")
+        address = see(subject, origin=id)
+        bands.append(Band(title, stays, sub=born, address=address))
     return timelines(bands, at)
 
 

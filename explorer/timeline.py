@@ -38,7 +38,7 @@ class TickStep:
         return timedelta(hours=self.hours or self.months * 730.5)
 
     def floor(self, time: datetime, more: int = 0) -> datetime:
-        """Return the last tick until a time, or one that is some steps after it."""
+        """Return the last tick at or before a time, or the tick `more` steps after that."""
         if self.hours:
             return time - (time - _MONDAY) % self.size + more * self.size
         months = (time.year * 12 + time.month - 1) // self.months + more
@@ -117,14 +117,19 @@ class Bar:
 
     def label(self, now: datetime) -> str:
         """Return the first text that fits into it, "" for none."""
-        stay, count = self.stays[0], len(self.stays)
-        ward, took = stay.ward or stay.unit, stay.took(now)
-        texts = [" · ".join(filter(None, (ward, took))), ward, took, stay.unit]
+        count = len(self.stays)
         if count > 1:
-            several = ngettext("%(count)s stay", "%(count)s stays", count)
-            texts = [several, f"×{count}", str(count)]
-        fitting = (t for t in texts if t and len(t) * _LETTER + 12 <= self.width)
-        return next(fitting, "")
+            words = ngettext("%(count)s stay", "%(count)s stays", count)
+            texts = [words, f"×{count}", str(count)]
+        else:
+            stay = self.stays[0]
+            ward = stay.ward or stay.unit
+            took = stay.took(now)
+            texts = [" · ".join(filter(None, (ward, took))), ward, took, stay.unit]
+        for text in texts:
+            if text and len(text) * _LETTER + 12 <= self.width:
+                return text
+        return ""
 
 
 class Timeline:
@@ -164,7 +169,8 @@ class Timeline:
 
     def _draw(self, band: Band) -> None:
         """Add a band below the others."""
-        drawing, y = self.drawing, self.height + self.drawing.head
+        drawing = self.drawing
+        y = self.height + drawing.head
         bars = self._bars(band)
         if _pack(bars) > _MOST_LANES:
             bars = _gather(bars, [x for x, _ in self.ticks])
@@ -175,7 +181,10 @@ class Timeline:
         self.height = y + (max(bar.lane for bar in bars) + 1) * drawing.pitch + 4
 
     def _bars(self, band: Band) -> list[Bar]:
-        edge, least, bars = self.drawing.width - _RIGHT, self.drawing.least, []
+        """Return a bar for each stay of a band, in the order of their starts."""
+        edge = self.drawing.width - _RIGHT
+        least = self.drawing.least
+        bars = []
         for stay in sorted(band.stays, key=lambda stay: (stay.start, stay.id)):
             assert stay.start is not None
             is_open = stay.status == "in-progress" and stay.end is None
@@ -186,7 +195,7 @@ class Timeline:
             bar = Bar(
                 [stay],
                 x,
-                width,
+                width=width,
                 tail=round(edge - x - width, 1) if is_open else 0,
                 is_cut=wall(stay.start) < self.first,
                 is_small=width == least and stay.status == "finished",
@@ -195,16 +204,23 @@ class Timeline:
         return bars
 
     def _ticks(self) -> list[tuple[float, str]]:
+        """Return where each tick is, with its text; "" where there is no room for one."""
         ticks: list[tuple[float, str]] = []
-        edge, number, time = -99.0, 0, self.step.floor(self.first)
+        free_from = 0.0  # where the next text may begin
+        is_first = True
+        number = 0
+        time = self.step.floor(self.first)
         while time <= self.last:
             if time >= self.first:
-                x, text = self.x(time), self.step.label(time, is_first=edge < 0)
+                x = self.x(time)
+                text = self.step.label(time, is_first=is_first)
                 end = x + len(text) * 6.6
-                fits = x + GAP >= edge and end < self.drawing.width
-                if fits:
-                    edge = end + 12
-                ticks.append((x, text if fits else ""))
+                if x + GAP >= free_from and end < self.drawing.width:
+                    free_from = end + 12
+                    is_first = False
+                else:
+                    text = ""
+                ticks.append((x, text))
             number += 1
             time = self.step.floor(self.first, number)
         return ticks
@@ -226,59 +242,74 @@ def timelines(
 
     `since` and `until` are the span, else it is that of the stays.
     """
-    shown = [
-        replace(band, stays=stays)
-        for band in bands
-        if (stays := [s for s in band.stays if _is_within(s, since, until)])
-    ]
-    if not shown:
+    drawn_bands: list[Band] = []
+    drawn_stays: list[Stay] = []
+    for band in bands:
+        stays = [stay for stay in band.stays if _is_within(stay, since, until)]
+        if stays:
+            drawn_bands.append(replace(band, stays=stays))
+            drawn_stays += stays
+    if not drawn_bands:
         return []
-    stays = [stay for band in shown for stay in band.stays]
-    starts = [wall(stay.start) for stay in stays if stay.start]
-    ends = [wall(stay.end) for stay in stays if stay.end]
+    starts = [wall(stay.start) for stay in drawn_stays if stay.start]
+    ends = [wall(stay.end) for stay in drawn_stays if stay.end]
     first = since or min(starts)
     last = until or max([wall(now), *starts, *ends])
     last = max(min(last, _LATEST), first)
     last += max(last - first, timedelta(hours=6)) * 0.04
     return [
-        Timeline(drawing, shown, now, first, last, is_rounded=since is None)
+        Timeline(drawing, drawn_bands, now, first, last, is_rounded=since is None)
         for drawing in DRAWINGS
     ]
 
 
 def _is_within(stay: Stay, since: datetime | None, until: datetime | None) -> bool:
-    if stay.start is None or (until and wall(stay.start) > until):
+    """Return whether a part of a stay is in the span; one without a start has none."""
+    if stay.start is None:
         return False
-    if since is None or wall(stay.start) >= since:
+    start = wall(stay.start)
+    if until and start > until:
+        return False
+    if since is None or start >= since:
         return True
-    return wall(stay.end) >= since if stay.end else stay.status == "in-progress"
+    if stay.end:
+        return wall(stay.end) >= since
+    return stay.status == "in-progress"
 
 
 def _pack(bars: Sequence[Bar]) -> int:
     """Put each bar into the first lane that is free there; return how many lanes there are."""
-    ends: list[float] = []
+    lane_ends: list[float] = []
     for bar in bars:
-        free = (lane for lane, end in enumerate(ends) if end + GAP <= bar.x)
-        bar.lane = next(free, len(ends))
-        ends[bar.lane : bar.lane + 1] = [bar.end]
-    return len(ends)
+        free_lanes = (i for i, end in enumerate(lane_ends) if end + GAP <= bar.x)
+        bar.lane = next(free_lanes, len(lane_ends))
+        if bar.lane == len(lane_ends):
+            lane_ends.append(bar.end)
+        else:
+            lane_ends[bar.lane] = bar.end
+    return len(lane_ends)
 
 
 def _gather(bars: Sequence[Bar], ticks: Sequence[float]) -> list[Bar]:
-    """Return the bars, short neighbours of one interval of ticks as one."""
+    """Return the bars; short neighbours between the same two ticks become one bar."""
     gathered: list[Bar] = []
-    last: Bar | None = None  # the last short one
+    last_short: Bar | None = None
     for bar in bars:
         interval = bisect(ticks, bar.x)
-        is_near = last is not None and bar.x < last.end + GAP
-        if last and bar.is_small and is_near and interval == bisect(ticks, last.x):
-            width = max(bar.end, last.end) - last.x
+        if (
+            last_short is not None
+            and bar.is_small
+            and bar.x < last_short.end + GAP
+            and interval == bisect(ticks, last_short.x)
+        ):
+            # It becomes a part of the one before, which ends before the next tick.
+            width = max(bar.end, last_short.end) - last_short.x
             if interval < len(ticks):
-                width = min(width, ticks[interval] - GAP - last.x)
-            last.stays += bar.stays
-            last.width = round(max(width, bar.width), 1)
+                width = min(width, ticks[interval] - GAP - last_short.x)
+            last_short.stays += bar.stays
+            last_short.width = round(max(width, bar.width), 1)
             continue
         gathered.append(bar)
         if bar.is_small:
-            last = bar
+            last_short = bar
     return gathered
