@@ -119,8 +119,8 @@ class Client:
 class BadTokenError(Exception):
     """A token that is not valid here; the reason is for the log alone.
 
-    Of an error of joserfc it is the type and the claim: some of its texts quote values of
-    the header.
+    For an error of joserfc it is the error's type and claim, because some of joserfc's
+    texts quote values of the header.
     """
 
     def __init__(self, reason: str, *, expired: bool = False) -> None:
@@ -155,9 +155,11 @@ class Authenticator:
             self._introspection = Introspection(introspection, settings)
 
     def recall(self, authorization: str | None) -> Client | None:
-        """Return the client of a token that was verified before, None of any other."""
+        """Return the client of a token that was verified before, None for any other."""
         token = _bearer_token(authorization)
-        return self._cache.get(token, self._keys_for(token)) if token else None
+        if not token:
+            return None
+        return self._cache.get(token, self._keys_for(token))
 
     def authenticate(self, authorization: str | None) -> Client:
         """Return the client of an Authorization header.
@@ -175,9 +177,11 @@ class Authenticator:
             return self._verify(token)
         except BadTokenError as error:
             _log.info("token refused", extra={"data": {"reason": str(error)}})
-            text, code = "The access token is not valid here.", IssueCode.UNKNOWN
+            text = "The access token is not valid here."
+            code = IssueCode.UNKNOWN
             if error.expired:
-                text, code = "The access token has expired.", IssueCode.EXPIRED
+                text = "The access token has expired."
+                code = IssueCode.EXPIRED
             challenge = _challenge("invalid_token")
             raise UnauthenticatedError(
                 text, _LOCATION, code=code, headers=challenge
@@ -229,7 +233,10 @@ class Authenticator:
         )
 
     def _keys_for(self, token: str) -> KeySet | None:
-        return self.keys.current() if self.keys and self._has_signature(token) else None
+        """Return the keys that verify a signed token now, None for an opaque one."""
+        if self.keys is None or not self._has_signature(token):
+            return None
+        return self.keys.current()
 
 
 def _bearer_token(authorization: str | None) -> str | None:
@@ -341,9 +348,10 @@ def claim_of(claims: Mapping[str, object], expression: str) -> object:
 
 
 def client_id(claims: Mapping[str, object], expressions: Iterable[str]) -> str:
-    """Return whom a token belongs to, or raise BadTokenError (decision 37).
+    """Return the id of a token's client, or raise BadTokenError (decision 37).
 
-    It is the same for a renewed token: never the token's own id.
+    It is `<client>/<subject>` where the subject is another than the client. A renewed
+    token has the same id.
     """
     values = (claim_of(claims, expression) for expression in expressions)
     client = next((value for value in values if value is not None), None)

@@ -246,8 +246,9 @@ def _audit_target(text: str) -> str:
 
 def audit_file(target: str) -> Path | None:
     """Return the file that a target of audit events names, None for another target."""
-    is_file = target not in {AUDIT_OFF, AUDIT_STDOUT}
-    return None if target.startswith(AUDIT_SYSLOG) or not is_file else Path(target)
+    if target in {AUDIT_OFF, AUDIT_STDOUT} or target.startswith(AUDIT_SYSLOG):
+        return None
+    return Path(target)
 
 
 @_kind("key", "32 to 64 ASCII characters without blanks")
@@ -329,8 +330,14 @@ def _setting(
 ) -> Any:
     """Declare a setting. Without a default it is None where it is not set."""
     required = default is _REQUIRED
-    values = (sentence, None if required else default, required, secret, first)
-    return field(repr=not secret, metadata={"setting": values})
+    columns = {
+        "sentence": sentence,
+        "default": None if required else default,
+        "required": required,
+        "secret": secret,
+        "first": first,
+    }
+    return field(repr=not secret, metadata=columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -545,7 +552,7 @@ def _kind_of(hint: Any) -> Kind:
 
 _TYPES = get_type_hints(Settings, include_extras=True)
 SETTINGS: tuple[Setting, ...] = tuple(
-    Setting(item.name, _kind_of(_TYPES[item.name]), *item.metadata["setting"])
+    Setting(item.name, _kind_of(_TYPES[item.name]), **item.metadata)
     for item in fields(Settings)
 )
 
@@ -607,8 +614,11 @@ def _unknown_names(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
+    """Read a setting from its variable or the file that it names, else its default."""
+    name = setting.name
+    kind = setting.kind
+    origin = SettingOrigin.ENVIRONMENT
     # Compose files write a variable that is not set as an empty one.
-    name, kind, origin = setting.name, setting.kind, SettingOrigin.ENVIRONMENT
     text = environ.get(name, "").strip()
     path = environ.get(f"{name}_FILE", "").strip() if setting.secret else ""
     if text and path:
@@ -625,7 +635,8 @@ def _entry(setting: Setting, environ: Mapping[str, str]) -> Entry:
         missing = f"{name} is missing: {setting.sentence}" if setting.required else ""
         return Entry(setting, SettingOrigin.NOWHERE, fault=missing)
     if not text:
-        text, origin = setting.default or "", SettingOrigin.DEFAULT
+        text = setting.default or ""
+        origin = SettingOrigin.DEFAULT
     try:
         return Entry(setting, origin, text=text, value=kind.read(text))
     except (ValueError, KeyError, OSError):
@@ -688,9 +699,13 @@ def _provider_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _reads_metadata(settings: Settings) -> bool:
-    """Return whether the metadata of the issuer has to name an address."""
-    is_named = settings.key_set_url and not settings.introspection_client_id
-    return not (settings.introspection_url or is_named)
+    """Return whether an address of the provider comes from the metadata of the issuer.
+
+    `app.jwks.provider_addresses` decides the same way.
+    """
+    if settings.introspection_url:
+        return False
+    return not settings.key_set_url or settings.introspection_client_id is not None
 
 
 def _is_web_url(text: str) -> bool:

@@ -289,6 +289,7 @@ def usable_keys(key_set: dict[str, object]) -> list[Key]:
 
 
 def _usable(entry: object) -> Key | None:
+    """Return the key of an entry of a key set, None if it cannot check signatures."""
     if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
         return None
     try:
@@ -298,8 +299,10 @@ def _usable(entry: object) -> Key | None:
                 is_strong = base64_to_int(entry["n"]).bit_length() >= MIN_RSA_BITS
             case "OKP":
                 is_strong = entry["crv"] == "Ed25519"
-            case kind:
-                is_strong = kind == "EC"
+            case "EC":
+                is_strong = True
+            case _:
+                is_strong = False
         if not is_strong:
             return None
         key = JWKRegistry.import_key(entry)

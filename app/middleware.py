@@ -48,6 +48,8 @@ UNIX_SOCKET = ""
 STUCK_SECONDS = 60.0
 """How long all threads may work without one that finishes: then the limit is stuck."""
 
+_BUSY = "The service is busy. Try again later."
+
 _SITE_BITS = 64
 """The part of an IPv6 address that one site shares."""
 
@@ -90,11 +92,11 @@ class RequestLimit:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold a turn. Raises UnavailableError (503) if none comes in time."""
-        has_place = self._places.acquire(blocking=False)
-        if not has_place or not self._turns.acquire(timeout=self._seconds):
-            if has_place:
-                self._places.release()
-            raise UnavailableError("The service is busy. Try again later.")
+        if not self._places.acquire(blocking=False):
+            raise UnavailableError(_BUSY)
+        if not self._turns.acquire(timeout=self._seconds):
+            self._places.release()
+            raise UnavailableError(_BUSY)
         self._progress = self._clock()
         try:
             yield
@@ -320,8 +322,11 @@ def _is_in(address: _Address | None, networks: Sequence[Network]) -> bool:
 
 
 def _without_port(text: str) -> str:
+    """Return an address as a proxy wrote it, without the port of the client."""
     match = _WITH_PORT.fullmatch(text.strip())
-    return (match[1] or match[2] or "") if match else text.strip()
+    if match is None:
+        return text.strip()
+    return match[1] or match[2] or ""
 
 
 @lru_cache

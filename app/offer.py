@@ -27,10 +27,10 @@ from adapters.parameters import (
 
 @dataclass(frozen=True, slots=True)
 class OfferedParameter:
-    """A search parameter that works here, with at most `values` values.
+    """A search parameter that this deployment offers, with at most `values` values.
 
-    They are those of `row`, which has the name of the parameter that they are compared by: of
-    another type than the one searched if it `is_linked`.
+    `row` is the parameter that the values are compared as: a derived parameter has another
+    `name`. With `is_linked`, `row` belongs to another resource type than the one searched.
     """
 
     name: str
@@ -67,12 +67,18 @@ class ResourceOffer:
 
     @property
     def sort_values(self) -> tuple[str, ...]:
-        """The values of `_sort`; where the id is the last key it can be named (decision 36)."""
+        """The values of `_sort`; with keyset paging also those that end with the id.
+
+        The id sorts in the direction of the key before it (decision 36).
+        """
         signed = [f"{sign}{key}" for key in self.sorts for sign in ("", "-")]
         if not self.keyset:
             return tuple(signed)
-        last = {key: "-_id" if key.startswith("-") else "_id" for key in signed}
-        pairs = [f"{key},{id}" for key, id in last.items() if key != id]
+        pairs = []
+        for key in signed:
+            id = "-_id" if key.startswith("-") else "_id"
+            if key != id:
+                pairs.append(f"{key},{id}")
         return (*signed, *pairs)
 
 
@@ -101,11 +107,11 @@ def _resource_offer(
     source = served[kind]
     sorts = tuple(SortKey(key) for key in SORTS[kind] if key in source.sorts)
     default = sorts[0] if sorts else SortKey.ID
-    parameters = {
-        name: offered
-        for name, values in profile.parameters.items()
-        if (offered := _offered(kind, name, values, served))
-    }
+    parameters = {}
+    for name, values in profile.parameters.items():
+        parameter = _offered(kind, name, values=values, served=served)
+        if parameter is not None:
+            parameters[name] = parameter
     includes = {
         include.name: include
         for include in INCLUDES.get(kind, ())
@@ -139,7 +145,7 @@ def finds_several(served: Capabilities, target: ResourceType) -> bool:
 
 
 def _offered(
-    kind: ResourceType, name: str, values: int, served: Capabilities
+    kind: ResourceType, name: str, *, values: int, served: Capabilities
 ) -> OfferedParameter | None:
     """Return a parameter, None where the source cannot answer it or it filters nothing."""
     derived = DERIVED.get(kind, {}).get(name)

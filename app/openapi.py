@@ -64,7 +64,10 @@ def _text(*values: str) -> JsonObject:
 def _object(required: Iterable[str], properties: JsonObject) -> JsonObject:
     """Return the schema of an object; OpenAPI allows no empty list of what is required."""
     schema: JsonObject = {"type": "object", "properties": properties}
-    return {**schema, "required": names} if (names := [*required]) else schema
+    names = [*required]
+    if names:
+        schema["required"] = names
+    return schema
 
 
 def _list(items: JsonObject) -> JsonObject:

@@ -201,10 +201,11 @@ class PageStore:
         client, GonePageError (410) for one that is no longer stored, UnavailableError. The
         view has refused text of another form before (412).
         """
-        signed = client, page_id, *((link.direction, str(link.index)) if link else ())
-        if not self._signatures.is_valid(page_id, "page", client) or (
-            link and not self._signatures.is_valid(link.cursor, *signed)
-        ):
+        is_issued = self._signatures.is_valid(page_id, "page", client)
+        if is_issued and link:
+            signed = client, page_id, link.direction, str(link.index)
+            is_issued = self._signatures.is_valid(link.cursor, *signed)
+        if not is_issued:
             raise UnknownResourceError("There is no such page.")
         with self._calling_redis("load"):
             pipeline = self._redis.pipeline(transaction=False)
@@ -424,14 +425,17 @@ class SearchSessions:
 
 def _targets(start: Start, page: Page, offer: ResourceOffer) -> Iterator[Start]:
     """Yield where the links of a page lead: `previous` first, where there is one."""
-    is_forward = start.direction is Direction.AFTER
     came_from_other_side = start.position is not None
-    has_previous = came_from_other_side if is_forward else page.more
+    if start.direction is Direction.AFTER:
+        has_previous = came_from_other_side
+        has_next = page.more and page.last is not None
+    else:
+        has_previous = page.more
+        has_next = came_from_other_side
     if offer.backwards and has_previous:
         # A page that has lost its rows leads back to the end of what is left.
         yield Start(max(1, start.index - 1), Direction.BEFORE, page.first)
-    goes_on = page.more and page.last is not None
-    if goes_on if is_forward else came_from_other_side:
+    if has_next:
         # A page that has lost its rows leads on to the first rows that are left.
         yield Start(start.index + 1 if page.last else 1, Direction.AFTER, page.last)
 
@@ -483,15 +487,19 @@ def _unpack_start(values: list[Any]) -> Start:
     index, direction, position = values
     if position is None:
         return Start(index, Direction(direction))
-    group, key, id, packed, source = position
-    at = Position(
+    group, key, id, packed_moment, source = position
+    moment = None
+    if packed_moment:
+        # The name of its type comes first.
+        moment = datetime.fromisoformat(packed_moment[1])
+    unpacked = Position(
         Group(group),
         _unpack_key(key),
         id=_unpack_key(id),
-        moment=datetime.fromisoformat(packed[1]) if packed else None,
+        moment=moment,
         source=source,
     )
-    return Start(index, Direction(direction), at)
+    return Start(index, Direction(direction), unpacked)
 
 
 # JSON has text, numbers and null; values of these types are stored with their type.

@@ -245,7 +245,7 @@ def page(call: Call) -> Response:
     service = call.service
     offered = _PAGE if service.offer.paging else _WITHOUT_PAGING
     single = _single_values(call, _PAGE, offered)
-    link = _link(single)
+    link = _page_link(single)
     call.enter(Stage.REDIS)
     stored = service.sessions.store.load(single["_id"], call.client.id, link)
     call.page_of = stored.search.resource_type, stored.search.parameters
@@ -397,7 +397,9 @@ def _parameters(call: Call) -> Parameters:
     """
     environ = call.environ
     query = environ.get("QUERY_STRING", "").encode("latin-1")
-    call.parameters = parameters = decode_form(query) if query else []
+    parameters = decode_form(query) if query else []
+    # Already now: a request that is refused below is audited with them.
+    call.parameters = parameters
     coding = environ.get("HTTP_TRANSFER_ENCODING")
     if environ["REQUEST_METHOD"] != "POST":
         if request.content_length or coding is not None:
@@ -409,15 +411,16 @@ def _parameters(call: Call) -> Parameters:
     try:
         body = request.get_data(cache=False)
         # Flask silently cuts a body without a length at the limit: filters would be ignored.
-        more = len(body) == request.max_content_length and environ["wsgi.input"].read(1)
+        is_full = len(body) == request.max_content_length
+        is_cut = is_full and environ["wsgi.input"].read(1)
     except ParseException as error:
         raise BadRequestError("The chunks of the body are malformed.") from error
-    if more:
+    if is_cut:
         raise RequestEntityTooLarge
     if body or request.mimetype:
         _check_form(body)
-    call.parameters = parameters = [*parameters, *decode_form(body)]
-    return parameters
+    call.parameters = [*parameters, *decode_form(body)]
+    return call.parameters
 
 
 def _check_form(body: bytes) -> None:
@@ -468,14 +471,16 @@ def _check_format(call: Call, single: Mapping[str, str]) -> None:
     `_format` wins over `Accept` (FHIR STU3 http).
     """
     if "_format" in single:
+        source = "_format"
         name, options = parse_options_header(single["_format"])
-        is_accepted, place = name.lower() in _FORMATS and _is_stu3(options), "_format"
+        is_accepted = name.lower() in _FORMATS and _is_stu3(options)
     else:
+        source = "Accept"
         accept = call.header("ACCEPT")
-        is_accepted, place = not accept or _accepts_json(accept), "Accept"
+        is_accepted = not accept or _accepts_json(accept)
     if not is_accepted:
         served = f"Responses are {_FHIR_JSON} of FHIR version {_FHIR_VERSION}."
-        raise NotAcceptableError(served, f"http.{place}")
+        raise NotAcceptableError(served, f"http.{source}")
 
 
 @lru_cache
@@ -505,15 +510,19 @@ def _is_stu3(options: Mapping[str, str]) -> bool:
     return options.get("fhirversion", _FHIR_VERSION) in _FHIR_VERSIONS
 
 
-def _link(single: Mapping[str, str]) -> PageLink | None:
-    """Check the page id and the link of a page; return the link that is to be followed."""
+def _page_link(single: Mapping[str, str]) -> PageLink | None:
+    """Return the link that a request follows, None for a request of a page by its id alone.
+
+    Raises BadRequestError for a parameter that is missing, BadValueError for a bad value.
+    """
     cursors = [name for name in _CURSORS if name in single]
     if len(cursors) == 2 and "_id" in single:
         text = "use _searchAfter or _searchBefore, not both"
         raise bad_value("_searchBefore", single["_searchBefore"], text)
     is_link = bool(cursors) or "_index" in single
     cursor = cursors[0] if cursors else "_searchAfter"
-    for name in ("_id", "_index", cursor) if is_link else ("_id",):
+    required = ("_id", "_index", cursor) if is_link else ("_id",)
+    for name in required:
         if name not in single:
             raise BadRequestError(
                 f"Parameter '{name}' is required here.",

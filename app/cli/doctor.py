@@ -224,9 +224,13 @@ def _check_public_address(settings: Settings) -> Results:
         yield note(text, "fine before the start, or if this machine has no access")
     else:
         status = answer.status_code
-        is_closed = status == 401 and not settings.open_metadata
-        other = error(f"only the proxy answers (status {status})", _START)
-        yield _ANSWERS.get(200 if is_closed else status, other)
+        if status == 401 and not settings.open_metadata:
+            # The service refuses a request without a token: it answers.
+            yield _ANSWERS[200]
+        elif status in _ANSWERS:
+            yield _ANSWERS[status]
+        else:
+            yield error(f"only the proxy answers (status {status})", _START)
 
 
 # Mapping and sources

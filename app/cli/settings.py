@@ -43,14 +43,12 @@ def run(*, as_json: bool, first: bool) -> int:
     else:
         table = [*map(_row, reading.entries)]
         for name in variables:
-            is_file = bool(os.environ.get(f"{name}_FILE"))
-            origin = SettingOrigin.FILE if is_file else SettingOrigin.ENVIRONMENT
-            state = (
-                (SettingOrigin.NOWHERE, _AT_FAULT)
-                if name in missing
-                else (origin, _HIDDEN)
-            )
-            table.append((name, *state))
+            if name in missing:
+                table.append((name, SettingOrigin.NOWHERE, _AT_FAULT))
+            elif os.environ.get(f"{name}_FILE"):
+                table.append((name, SettingOrigin.FILE, _HIDDEN))
+            else:
+                table.append((name, SettingOrigin.ENVIRONMENT, _HIDDEN))
         print(*aligned(table), *faults, sep="\n")
         if os.environ.get("GUNICORN_CMD_ARGS"):
             print("note: GUNICORN_CMD_ARGS overrides workers, threads and bind")

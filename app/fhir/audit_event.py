@@ -37,8 +37,8 @@ class AuditedResponse:
     `parameters` holds their names with digests of their values. `patients` has the digest
     or the reference of each patient, with the ids of the returned resources about this
     patient ("8,9"); they are of the type `returned`, and "" if that is Patient. `included`
-    names those of them whose own resource is returned besides. `others` are references of
-    resources about no patient. `reason` is what a person gave. Digests
+    are the keys of `patients` whose own resource is returned besides. `others` are
+    references of resources about no patient. `reason` is what a person gave. Digests
     are base64 of DIGEST_CHARACTERS, `key` is the fingerprint of their key.
     """
 
@@ -179,9 +179,9 @@ def _read_patients(entity: Mapping[str, Any]) -> tuple[str | None, Mapping[str, 
         kind, _, ids = detail["type"].partition("/")
         # The digests of several patients follow one another, without a separator.
         names = re.findall(f".{{{DIGEST_CHARACTERS}}}", detail["value"])
-        return kind, dict(
-            zip(names, ids.split(" ") if ids else [""] * len(names), strict=True)
-        )
+        if not ids:
+            return kind, dict.fromkeys(names, "")
+        return kind, dict(zip(names, ids.split(" "), strict=True))
     reference = _reference_of(entity)
     if not _is_reference(reference):
         return None, {}

@@ -47,17 +47,19 @@ def parse_date(text: str, zone: tzinfo) -> DateValue:
 
     Raises DateTextError.
     """
-    letters = _PREFIX.match(text)
-    prefix = _prefix(letters.group()) if letters else Prefix.EQ
-    value = text[letters.end() :] if letters else text
+    prefix = Prefix.EQ
+    value = text
+    if letters := _PREFIX.match(text):
+        prefix = _prefix(letters.group())
+        value = text[letters.end() :]
     match = _DATE.fullmatch(value)
     if match is None:
         raise DateTextError(_hint(value))
     try:
         low, high = _interval(match, zone)
     except (ValueError, OverflowError) as error:
-        text = f"'{shortened(value)}' does not exist in the calendar"
-        raise DateTextError(text) from error
+        problem = f"'{shortened(value)}' does not exist in the calendar"
+        raise DateTextError(problem) from error
     return DateValue(prefix, low, high)
 
 
@@ -86,15 +88,20 @@ def shortened(text: str) -> str:
 
 
 def _interval(match: re.Match[str], zone: tzinfo) -> tuple[datetime, datetime]:
+    """Return the first instant of a date or time in `zone`, and the first one after it.
+
+    Raises ValueError for a day or a time that does not exist, OverflowError.
+    """
     part = match.groupdict()
     year, month, day = (int(part[name] or 1) for name in ("year", "month", "day"))
     first = datetime(year, month, day, tzinfo=zone)
     if not _FIRST.year <= year < _LAST.year:
-        _of_time(part, first.replace(year=_LEAP_YEAR))  # is it a time at all?
-        end = _local(_FIRST if year < _FIRST.year else _LAST, zone)
-        return end, end
+        # Raises ValueError for a time that does not exist, as in any other year.
+        _time_interval(part, first.replace(year=_LEAP_YEAR))
+        limit = _local(_FIRST if year < _FIRST.year else _LAST, zone)
+        return limit, limit
     if part["time"]:
-        return _of_time(part, first)
+        return _time_interval(part, first)
     if part["day"]:
         days = 1
     elif part["month"]:
@@ -111,7 +118,13 @@ def _local(wall: datetime, zone: tzinfo) -> datetime:
     return aware.astimezone(UTC).astimezone(zone)
 
 
-def _of_time(part: dict[str, str | None], day: datetime) -> tuple[datetime, datetime]:
+def _time_interval(
+    part: dict[str, str | None], day: datetime
+) -> tuple[datetime, datetime]:
+    """Return the interval of a time on a day: a minute, a second, or a fraction of one.
+
+    Raises ValueError, OverflowError.
+    """
     fraction = (part["fraction"] or "")[:_DIGITS]
     low = day.replace(
         hour=int(part["hour"] or 0),
@@ -122,8 +135,10 @@ def _of_time(part: dict[str, str | None], day: datetime) -> tuple[datetime, date
     )
     if fraction:
         width = timedelta(microseconds=10 ** (_DIGITS - len(fraction)))
+    elif part["second"]:
+        width = timedelta(seconds=1)
     else:
-        width = timedelta(seconds=1) if part["second"] else timedelta(minutes=1)
+        width = timedelta(minutes=1)
     # In UTC, because an hour on the clock is not always an hour.
     instant = low.astimezone(UTC)
     return instant.astimezone(day.tzinfo), (instant + width).astimezone(day.tzinfo)

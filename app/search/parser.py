@@ -128,14 +128,20 @@ def parse_search(
     results = [name for name in RESULT_PARAMETERS if is_offered.get(name, True)]
     if not offer.uncounted:
         # It changes nothing where every page is counted (decision 38).
-        parameters = [p for p in parameters if p != ("_total", Total.ACCURATE)]
+        parameters = [pair for pair in parameters if pair != ("_total", Total.ACCURATE)]
     allowed = (*results, *PRESENTATION)
-    offered = (*offer.parameters, *allowed)
     includes: dict[str, Include] = {}
     if offer.includes:
         includes = _includes(parameters, offer)
-        parameters = [p for p in parameters if p[0] != "_include"]
-    single, filters, ignored = _sort_out(parameters, allowed, offered, offer, lenient)
+        # Alone among the parameters without a filter it may be repeated.
+        parameters = [pair for pair in parameters if pair[0] != "_include"]
+    single, filters, ignored = _sort_out(
+        parameters,
+        allowed,
+        offer=offer,
+        offered=(*offer.parameters, *allowed),
+        lenient=lenient,
+    )
     if not filters and not offer.unfiltered:
         raise BusinessRuleError(
             f"A search of {offer.resource_type} needs one of: "
@@ -143,12 +149,16 @@ def parse_search(
         )
     presentation = read_presentation(single, offer.resource_type)
     size = _page_size(single.get("_count"), offer, lenient)
-    criteria = [*_criteria(filters, offer, context)]
+    criteria: list[Criterion] = []
+    patients: list[Criterion] = []
+    for parameter, criterion in _criteria(filters, offer, context):
+        if parameter.is_linked:
+            patients.append(criterion)
+        else:
+            criteria.append(criterion)
     query = SearchQuery(
         offer.resource_type,
-        tuple(
-            criterion for parameter, criterion in criteria if not parameter.is_linked
-        ),
+        tuple(criteria),
         sort=_sort(single.get("_sort"), offer),
         count=min(size, offer.count_max),
     )
@@ -157,9 +167,7 @@ def parse_search(
     return Search(
         query,
         presentation,
-        patients=tuple(
-            criterion for parameter, criterion in criteria if parameter.is_linked
-        ),
+        patients=tuple(patients),
         includes=tuple(includes.values()),
         total=_total(single.get("_total"), presentation),
         ignored=ignored,
@@ -180,7 +188,10 @@ def read_single_values(
     modifier and, unless `lenient`, for a parameter that is not `allowed`, and
     BadValueError for an empty or repeated one.
     """
-    return _sort_out(parameters, allowed, offered or allowed, None, lenient)[0]
+    single, _, _ = _sort_out(
+        parameters, allowed, offer=None, offered=offered or allowed, lenient=lenient
+    )
+    return single
 
 
 def _check_parameters(parameters: Parameters) -> None:
@@ -203,13 +214,15 @@ def _too_many_parameters() -> BadValueError:
 def _sort_out(
     parameters: Parameters,
     allowed: Sequence[str],
-    offered: Sequence[str],
+    *,
     offer: ResourceOffer | None,
+    offered: Sequence[str],
     lenient: bool,
 ) -> tuple[Mapping[str, str], Mapping[str, list[str]], tuple[str, ...]]:
-    """Return values of `allowed`, filters by name with modifier, and names to ignore.
+    """Return the values of `allowed`, the filters by name with modifier, and ignored names.
 
-    Without an `offer` there are no filters. Error texts list what is `offered`.
+    Filters are the parameters of `offer`; without it there are none. The error for an
+    unknown parameter lists the names in `offered`; `lenient` ignores it.
     """
     _check_parameters(parameters)
     single: dict[str, str] = {}

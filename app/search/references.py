@@ -23,11 +23,11 @@ from app.errors import BusinessRuleError, IssueCode
 from app.search.parser import Search
 
 MOST_PATIENTS = 100
-"""As many patients a search may name by identifiers."""
+"""How many patients a search may name by identifiers."""
 
 
 def linked(search: Search, adapter: Adapter) -> tuple[Search, tuple[str, ...]]:
-    """Return the search by the ids of the patients that it names by identifiers, and these.
+    """Return the search with patients' ids in place of their identifiers, and these ids.
 
     Raises BusinessRuleError for too many, and what the adapter raises.
     """

@@ -96,7 +96,7 @@ def share_directory() -> None:
 
 
 def forget_process(process: int | None) -> None:
-    """Remove what a process that has ended counted: it was not served."""
+    """Remove the metrics of a process that has ended and served no request."""
     metrics = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
     for file in metrics.glob(f"*_{process}.db"):
         file.unlink()
