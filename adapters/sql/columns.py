@@ -102,7 +102,8 @@ _FRACTIONS: Mapping[ColumnKind, tuple[int, ...]] = {
     ColumnKind.TICK_TIME: (0, 3_000, 7_000, 10_000),
     ColumnKind.SECOND_TIME: (0, 1_000_000),
 }
-"""The microseconds that a column distinguishes, up to where they start anew."""
+"""The fractions of a second, in microseconds, that a column holds; the last one is the period
+after which they repeat."""
 
 TIMES = (ColumnKind.DATE, ColumnKind.INSTANT, *_LOCAL)
 """Kinds of column that hold nothing but days and times."""
@@ -176,7 +177,9 @@ def _moment(kind: ColumnKind, text: str) -> tuple[date | datetime, ...]:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return ()
-    if (moment.tzinfo is None) is (kind is ColumnKind.INSTANT):
+    has_zone = moment.tzinfo is not None
+    needs_zone = kind is ColumnKind.INSTANT
+    if has_zone != needs_zone:
         return ()
     if kind is ColumnKind.DATE:
         return (moment.date(),) if moment.time() == time() else ()
@@ -238,12 +241,17 @@ _HELD: Mapping[ColumnKind, Callable[[str], tuple[object, ...]]] = {
 
 
 def unreal_as_held(kind: ColumnKind, text: str) -> tuple[str, ...]:
-    """Return the text of a time that no datetime holds as a column of times compares it."""
+    """Return a time that no datetime can hold (0000-00-00, infinity) as a column compares it.
+
+    A column of days holds none that has a time of day.
+    """
     day, _, clock = text.partition(" ")
     is_midnight = re.fullmatch(r"(00:00:00(\.0+)?)?", clock)
     if kind is ColumnKind.DATE:
         return (day,) if is_midnight else ()
-    return (f"{day} 00:00:00",) if is_midnight and "-" in day else (text,)
+    if is_midnight and "-" in day:
+        return (f"{day} 00:00:00",)
+    return (text,)
 
 
 def has_zeros(text: str) -> bool:
@@ -280,28 +288,29 @@ def time_bound(kind: ColumnKind, rule: TimeRule, instant: datetime) -> object:
     local = to_local(instant, rule)
     if kind in _LOCAL:
         return _held_time(kind, local)
-    if rule.at is not None:
-        day = local.date() + timedelta(days=local.time() > rule.at)
-        return (
-            day
-            if kind is ColumnKind.DATE
-            else _text(kind, rule, datetime.combine(day, rule.at))
-        )
-    return _text(kind, rule, local)
+    if rule.at is None:
+        return _text(kind, rule, local)
+    # The column holds days, each of which means this time of the day.
+    day = local.date()
+    if local.time() > rule.at:
+        day += timedelta(days=1)
+    if kind is ColumnKind.DATE:
+        return day
+    return _text(kind, rule, datetime.combine(day, rule.at))
 
 
 def _number_of(kind: ColumnKind, number: Fraction) -> int | float | Decimal | str:
-    """Return the smallest number of a column that is not below another one."""
+    """Return the smallest number of a column that is not below `number`.
+
+    It is a text for a column that holds numbers as texts.
+    """
+    holds_numbers = kind in NUMBERS or kind is ColumnKind.LOOSE
     if kind in WHOLE or number.denominator == 1:
         whole = ceil(number)
-        return whole if kind in (*NUMBERS, ColumnKind.LOOSE) else str(whole)
+        return whole if holds_numbers else str(whole)
     if kind is ColumnKind.NUMBER:
         return Decimal(number.numerator) / number.denominator
-    return (
-        float(number)
-        if kind in (ColumnKind.LOOSE, ColumnKind.DOUBLE, ColumnKind.SINGLE)
-        else str(float(number))
-    )
+    return float(number) if holds_numbers else str(float(number))
 
 
 def day_bound(
@@ -313,13 +322,13 @@ def day_bound(
     database have them as such with zeros.
     """
     day = instant.date()
-    partial = Partial.beginning(day)
-    partials = _partial_values(kind, rule, partial, zeros=zeros) if partial else ()
-    if partials:
-        if partials[0] == f"{day.year:04}":
+    period = Partial.beginning(day)
+    spellings = _partial_values(kind, rule, period, zeros=zeros) if period else ()
+    if spellings:
+        if spellings[0] == f"{day.year:04}":
             # SQLite would compare a text of four digits as a number with a column of DATE.
             return f"{day.year - 1:04}-13"
-        return partials[0]
+        return spellings[0]
     if kind is ColumnKind.DATE:
         return day
     if kind is ColumnKind.INSTANT:
@@ -340,13 +349,13 @@ def partial_values(
     """Return all values of a year or a month that has begun before a day, and goes on."""
     return tuple(
         value
-        for partial in Partial.around(instant.date())
-        for value in _partial_values(kind, rule, partial, zeros=zeros)
+        for period in Partial.around(instant.date())
+        for value in _partial_values(kind, rule, period, zeros=zeros)
     )
 
 
 def _partial_values(
-    kind: ColumnKind, rule: TimeRule, partial: Partial, *, zeros: bool
+    kind: ColumnKind, rule: TimeRule, period: Partial, *, zeros: bool
 ) -> tuple[object, ...]:
     """Return how a column writes a year or a month, the lowest first; empty if it cannot."""
     if rule.format in EPOCHS or kind in _WITHOUT_PARTIALS:
@@ -355,16 +364,19 @@ def _partial_values(
         # MariaDB and MySQL hold the day 1950-00-00 and its midnight.
         if not zeros:
             return ()
-        *_, day, midnight = written(partial, None)
+        *_, day, midnight = written(period, None)
         return (day,) if kind is ColumnKind.DATE else (midnight,)
     if kind in NUMBERS and rule.format is None:
         # The number of a year; no number stands for a month.
-        return () if partial.month else (partial.year,)
-    return written(partial, rule.format)
+        return () if period.month else (period.year,)
+    return written(period, rule.format)
 
 
 def _held_time(kind: ColumnKind, local: datetime) -> datetime | str:
-    """Round up to what the column holds: a server would round to what is nearest."""
+    """Return a local time as the column holds it, rounded up.
+
+    A server would round it to the nearest time that the column holds.
+    """
     if kind is ColumnKind.FINE_TIME:
         return local.isoformat(" ", "microseconds")
     if kind not in _FRACTIONS:
@@ -372,28 +384,31 @@ def _held_time(kind: ColumnKind, local: datetime) -> datetime | str:
     if kind is ColumnKind.TICK_TIME:
         local = max(local, _FIRST_TICK)
     fractions = _FRACTIONS[kind]
-    past = local.microsecond % fractions[-1]
-    up = next(fraction for fraction in fractions if fraction >= past)
+    fraction = local.microsecond % fractions[-1]
+    rounded_up = next(held for held in fractions if held >= fraction)
     try:
-        return local + timedelta(microseconds=up - past)
+        return local + timedelta(microseconds=rounded_up - fraction)
     except OverflowError:
-        return local + timedelta(microseconds=fractions[-2] - past)
+        # No year follows 9999: this is the last time that the column holds.
+        return local + timedelta(microseconds=fractions[-2] - fraction)
 
 
 def _text(kind: ColumnKind, rule: TimeRule, local: datetime) -> str:
-    """Write `local` as the column's text does, rounded up to what the text can say."""
+    """Return a local time as the column's text, rounded up to what its format writes."""
     if rule.format is None:
         return _iso_text(local, with_time=rule.at is None)
-    before, fraction, _ = rule.format.partition("%f")
-    if fraction and kind not in NUMBERS:
-        # A column may write three places or six: what all begin with is before them.
-        return in_format(local, f"{before}%f").rstrip("0")
+    prefix, has_fraction, _ = rule.format.partition("%f")
+    if has_fraction and kind not in NUMBERS:
+        # A column may write three places or six: without zeros the text is below both.
+        return in_format(local, f"{prefix}%f").rstrip("0")
     text = in_format(local, rule.format)
+    # A format may leave out seconds, minutes or hours: the shortest step that its text
+    # shows is added.
     for step in _STEPS:
-        written = datetime.strptime(text, rule.format)  # noqa: DTZ007 - as the column is
-        if written >= local:
+        moment = datetime.strptime(text, rule.format)  # noqa: DTZ007 - as the column is
+        if moment >= local:
             break
-        text = in_format(written + step, rule.format)
+        text = in_format(moment + step, rule.format)
     return text
 
 
@@ -424,14 +439,17 @@ def instant_of(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
     try:
         moment = to_instant(value, rule).astimezone(UTC)
     except (ValueError, OverflowError):
-        return _sought(kind, rule, value)
+        return _last_reached(kind, rule, value)
     if kind in _WRITTEN and not is_at(kind, rule, value, moment):
-        return _sought(kind, rule, value)
+        return _last_reached(kind, rule, value)
     return min(max(moment, FIRST), LAST)
 
 
 def edge(moment: datetime, *, later: bool) -> bool:
-    """Whether no value lies on the far side of an instant, or of the one `later`."""
+    """Whether all values lie on one side of an instant: before LAST if `later`, else after FIRST.
+
+    With `later` the instant meant is the one that follows `moment`.
+    """
     return moment >= LAST if later else moment <= FIRST
 
 
@@ -442,16 +460,17 @@ def is_at(
     moment: datetime,
     step: timedelta = TICK,
 ) -> bool:
-    """Whether a value compares as the time that it means: 10:00 is before 10:00:00.
+    """Whether the database compares a value as the instant that it means.
 
-    It is not before that time, and before what is a step later.
+    The value is then not below the bound of that instant, and below the bound of the one that
+    is a step later. The text 10:00 is below the bound 10:00:00, for example.
     """
     return _reaches(kind, rule, value, moment) and not (
         moment < LAST and _reaches(kind, rule, value, moment + step)
     )
 
 
-def _sought(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
+def _last_reached(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
     """Return the last instant whose bound is not above the value, by a binary search."""
 
     def is_beyond(tick: int) -> bool:
@@ -477,11 +496,15 @@ def _reaches(kind: ColumnKind, rule: TimeRule, value: Any, moment: datetime) -> 
 
 
 def _reaches_otherwise(value: object, bound: Any) -> bool:
-    """Compare a value of another type than the bound, as the database does."""
-    if isinstance(value, str) and isinstance(bound, date):
-        if value.endswith("BC") or _LATE.match(value):
-            return not value.endswith("BC")
-        # A date of zeros comes as text, and sorts where it would as a text.
-        return str(bound.isoformat()).replace("T", " ") <= value
-    # SQLite puts every number before every text.
-    return isinstance(value, str)
+    """Whether the database finds `value >= bound` where one is a text and the other is not."""
+    if not isinstance(value, str):
+        # SQLite puts every number before every text.
+        return False
+    if not isinstance(bound, date):
+        return True
+    if value.endswith("BC"):
+        return False
+    if _LATE.match(value):
+        return True
+    # A date of zeros comes as text, and sorts where it would as a text.
+    return str(bound.isoformat()).replace("T", " ") <= value

@@ -51,7 +51,8 @@ def segments(
     statements.
     """
     key = time and time.key
-    cursor, backwards = query.after or query.before, query.backwards
+    cursor = query.after or query.before
+    backwards = query.backwards
     descends = query.sort.descending != backwards
     if few and key and key.is_missing_as_null and not (cursor or backwards):
         yield Segment(None, ALWAYS, ((key.column, descends), (id_column, descends)))
@@ -83,6 +84,7 @@ def _group_of(cursor: Position | Bound) -> Group | None:
 
 
 def _beyond(column: SqlColumn, row: Position | None, descends: bool) -> Condition:
+    """Return where the id comes after that of a row, `ALWAYS` without a row."""
     if row is None:
         return ALWAYS
     return column.compare("<" if descends else ">", row.id)
@@ -100,14 +102,13 @@ def _keyed(
     if row is None:
         return Segment(Group.KEYED, key.present, order)
     beyond: Operator = "<" if descends else ">"
-    tie = any_of(
+    key_or_id_beyond = any_of(
         [key.column.compare(beyond, row.key), _beyond(id_column, row, descends)]
     )
-    at = key.column.compare("<=" if descends else ">=", row.key)
+    not_before = key.column.compare("<=" if descends else ">=", row.key)
+    condition = all_of([key.present, not_before, key_or_id_beyond])
     implied: Operator = "<" if descends else ">="
-    return Segment(
-        Group.KEYED, all_of([key.present, at, tie]), order=order, implied=implied
-    )
+    return Segment(Group.KEYED, condition, order=order, implied=implied)
 
 
 def _from_moment(
@@ -115,18 +116,19 @@ def _from_moment(
 ) -> Segment:
     """Return the segment of the rows with the key beyond an instant, of all ids."""
     assert cursor.moment is not None, "the seam is in no group"
-    # Up to an instant is before the next one: that a bound expresses exactly.
-    later, key = cursor.included is descends, time.key
+    key = time.key
     order: Order = ((key.column, descends), (id_column, descends))
-    if edge(cursor.moment, later=later):
-        condition = key.present if later is descends else NEVER
+    # A bound has only < and >=: <= an instant is < the next one, and > it is >= the next one.
+    is_next = cursor.included == descends
+    if edge(cursor.moment, later=is_next):
+        # All rows are before the last instant, and at or after the first one.
+        all_follow = is_next == descends
+        condition = key.present if all_follow else NEVER
         return Segment(Group.KEYED, condition, order)
+    moment = cursor.moment + TICK if is_next else cursor.moment
     sign: Operator = "<" if descends else ">="
-    bound = time.bound(cursor.moment + TICK if later else cursor.moment)
-    beyond = key.column.compare(sign, bound)
-    return Segment(
-        Group.KEYED, all_of([key.present, beyond]), order=order, implied=sign
-    )
+    condition = all_of([key.present, key.column.compare(sign, time.bound(moment))])
+    return Segment(Group.KEYED, condition, order=order, implied=sign)
 
 
 def _unkeyed(

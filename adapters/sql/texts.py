@@ -43,13 +43,16 @@ def sample(
 
 
 def compare_as_read(kind: ColumnKind, field: FieldMapping, value: object) -> bool:
-    """Whether a value compares as what it means; one that means nothing is another fault."""
+    """Whether the database compares a value of a sample as the time that it means.
+
+    A value that means no time counts as one that does: it is reported as another fault.
+    """
     rule = field.time
     assert rule is not None, "only times and births are written in several ways"
     if not isinstance(value, str):
         return True
     if presence(field.absent)(value) is None:
-        # It is left out, and would be found (decision 45).
+        # The mapping reads it as missing, and a comparison would find it (decision 45).
         return False
     text = value.rstrip()
     try:
@@ -67,10 +70,15 @@ def compare_as_read(kind: ColumnKind, field: FieldMapping, value: object) -> boo
 
 
 def _is_birth(kind: ColumnKind, rule: TimeRule, value: str, birth: date | str) -> bool:
+    """Whether a text compares as the birth date that it means.
+
+    `birth` is a day, or a text for a year or a month.
+    """
     if rule.format in EPOCHS:
         return False
     if isinstance(birth, str):
         return value.rstrip() in written(Partial.of(birth), rule.format)
     midnight = datetime.combine(birth, time())
-    low, high = (day_bound(kind, rule, at) for at in (midnight, midnight + _DAY))
+    low = day_bound(kind, rule, midnight)
+    high = day_bound(kind, rule, midnight + _DAY)
     return str(low) <= value < str(high)
