@@ -161,9 +161,9 @@ class SqlAdapter:
 
     def _search(self, query: SearchQuery, section: "OpenSqlSection") -> SourcePage:
         section.refuse_unequal(query)
-        meant, chains = section.meant(self._pages, query)
+        widened, chains = section.with_merged_patients(self._pages, query)
         rows: list[tuple[Group | None, Any]] = []
-        for segment, condition in section.segments(meant):
+        for segment, condition in section.segments(widened):
             limit = query.count + 1 - len(rows)
             statement = section.page(segment, condition, limit)
             rows += [(segment.group, row) for row in self._pages.fetch(statement)]
@@ -178,8 +178,8 @@ class SqlAdapter:
     def _count(self, query: SearchQuery, section: "OpenSqlSection") -> int:
         section.refuse_unequal(query)
         try:
-            meant, _ = section.meant(self._counts, query)
-            condition = section.filters.of_query(meant)
+            widened, _ = section.with_merged_patients(self._counts, query)
+            condition = section.filters.of_query(widened)
             if condition is NEVER:
                 return 0
             ((total,),) = self._counts.fetch(section.columns.count(condition))
@@ -206,25 +206,32 @@ class SqlAdapter:
     def statements(self, query: SearchQuery) -> Iterator[tuple[str, Statement]]:
         """Yield the statements of a page, each with a label where there are several."""
         section = self.section(query.resource_type)
-        for statement in section.merges.first_steps(query) if section.merges else ():
-            yield _OF_MERGES, statement
-        meant, _ = section.meant(self._pages, query)
-        parts = tuple(section.segments(meant))
-        for number, (segment, condition) in enumerate(parts, 1):
-            has = "without" if segment.group is Group.UNKEYED else "with"
-            label = f"-- {number} of {len(parts)}: rows {has} a time to sort by"
-            label += ", sent if the page is not full yet\n" if number > 1 else "\n"
-            statement = section.page(segment, condition, query.count + 1)
-            yield label if len(parts) > 1 else "", statement
+        if section.merges is not None:
+            for statement in section.merges.first_steps(query):
+                yield _OF_MERGES, statement
+        widened, _ = section.with_merged_patients(self._pages, query)
+        segments_of_page = tuple(section.segments(widened))
+        total = len(segments_of_page)
+        for number, (segment, condition) in enumerate(segments_of_page, 1):
+            label = ""
+            if total > 1:
+                has = "without" if segment.group is Group.UNKEYED else "with"
+                label = f"-- {number} of {total}: rows {has} a time to sort by"
+                if number > 1:
+                    label += ", sent if the page is not full yet"
+                label += "\n"
+            yield label, section.page(segment, condition, query.count + 1)
 
     def check(self) -> Iterable[Problem]:
         """Report whether the database answers, has the columns, and is safe from changes."""
-        opening = partial(open_section, self._pages, self._mapping)
-        kinds = self._mapping.resources
-        questions: list[Callable[[], object]] = [partial(opening, k) for k in kinds]
-        for question in (*questions, self.refuse_writing):
+        checks: list[Callable[[], object]] = [
+            partial(open_section, self._pages, self._mapping, resource_type)
+            for resource_type in self._mapping.resources
+        ]
+        checks.append(self.refuse_writing)
+        for check in checks:
             try:
-                question()
+                check()
             except AdapterError as error:
                 is_outage = isinstance(error, SourceUnavailableError)
                 yield Problem(str(error), outage=is_outage)
@@ -254,9 +261,9 @@ class SqlAdapter:
     def _with_section(
         self, resource_type: ResourceType, question: Callable[["OpenSqlSection"], T]
     ) -> T:
-        """Return what a question finds out; once more where the columns have changed.
+        """Return the answer to a question, asked once more where the columns have changed.
 
-        A statement that no longer fits its table is refused: somebody has altered it.
+        The database refuses a statement that no longer fits an altered table.
         """
         section = self.section(resource_type)
         try:
@@ -272,25 +279,22 @@ class SqlAdapter:
 def _capabilities(
     section: ResourceMapping, date_reading: DateReading
 ) -> ResourceCapabilities:
-    names = chain.from_iterable(
+    """Return which searches of a section the adapter can do."""
+    matches = frozenset({StringMatch.STARTS_WITH, StringMatch.CONTAINS})
+    fields_of_names = chain.from_iterable(
         item.fields.values() for item in section.items.get("names", ())
     )
-    is_split = any(field.split for field in names)
-    texts = frozenset({StringMatch.STARTS_WITH, StringMatch.CONTAINS})
     # One of several names in a column cannot be compared as a whole.
-    matches = texts if is_split else texts | {StringMatch.EXACT}
-    rows = SEARCH_PARAMETERS[section.resource_type]
-    parameters: Mapping[str, ParameterCapability] = {
-        name: ParameterCapability(
-            matches=matches,
-            period=rows[name].slots == ("start",)
-            and date_reading is DateReading.PERIOD,
-        )
-        for name in section.parameters
-    }
-    sorts = (
-        section.sorts if SortKey.ID in section.sorts else (*section.sorts, SortKey.ID)
-    )
+    if not any(field.split for field in fields_of_names):
+        matches |= {StringMatch.EXACT}
+    parameters = {}
+    for name in section.parameters:
+        is_start = SEARCH_PARAMETERS[section.resource_type][name].slots == ("start",)
+        is_period = is_start and date_reading is DateReading.PERIOD
+        parameters[name] = ParameterCapability(matches=matches, period=is_period)
+    sorts = section.sorts
+    if SortKey.ID not in sorts:
+        sorts = (*sorts, SortKey.ID)
     last_updated = section.fields.get("last_updated")
     dated = last_updated is not None and last_updated.covers_all
     return ResourceCapabilities(parameters, sorts, keyset=True, dated=dated)
@@ -335,13 +339,13 @@ class OpenSqlSection:
         selects += [self.merges.columns] if self.merges else []
         return [columns.described for columns in selects]
 
-    def meant(
+    def with_merged_patients(
         self, database: Database, query: SearchQuery
     ) -> tuple[SearchQuery, Chains]:
         """Return a search with every id of the patients that it names, and their chains."""
         if self.merges is None:
             return query, Chains({}, {})
-        return self.merges.meant(database, query)
+        return self.merges.with_merged_patients(database, query)
 
     def segments(self, query: SearchQuery) -> Iterable[tuple[Segment, Condition]]:
         """Yield the segments of a page that can hold rows, each with its whole condition."""
@@ -349,11 +353,11 @@ class OpenSqlSection:
         is_keyed = self.filters.need_start(query)
         few = not is_keyed and any(map(self.filters.are_few, query.criteria))
         for segment in segments(query, time, self.id, few=few):
-            condition = self.filters.of_query(query, segment.implied)
-            condition = all_of([condition, segment.condition])
-            if condition is not NEVER and not (
-                is_keyed and segment.group is Group.UNKEYED
-            ):
+            if is_keyed and segment.group is Group.UNKEYED:
+                continue
+            searched = self.filters.of_query(query, segment.implied)
+            condition = all_of([searched, segment.condition])
+            if condition is not NEVER:
                 yield segment, condition
 
     def page(self, segment: Segment, condition: Condition, limit: int) -> Statement:
@@ -417,9 +421,10 @@ class OpenSqlSection:
         rows: Sequence[tuple[Group | None, Any]],
         chains: Chains,
     ) -> SourcePage:
-        """Return the page of a search from the rows of its segments, one more if there is.
+        """Return the page of a search from the rows of its segments.
 
-        Each row comes with the group that its segment has read, None for both.
+        One row more than the page holds shows that another page follows. Each row comes with
+        the group that its segment has read, None for both.
         """
         more = len(rows) > query.count
         rows = rows[: query.count]
@@ -429,8 +434,8 @@ class OpenSqlSection:
         if not rows:
             return SourcePage(Page(()), self.selected, cells)
         records = self._served(self.records(database, cells, chains))
-        wanted = rows if query.placed else (rows[0], rows[-1])
-        positions = [self._position(query, group, row) for group, row in wanted]
+        with_position = rows if query.placed else (rows[0], rows[-1])
+        positions = [self._position(query, group, row) for group, row in with_position]
         if query.placed or more or query.after or query.before or query.from_end:
             _check_bindable(positions)
         placed = tuple(positions) if query.placed else ()
@@ -486,11 +491,13 @@ def _with_times(row: Sequence[Any], indexes: Iterable[int]) -> Sequence[Any]:
 
 
 def _check_bindable(positions: Iterable[Position]) -> None:
-    """Refuse to go on from a text that cannot be read, or from bytes that stand for a time."""
-    if any(
-        isinstance(at.key, bytes) or isinstance(at.id, UnreadText) for at in positions
-    ):
-        raise SourceDataError("a page ends at an id or time that is not UTF-8 text")
+    """Raise SourceDataError for a position that no next page can start from.
+
+    Its id is a text that cannot be read, or its time is in bytes.
+    """
+    for position in positions:
+        if isinstance(position.key, bytes) or isinstance(position.id, UnreadText):
+            raise SourceDataError("a page ends at an id or time that is not UTF-8 text")
 
 
 # Sections opened
@@ -578,7 +585,7 @@ _UNEQUAL_KINDS: Mapping[ColumnKind, str] = {
 def _unequal_keys(
     section: ResourceMapping, filters: Filters
 ) -> Iterator[MappingProblem]:
-    """Yield the ids, references and keys that no search could find."""
+    """Yield a problem for each id, reference and key whose kind no search can compare."""
     keys = [
         (filters.columns_of(place.item), name, place.field.mark, place.element)
         for place in places_of(section)
@@ -598,42 +605,46 @@ def _unequal_keys(
 
 def _unequal(database: Database, section: OpenSqlSection) -> Mapping[str, str]:
     """Return the columns of a sample whose texts do not compare as times, by slot."""
-    unequal, filters = {}, section.filters
+    unequal = {}
+    filters = section.filters
     for slot in filters.compared_times & section.mapping.fields.keys():
         time_field = section.mapping.fields[slot]
         if time_field.time is None or not time_field.filter_column:
             continue
         key = filters.columns.key(time_field)
-        if are_texts(kind := key.column.kind):
-            values = sample(database, filters.columns, key, section.id)
-            if not all(compare_as_read(kind, time_field, value) for value in values):
-                unequal[slot] = key.column.name
+        kind = key.column.kind
+        if not are_texts(kind):
+            continue
+        values = sample(database, filters.columns, key, section.id)
+        if not all(compare_as_read(kind, time_field, value) for value in values):
+            unequal[slot] = key.column.name
     return unequal
 
 
 def _read_columns(
     database: Database,
     mapping: SourceMapping,
-    of: ResourceMapping | ItemMapping,
-    kind: ResourceType,
+    mapped: ResourceMapping | ItemMapping,
+    resource_type: ResourceType,
     forms: Mapping[str, BinaryForm],
     *,
     alias: str = "pas",
 ) -> Columns:
-    rows = of.rows or ""
+    """Return the columns of the SELECT of a section or an item. Raises UnfitError."""
+    rows = mapped.rows or ""
     try:
         columns = database.columns(rows)
     except SourceDataError as error:
         text = str(error)
         if isinstance(error, StatementRefusedError):
             text = _refusal(database.dialect, str(error.__cause__), rows)
-        unfit = UnfitError([MappingProblem(of.mark, kind, text)])
+        unfit = UnfitError([MappingProblem(mapped.mark, resource_type, text)])
         unfit.reason = error.reason
         raise unfit from error
-    known = [
+    with_forms = [
         column._replace(form=forms.get(column.name, column.form)) for column in columns
     ]
-    return Columns(database.dialect, rows, known, alias, mapping.source.zone)
+    return Columns(database.dialect, rows, with_forms, alias, mapping.source.zone)
 
 
 def _refuse(problems: Sequence[MappingProblem]) -> None:
@@ -642,23 +653,34 @@ def _refuse(problems: Sequence[MappingProblem]) -> None:
 
 
 def _merges(database: Database, mapping: SourceMapping) -> Merges | None:
+    """Return the merges of the patients, None where the mapping does not name survivors."""
     patients = mapping.resources.get(ResourceType.PATIENT)
     if patients is None or "replaced_by" not in patients.fields:
         return None
-    id, replaced_by = patients.fields["id"], patients.fields["replaced_by"]
+    id = patients.fields["id"]
+    replaced_by = patients.fields["replaced_by"]
     if not id.columns or not replaced_by.columns or id.prefix != replaced_by.prefix:
         return None
-    kind, forms = patients.resource_type, _forms((id, replaced_by))
-    columns = _read_columns(database, mapping, patients, kind, forms, alias="patients")
+    columns = _read_columns(
+        database,
+        mapping,
+        patients,
+        ResourceType.PATIENT,
+        _forms((id, replaced_by)),
+        alias="patients",
+    )
     _refuse(unknown_columns(patients, columns.names))
-    key = KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent)
-    patient = mapping.resources[ResourceType.ENCOUNTER].fields["patient_id"]
-    of_id = columns.column(id.columns[0])
-    return Merges(patients.mark, columns, id=of_id, survivor=key, patient=patient)
+    return Merges(
+        patients.mark,
+        columns,
+        id=columns.column(id.columns[0]),
+        survivor=KeyColumn(columns.column(replaced_by.columns[0]), replaced_by.absent),
+        patient=mapping.resources[ResourceType.ENCOUNTER].fields["patient_id"],
+    )
 
 
 _SYNTAX = r"""near ["'](\w+)"""
-"""Oracle names no word."""
+"""The word at which a SELECT cannot be read; Oracle's messages do not name it."""
 
 
 def _refusal(dialect: Dialect, message: str, rows: str) -> str:
@@ -699,7 +721,9 @@ def _rows_by_key(
     """
     names = item_columns(item)
     key = columns.column(names[0])
-    values = [value for id in ids for value in _key_values(key, *id)]
+    values: list[object] = []
+    for id, text in ids:
+        values += _key_values(key, id, text)
     by_key: dict[str | None, list[Any]] = {}
     # In one order every time: the ETag of a resource must not depend on a plan.
     order = tuple((columns.column(name), False) for name in names)
@@ -711,10 +735,11 @@ def _rows_by_key(
 
 
 def _key_values(key: SqlColumn, id: object, text: str | None) -> tuple[object, ...]:
-    """Return what a key may hold for an id."""
+    """Return the values of a key that belong to an id, which is read as `text`."""
     if text is None:
         return ()
     values = key.held(text)
-    if isinstance(id, str) and id != text and key.kind in _MAY_END_IN_BLANKS:
+    has_blanks = isinstance(id, str) and id != text
+    if has_blanks and key.kind in _MAY_END_IN_BLANKS:
         return (*values, id)
     return values

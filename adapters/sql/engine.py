@@ -103,7 +103,7 @@ class Database:
         )
 
     def run(self, question: Callable[[sa.Connection], T]) -> T:
-        """Return what a question finds out over one connection; a stale one is replaced."""
+        """Return the answer to a question over one connection; a stale one is replaced."""
         return self._run(self._engine.connect, partial(self._answer, question))
 
     def columns(self, rows: str) -> tuple[Column, ...]:
@@ -117,11 +117,11 @@ class Database:
         return self.run(lambda connection: self.dialect.rows_read(connection, *sent))
 
     def origins(self, rows: str) -> Mapping[str, ColumnOrigin]:
-        """Return the tables that columns of a SELECT come from, as far as reported."""
+        """Return the tables that columns of a SELECT come from, where they are reported."""
         return self._reported(self.dialect.origins, rows)
 
     def computed(self, rows: str) -> Mapping[str, ColumnOrigin]:
-        """Return the tables and expressions of computed columns, as far as reported."""
+        """Return the tables and expressions of computed columns, where they are reported."""
         return self._reported(self.dialect.computed, rows)
 
     def _reported(self, report: Report, rows: str) -> Mapping[str, ColumnOrigin]:
@@ -148,7 +148,7 @@ class Database:
         return statement.text(self.dialect.placeholder)
 
     def close(self) -> None:
-        """Close the connections; one that is in use is closed when its answer is in."""
+        """Close the connections; one that is in use is closed after its statement."""
         self._engine.dispose()
 
     def _sent(self, statement: Statement) -> tuple[str, tuple[object, ...] | None]:
@@ -161,7 +161,7 @@ class Database:
         question: Callable[[Connection], T],
         text: str = "",
     ) -> T:
-        """Return what a question finds out, from a second connection if one was stale."""
+        """Return the answer to a question, over a second connection if the first was lost."""
         began = time.monotonic()
         try:
             return self._run_once(connect, question, text)
@@ -182,7 +182,7 @@ class Database:
             return question(connection)
         except BaseException as error:
             self._raise_fault(error, connection, text)
-            # Nobody knows what it has still to send.
+            # The server may still send rows of this statement.
             connection.invalidate()
             raise
         finally:
@@ -226,7 +226,7 @@ class Database:
                 cursor.close()
 
     def _checked_out(self, connect: Callable[[], Connection]) -> Connection:
-        """Return a connection that lives, and is younger than the last fault of all."""
+        """Return a connection within its lifetime, made after the last one that was lost."""
         with self._connecting():
             while True:
                 connection = connect()
@@ -238,7 +238,7 @@ class Database:
 
     @contextmanager
     def _connecting(self) -> Iterator[None]:
-        """Name what keeps a connection from being made."""
+        """Raise the error that says why a connection cannot be made."""
         try:
             yield
         except sa.exc.TimeoutError as error:
@@ -247,9 +247,9 @@ class Database:
             cause = getattr(error, "orig", None) or error
             if (option := self.dialect.invalid_option(cause)) is not None:
                 raise _invalid_option(option) from cause
-            raise self._away("no connection to the database", cause) from cause
+            raise self._unavailable("no connection to the database", cause) from cause
         except OSError as error:
-            # A certificate may be renewed just now.
+            # This may pass: a certificate is replaced while the service reads it.
             raise SourceUnavailableError(
                 f"a file that the address names cannot be read ({error.strerror})"
             ) from error
@@ -282,7 +282,7 @@ class Database:
             missing = "the database has no such table or schema"
             raise SourceDataError(missing) from error
         elif isinstance(error, (ValueError, NotImplementedError)):
-            # The driver stopped within an answer: the next one would begin there.
+            # The driver stopped amid the rows: the next statement would get the rest of them.
             connection.invalidate()
             unread = f"the driver cannot read a value ({type(error).__name__})"
             raise SourceDataError(unread) from error
@@ -294,11 +294,11 @@ class Database:
         self._is_lenient = self._is_lenient or is_unread
         fault: AdapterError
         if is_pooler and not is_lost:
-            # Nobody knows whose statement its name stands for.
+            # The name may stand for the prepared statement of another client.
             fault = SourceDataError(_POOLER)
             fault.reason = _POOLER
         elif is_lost or is_unread or self.dialect.replans(cause):
-            # The others cannot either: a server that restarted has closed them all.
+            # All connections of the pool are replaced: a server that restarted has closed them.
             self._generation += 1
             by = " by the pooler" if is_pooler else ""
             fault = _ConnectionLostError(f"the connection was lost{by}")
@@ -313,6 +313,7 @@ class Database:
         raise fault from cause
 
     def _fault(self, error: BaseException) -> AdapterError:
+        """Return the fault of a statement that failed on a connection that still works."""
         kind = type(error).__name__
         if self.dialect.timed_out(error):
             return SourceTimedOutError("the statement took too long")
@@ -321,14 +322,14 @@ class Database:
             if str(getattr(error, "sqlstate", "")).startswith("22"):
                 text += ": an expression of the SELECT fails on the value of a row"
             return StatementRefusedError(text)
-        return self._away(f"the database failed ({kind})", error)
+        return self._unavailable(f"the database failed ({kind})", error)
 
-    def _away(self, text: str, error: BaseException) -> SourceUnavailableError:
+    def _unavailable(self, text: str, error: BaseException) -> SourceUnavailableError:
         """Return the error of a database that does not answer, with the reason if known."""
         reason = self.dialect.refusal(error)
-        away = SourceUnavailableError(": ".join(filter(None, (text, reason))))
-        away.reason = reason
-        return away
+        unavailable = SourceUnavailableError(f"{text}: {reason}" if reason else text)
+        unavailable.reason = reason
+        return unavailable
 
 
 def open_databases(source: SourceConfig) -> tuple[Database, Database]:

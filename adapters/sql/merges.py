@@ -71,21 +71,22 @@ class Merges:
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][criterion.parameter]
         return row.target is ResourceType.PATIENT and bool(self.patient.columns)
 
-    def meant(
+    def with_merged_patients(
         self, database: Database, query: SearchQuery
     ) -> tuple[SearchQuery, Chains]:
         """Return a search of stays with every id of the patients that it names (decision 9).
 
         Raises SourceDataError where these are more than a list of values may hold.
         """
-        chains, criteria = Chains({}, {}), []
+        chains = Chains({}, {})
+        criteria = []
         shared = {} if query.shared is None else query.shared
         for criterion in query.criteria:
             if self._names_patients(criterion):
-                chains_here = self._chains(database, criterion, shared)
-                chains.ids.update(chains_here.ids)
-                chains.survivors.update(chains_here.survivors)
-                ids = (self.patient.prefix + id for id in chains_here.ids)
+                of_criterion = self._chains(database, criterion, shared)
+                chains.ids.update(of_criterion.ids)
+                chains.survivors.update(of_criterion.survivors)
+                ids = (self.patient.prefix + id for id in of_criterion.ids)
                 values = dict.fromkeys((*criterion.values, *ids))
                 criterion = replace(criterion, values=_padded(values))
             criteria.append(criterion)
@@ -122,7 +123,8 @@ class Merges:
     def without_survivor(self, database: Database) -> int:
         """Return how many patients have no last survivor: their merges lead into a circle."""
         survivors = dict(self.pairs(database))
-        return sum(_last(id, survivors) == id for id in survivors)
+        in_circles = [id for id in survivors if _last(id, survivors) == id]
+        return len(in_circles)
 
     def pairs(self, database: Database) -> list[tuple[str, str]]:
         """Return the patients who were replaced, each with the one that replaced it."""
@@ -139,21 +141,23 @@ class Merges:
         """Return the chains of the patients of a criterion.
 
         Stays of several tables refer to the same patients, and are searched at the same time:
-        the search that comes first reads their merges, the others wait for it.
+        the search that comes first reads their merges, the others wait for its result in
+        `shared`.
         """
         back = self.patient.follows_merges
-        future: Future[Chains] = Future()
+        own_future: Future[Chains] = Future()
         key = (database, self.mark, back, criterion.values)
-        first = cast("Future[Chains]", shared.setdefault(key, future))
-        if first is future:
+        future = cast("Future[Chains]", shared.setdefault(key, own_future))
+        if future is own_future:
             try:
-                chains, ids = Chains({}, {}), self.patient.source_ids(criterion.values)
+                chains = Chains({}, {})
+                ids = self.patient.source_ids(criterion.values)
                 self._follow(database, ids, chains, back=back)
                 future.set_result(chains)
             except BaseException as error:
                 future.set_exception(error)
                 raise
-        return first.result()
+        return future.result()
 
     def _follow(
         self,
@@ -164,37 +168,55 @@ class Merges:
         back: bool,
         most: float = MOST,
     ) -> None:
-        """Add ids to the chains, and all that merges lead to from them; circles end."""
-        ahead = [id for id in dict.fromkeys(ids) if id not in chains.ids]
-        while ahead:
-            chains.ids.update(dict.fromkeys(ahead))
+        """Add patients to the chains, and all that their merges lead to.
+
+        With `back` these are their survivors and those who were merged into them, else their
+        survivors alone. Each id is read once, so merges in a circle end. Raises SourceDataError
+        for more ids than `most`.
+        """
+        unread = [id for id in dict.fromkeys(ids) if id not in chains.ids]
+        while unread:
+            chains.ids.update(dict.fromkeys(unread))
             if len(chains.ids) > most:
                 raise SourceDataError(_TOO_MANY)
-            step = self._step(ahead, back=back)
+            step = self._step(unread, back=back)
             rows = database.fetch(step) if step else ()
             merges = self._pairs_of(rows)
             chains.survivors.update(merges)
             reached = dict.fromkeys(chain.from_iterable(merges))
-            ahead = [id for id in reached if id not in chains.ids]
+            unread = [id for id in reached if id not in chains.ids]
 
     def _step(self, ids: Sequence[str], *, back: bool) -> Statement | None:
-        """Return the statement that reads the merges of ids, with `back` those into them."""
+        """Return the statement that reads the survivors of patients, None where no id fits.
+
+        With `back` it also reads the patients who were merged into them.
+        """
         columns = (self.id, self.survivor.column) if back else (self.id,)
-        parts = (self.columns.among(column, _padded(ids)) for column in columns)
-        conditions = [all_of([part, self.survivor.present]) for part in parts]
-        conditions = [condition for condition in conditions if condition is not NEVER]
+        conditions = []
+        for column in columns:
+            of_ids = self.columns.among(column, _padded(ids))
+            condition = all_of([of_ids, self.survivor.present])
+            if condition is not NEVER:
+                conditions.append(condition)
+        if not conditions:
+            return None
         selected = [self.id.name, self.survivor.column.name]
-        return self.columns.select_each(selected, conditions) if conditions else None
+        return self.columns.select_each(selected, conditions)
 
     def _pairs_of(self, rows: Iterable[Sequence[Any]]) -> list[tuple[str, str]]:
         """Return the id and the survivor of each row that has both."""
-        forms = self.id.form, self.survivor.column.form
-        ends = (tuple(map(text_or_none, row, forms)) for row in rows)
-        return [(id, survivor) for id, survivor in ends if id and survivor]
+        pairs = []
+        for id_value, survivor_value in rows:
+            id = text_or_none(id_value, self.id.form)
+            survivor = text_or_none(survivor_value, self.survivor.column.form)
+            if id and survivor:
+                pairs.append((id, survivor))
+        return pairs
 
     def _moved(
         self, record: Record | RowFault, survivors: Mapping[str, str]
     ) -> Record | RowFault:
+        """Return a stay with the last survivor of its patient, other records as they are."""
         if not isinstance(record, EncounterRecord):
             return record
         patient = record.patient_id.removeprefix(self.patient.prefix)
@@ -210,11 +232,15 @@ class Merges:
 def _padded(ids: Iterable[str]) -> tuple[str, ...]:
     """Return ids with the last one repeated, so that statements come in few lengths.
 
-    A database needs longer to plan one than to run it. No list becomes longer than MOST.
+    A database needs longer to plan one than to run it. The length is a power of two; no list
+    becomes longer than MOST.
     """
     values = tuple(ids)
-    length = min(1 << (len(values) - 1).bit_length(), MOST) if values else 0
-    return (*values, *values[-1:] * (length - len(values)))
+    if not values:
+        return ()
+    power_of_two = 1 << (len(values) - 1).bit_length()
+    padding = min(power_of_two, MOST) - len(values)
+    return (*values, *[values[-1]] * padding)
 
 
 def _last(id: str, survivors: Mapping[str, str]) -> str:

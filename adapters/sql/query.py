@@ -155,7 +155,7 @@ class SqlColumn:
 
     @cached_property
     def text(self) -> str:
-        """The text that the service shows of a value."""
+        """SQL of the text that the service shows of a value."""
         if write := self.dialect.writes.get(self.kind):
             text = write(self.plain)
             return text if self.form is BinaryForm.HEX else self._grouped(text)
@@ -176,8 +176,10 @@ class SqlColumn:
 
     @cached_property
     def _equated(self) -> str:
-        is_other = self.kind in (ColumnKind.OTHER, ColumnKind.LARGE)
-        return self._long if is_other else self.exact
+        """The column in the form in which it is compared with a list of values."""
+        if self.kind in (ColumnKind.OTHER, ColumnKind.LARGE):
+            return self._long
+        return self.exact
 
     @cached_property
     def _long(self) -> str:
@@ -189,7 +191,7 @@ class SqlColumn:
         return self.dialect.marks.get(self.kind, MARK)
 
     def compare(self, sign: Operator, value: object) -> Condition:
-        """Return where the column compares so with a value."""
+        """Return where the column is lower or greater than a value, as the sign says."""
         return Condition(f"{self.exact} {sign} {self.mark}", (value,))
 
     def is_in(self, values: Sequence[object]) -> Condition:
@@ -248,7 +250,10 @@ class SqlColumn:
         return Condition(f"typeof({self.plain}) <> 'blob' AND {text} <> rtrim({text})")
 
     def like(self, pattern: str, *, is_folded: bool) -> Condition:
-        """Return where the folded text matches a pattern; ! escapes % and _ in it."""
+        """Return where the folded text matches a pattern; ! escapes % and _ in it.
+
+        The texts of a column that `is_folded` have no accents: only their case is folded.
+        """
         text = self._lowered if is_folded else self._folded
         # With the blank in front one pattern finds the start of every word.
         words = f"(' ' {self.dialect.joint} {text.sql})"
@@ -272,18 +277,23 @@ class SqlColumn:
         return self.dialect.fold(self._searched)
 
 
-def are_comparable(one: ColumnKind, other: ColumnKind) -> bool:
+_COMPARED_WITH_OWN_KIND = frozenset(
+    {ColumnKind.UUID, ColumnKind.BINARY, ColumnKind.LARGE, ColumnKind.OTHER}
+)
+
+
+def are_comparable(left: ColumnKind, right: ColumnKind) -> bool:
     """Whether a database compares columns of two kinds as the service reads them.
 
     Databases compare a number with a text roughly, or not at all, as with a UUID or bytes.
     """
-    if one is other:
+    if left is right:
         return True
-    kinds = {one, other}
-    return not (
-        kinds & {ColumnKind.UUID, ColumnKind.BINARY, ColumnKind.LARGE, ColumnKind.OTHER}
-        or (kinds & {*TEXTS} and kinds & NUMBERS)
-    )
+    kinds = {left, right}
+    if kinds & _COMPARED_WITH_OWN_KIND:
+        return False
+    is_number_with_text = bool(kinds & NUMBERS and kinds & {*TEXTS})
+    return not is_number_with_text
 
 
 # Fields
@@ -306,11 +316,13 @@ class KeyColumn:
 
     @cached_property
     def _sentinels(self) -> tuple[object, ...]:
+        """The values of the column that mean a missing value."""
         texts = sorted(self.absent)
         kind = self.column.kind
         if kind in (*TEXTS, ColumnKind.LOOSE):
             # A day may be written as its midnight: the mapping reads both as one.
-            texts = ["", *texts, *(f"{t} 00:00:00" for t in texts if _DAY.fullmatch(t))]
+            midnights = [f"{text} 00:00:00" for text in texts if _DAY.fullmatch(text)]
+            texts = ["", *texts, *midnights]
         values = [value for text in texts for value in self.column.held(text)]
         if kind in TIMES:
             unreal = filter(self.column.dialect.unreal, texts)
@@ -332,7 +344,7 @@ class KeyColumn:
 
     @cached_property
     def missing(self) -> Condition:
-        """Rows that have not."""
+        """Rows whose value is missing."""
         missing = [self.column.is_null]
         if self._sentinels:
             missing.append(self.column.not_outside(self._sentinels))
@@ -343,17 +355,15 @@ class KeyColumn:
     def compare(self, sign: Operator, value: object) -> Condition:
         """Return a comparison that only rows with the value meet."""
         comparison = self.column.compare(sign, value)
-        return (
-            comparison
-            if self.is_missing_as_null
-            else all_of([comparison, self.present])
-        )
+        if self.is_missing_as_null:
+            return comparison
+        return all_of([comparison, self.present])
 
 
 class TimeColumn(NamedTuple):
     """A column of times or days; `bound` is its smallest value not before an instant.
 
-    A comparison by the `implied` sign holds already, by where a page starts. `partial`
+    A comparison by the `implied` sign holds for all rows after the start of a page. `partial`
     returns the values of years and months that began before a day and go on: they are lower
     than its bound, and end after it.
     """
@@ -377,35 +387,34 @@ class TimeColumn(NamedTuple):
         return self.key.compare(sign, self.bound(moment))
 
     def at(self, value: DateValue) -> Condition:
-        """Compare a point in time, or a day, with a date value (decision 5)."""
+        """Compare a point in time, or a day, with a date value (decision 5).
+
+        A year or a month that goes on at the end of the value is not within it, but reaches
+        beyond it.
+        """
+        goes_on: list[Condition] = []
+        has_ended: list[Condition] = []
+        if partial := self.partial(value.high):
+            goes_on = [self.key.column.is_in(partial)]
+            has_ended = [self.key.column.not_in(partial)]
         match value.prefix:
             case Prefix.EQ:
-                return all_of([self.since(value.low), *self._ended(value.high)])
+                within = [self.since(value.low), self.before(value.high)]
+                return all_of([*within, *has_ended])
             case Prefix.NE:
-                return any_of([self.before(value.low), *self._goes_on(value.high)])
+                outside = [self.before(value.low), self.since(value.high)]
+                return any_of([*outside, *goes_on])
             case Prefix.GT:
-                return any_of(self._goes_on(value.high))
+                return any_of([self.since(value.high), *goes_on])
             case Prefix.GE:
-                return any_of([self.since(value.low), *self._goes_on(value.high)[1:]])
+                return any_of([self.since(value.low), *goes_on])
             case Prefix.LT:
                 return self.before(value.low)
+            case Prefix.LE if not partial:
+                return self.before(value.high)
             case Prefix.LE:
-                if not self.partial(value.high):
-                    return self.before(value.high)
-                ended = all_of(self._ended(value.high))
+                ended = all_of([self.before(value.high), *has_ended])
                 return any_of([self.before(value.low), ended])
-
-    def _ended(self, moment: datetime) -> list[Condition]:
-        """Return the conditions of what ends before an instant."""
-        partial = self.partial(moment)
-        others = [self.key.column.not_in(partial)] if partial else []
-        return [self.before(moment), *others]
-
-    def _goes_on(self, moment: datetime) -> list[Condition]:
-        """Return the conditions one of which holds for what ends at an instant or after it."""
-        partial = self.partial(moment)
-        others = [self.key.column.is_in(partial)] if partial else []
-        return [self.since(moment), *others]
 
 
 def period_at(start: TimeColumn, end: TimeColumn, value: DateValue) -> Condition:
@@ -469,7 +478,7 @@ class Columns:
         return self._keys[compared, absent, name]
 
     def _shown(self, field: FieldMapping) -> KeyColumn | None:
-        """Return the column that is shown where another one is searched, if values are left out."""
+        """Return the column that a field shows, if it has absent values and another is searched."""
         name = field.columns[0] if field.columns else None
         if name is None or name == field.filter_column or not field.absent:
             return None
@@ -484,29 +493,34 @@ class Columns:
         limit: int | None = None,
         nulls_last: bool = False,
     ) -> Statement:
-        """Return the SELECT of these columns; with `nulls_last` rows without the first
-        column to sort by come last whatever the direction.
+        """Return the SELECT of these columns from the rows of a condition.
+
+        With `nulls_last`, rows without the first column to sort by come last whatever the
+        direction.
         """
-        by = [f"{column.exact} {'DESC' if down else 'ASC'}" for column, down in order]
+        sorts = [
+            f"{column.exact} {'DESC' if descends else 'ASC'}"
+            for column, descends in order
+        ]
         if nulls_last:
-            is_null = order[0][0].is_null.sql
-            by.insert(0, f"CASE WHEN {is_null} THEN 1 ELSE 0 END")
-        after = f"\nORDER BY {', '.join(by)}" if by else ""
+            first_column, _ = order[0]
+            sorts.insert(0, f"CASE WHEN {first_column.is_null.sql} THEN 1 ELSE 0 END")
+        order_by = f"\nORDER BY {', '.join(sorts)}" if sorts else ""
         rows = self.rows(self._read(names), condition)
-        return self.dialect.first(rows.within("", after), limit)
+        return self.dialect.first(rows.within("", order_by), limit)
 
     def select_each(
         self, names: Sequence[str], conditions: Sequence[Condition]
     ) -> Statement:
-        """Return a SELECT of the rows of each condition, those of all in one statement."""
-        # Each finds its rows by an index: few databases do for columns of two tables.
+        """Return one statement with a SELECT of the rows of each condition (UNION ALL)."""
+        # Each SELECT can use an index. Few databases use one for an OR of two columns.
         selected = self._read(names)
         parts = [self.rows(selected, condition) for condition in conditions]
         text = "\nUNION ALL ".join([f"SELECT {part.sql}" for part in parts])
         return Statement(text, _values_of(parts))
 
     def count(self, condition: Condition) -> Statement:
-        """Return the statement that counts the rows."""
+        """Return the statement that counts the rows of a condition."""
         return self.dialect.first(self.rows("count(*)", condition))
 
     def count_by(
@@ -575,6 +589,7 @@ class Columns:
         return all_of(parts)
 
     def _of_system(self, field: FieldMapping | None, system: str) -> Condition:
+        """Return where the field has a system, or none if `system` is ""."""
         if field is None:
             return ALWAYS if system == "" else NEVER
         if system != "":
@@ -584,25 +599,26 @@ class Columns:
 
     def matching(self, field: FieldMapping, text: str, match: StringMatch) -> Condition:
         """Return where the field's text matches (decision 9)."""
-        if not field.columns or not can_hold(text) or not (folded := fold(text)):
+        if not field.columns or not can_hold(text):
+            return NEVER
+        folded = fold(text)
+        if not folded:
             return NEVER
         shown = self.column(field.columns[0])
         present = KeyColumn(shown, field.absent).present if field.absent else ALWAYS
         if match is StringMatch.EXACT:
-            return (
-                all_of([shown.is_in([text]), present])
-                if shown.can_hold(text)
-                else NEVER
-            )
+            if not shown.can_hold(text):
+                return NEVER
+            return all_of([shown.is_in([text]), present])
         escaped = re.sub("([!%_])", r"!\1", folded)
         pattern = f"%{escaped}%"
         if match is StringMatch.STARTS_WITH:
-            # What stands several times in the text is there as often, in words of their own.
+            # A word that the text has twice has to start two words of the column.
             pattern = "".join(f"% {word}" for word in escaped.split()) + "%"
         if len(pattern.encode()) > LONGEST_PATTERN:
             return NEVER
         column = self.column(field.filter_column)
-        # One that converts texts as it compares them accepts every pattern.
+        # A database that converts texts as it compares them accepts every pattern.
         if self.dialect.fold_in and not column.can_hold(pattern):
             return NEVER
         is_folded = field.search_column is not None
@@ -656,19 +672,17 @@ class Filters:
     def of_query(
         self, query: SearchQuery, implied: Operator | None = None
     ) -> Condition:
-        """Return what the rows of a search meet; rows that are not served, or without an
-        id, are left out.
+        """Return the condition of the rows of a search, which are served and have an id.
 
-        The start of the page makes `implied` comparisons of the sort key hold already; one
-        that is sent all the same costs PostgreSQL and SQLite the index.
+        Comparisons of the sort key by the `implied` sign hold for all rows after the start of
+        the page, and are left out: they would keep PostgreSQL and SQLite from the index.
         """
         sorted_by = SORTS[self.section.resource_type].get(query.sort.key, "")
         parts = []
         for criterion in query.criteria:
             parts.append(self._of(criterion, sorted_by, implied))
-        if not any(
-            "status" in self._row(criterion).slots for criterion in query.criteria
-        ):
+        compared_slots = [self._row(criterion).slots for criterion in query.criteria]
+        if not any("status" in slots for slots in compared_slots):
             parts.append(self.served)
         parts.append(self.with_id)
         return all_of(parts)
@@ -686,7 +700,7 @@ class Filters:
         )
 
     def are_few(self, criterion: Criterion) -> bool:
-        """Whether a criterion names what it wants, so that few rows match."""
+        """Whether few rows match a criterion: it has an id, a number or a reference."""
         row = self._row(criterion)
         match criterion:
             case ReferenceCriterion():
@@ -697,7 +711,7 @@ class Filters:
                 return False
 
     def of_id(self, id: str) -> Condition:
-        """Return what the row of one resource meets."""
+        """Return the condition that only the row of one resource meets."""
         return self.columns.equal(self.section.fields["id"], [id])
 
     @cached_property
@@ -705,7 +719,8 @@ class Filters:
         """What keeps rows without an id out, `ALWAYS` where each has one (decision 40)."""
         field = self.section.fields["id"]
         column = self.columns.column(field.columns[0])
-        # '' is an invalid row: to look for it would cost a count the index.
+        # A row whose id is '' is invalid, and stays: a count with a condition on it would not
+        # use the index.
         ids = [value for text in sorted(field.absent) for value in column.held(text)]
         if ids:
             return column.not_in(ids)
@@ -804,26 +819,25 @@ class Filters:
         return all_of(self._starts(row, word, n) for word, n in wanted.items())
 
     def _starts(self, row: SearchParameter, word: str, number: int) -> Condition:
-        """Return where a word starts so many of the parameter's words.
+        """Return where a word starts at least `number` words of a parameter's fields.
 
-        Of an item with a SELECT of its own all rows together count as one place.
+        The rows of an item with a SELECT of its own count as one field.
         """
-        conditions = [
-            self._of_item(
-                place,
-                place.columns.matching(
-                    place.field, " ".join([word] * times), StringMatch.STARTS_WITH
-                ),
-            )
-            for place in self._places(row)
-            for times in range(1, number + 1)
-        ]
+        conditions = []
+        for place in self._places(row):
+            for times in range(1, number + 1):
+                text = " ".join([word] * times)
+                matches = place.columns.matching(
+                    place.field, text, StringMatch.STARTS_WITH
+                )
+                conditions.append(self._of_item(place, matches))
         if number == 1:
             return any_of(conditions)
         possible = [condition for condition in conditions if condition is not NEVER]
         if len(possible) < number:
             return NEVER
-        # A place with two such words meets the conditions for one and for two.
+        # A field with two such words meets the conditions for one word and for two: the number
+        # of conditions that hold is the number of words.
         cases = [
             Sql(f"CASE WHEN {condition.sql} THEN 1 ELSE 0 END", condition.values)
             for condition in possible
@@ -841,12 +855,19 @@ class Filters:
     # Slots
 
     def _slot(self, slot: str) -> tuple[str, SlotKind]:
-        """Return the name of a slot in its section or item, and its kind."""
-        kind = self.section.resource_type
-        listed, _, name = slot.rpartition(".")
-        slots = SLOTS[kind]
-        if listed:
-            slots = next(items.slots for items in LISTS[kind] if items.name == listed)
+        """Return the name of a slot in its section or item, and its kind.
+
+        A slot of an item is written with the name of its list: `names.family`.
+        """
+        resource_type = self.section.resource_type
+        list_name, _, name = slot.rpartition(".")
+        slots = SLOTS[resource_type]
+        if list_name:
+            slots = next(
+                item_list.slots
+                for item_list in LISTS[resource_type]
+                if item_list.name == list_name
+            )
         return next((s.record, s.kind) for s in (*slots, LINES) if s.name == name)
 
     def _places(self, row: SearchParameter) -> Sequence[ComparedField]:
@@ -875,10 +896,10 @@ class Filters:
     def _fields(self, slot: str) -> Iterator[tuple[FieldMapping, ItemMapping | None]]:
         """Yield the fields that fill a slot: one, or those of each item of a list."""
         name, _ = self._slot(slot)
-        listed, _, _ = slot.rpartition(".")
-        if not listed and name in self.section.fields:
+        list_name, _, _ = slot.rpartition(".")
+        if not list_name and name in self.section.fields:
             yield self.section.fields[name], None
-        for item in self.section.items.get(listed, ()):
+        for item in self.section.items.get(list_name, ()):
             if slot.endswith(f".{LINES.name}"):
                 yield from ((line, item) for line in item.lines)
             elif name in item.fields:
@@ -889,7 +910,7 @@ class Filters:
         return self.item_columns[item.rows] if item and item.rows else self.columns
 
     def _of_item(self, place: ComparedField, condition: Condition) -> Condition:
-        """Return where a resource has an item, if the field is of one, that meets a condition."""
+        """Return where the resource meets a condition on a field, or has an item that meets it."""
         item, columns = place.item, place.columns
         if item is None:
             return condition
@@ -909,23 +930,24 @@ def in_rows(
 ) -> Condition:
     """Return where a column is the key of a row of another SELECT that meets a condition.
 
-    Both are compared as the service reads them. An index of the column serves, but of a
-    number or UUID that is compared with texts.
+    Both are compared as the service reads them. The database can use an index of the column,
+    except where a number or a UUID is compared with texts.
     """
 
-    def among(compared: str, value: str) -> Condition:
-        rows = columns.rows(value, condition)
+    def among(compared: str, selected_key: str) -> Condition:
+        rows = columns.rows(selected_key, condition)
         return Condition(f"{compared} IN (SELECT {rows.sql})", rows.values)
 
-    value, collations = key.plain, {column.collation, key.collation}
+    selected_key = key.plain
     if column.form != key.form or not are_comparable(column.kind, key.kind):
+        # The texts that the service shows of both are compared.
         if column.kind not in TEXTS:
             return among(column.text, key.text)
-        value = key.text
-    elif len(collations) > 1 and "" not in collations:
-        value = column.dialect.collated(value, column.collation)
-    if not {column.kind, key.kind} & {*FOLDS}:
-        return among(column.plain, value)
+        selected_key = key.text
+    elif column.collation and key.collation and column.collation != key.collation:
+        selected_key = column.dialect.collated(key.plain, column.collation)
+    if column.kind not in FOLDS and key.kind not in FOLDS:
+        return among(column.plain, selected_key)
     # What is equal exactly is equal without case as well: that has the index.
-    exact = key.exact if key.kind in TEXTS else value
-    return all_of([among(column.plain, value), among(column.exact, exact)])
+    exact_key = key.exact if key.kind in TEXTS else selected_key
+    return all_of([among(column.plain, selected_key), among(column.exact, exact_key)])

@@ -177,12 +177,12 @@ class SearchChecks:
 
         Raises TooCostlyError as the service does.
         """
-        meant, _ = self._section.meant(self._database, query)
+        widened, _ = self._section.with_merged_patients(self._database, query)
         search = partial(self._adapter.search, query)
         page, milliseconds = timed(search)
         if milliseconds > SLOW_MS and not self._inspection.is_late:
             milliseconds = min(milliseconds, timed(search)[1])
-        read = None if self._inspection.is_late else self._rows_read(meant)
+        read = None if self._inspection.is_late else self._rows_read(widened)
         yield Measurement(name, milliseconds, rows=len(page.rows), read=read)
         if not query.criteria:
             return
@@ -190,7 +190,7 @@ class SearchChecks:
             self._inspection.skip(f"{name}, count", NO_TIME)
             return
         total, milliseconds = timed(partial(self._adapter.count, query))
-        condition = self._section.filters.of_query(meant)
+        condition = self._section.filters.of_query(widened)
         rows = self._database.rows_read(self._section.columns.count(condition))
         yield Measurement(
             f"{name}, count", milliseconds, rows=total, read=rows and rows.read
