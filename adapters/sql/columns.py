@@ -134,7 +134,7 @@ class UnreadText(bytes):
 def held(
     kind: ColumnKind, text: str, form: BinaryForm = BinaryForm.HEX
 ) -> tuple[object, ...]:
-    """Return `text` as values that such a column can equal; none when it holds no such.
+    """Return `text` as values that such a column can equal; empty if it can hold none.
 
     `form` is how bytes are written.
     """
@@ -488,8 +488,7 @@ def _reaches(kind: ColumnKind, rule: TimeRule, value: Any, moment: datetime) -> 
     if kind in NUMBERS and bound.isdecimal():
         # 202403141000 is a number; SQLite puts every text in such a column behind all.
         return isinstance(value, str) or int(bound) <= value
-    is_text, is_bound_text = isinstance(value, str), isinstance(bound, str)
-    if is_text != is_bound_text:
+    if isinstance(value, str) != isinstance(bound, str):
         return _reaches_otherwise(value, bound)
     compared: bool = bound <= value
     return compared

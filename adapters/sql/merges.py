@@ -1,4 +1,4 @@
-"""Patients who were merged into others: whose stays a search means, and whom a stay shows.
+"""Patients who were merged into others: in the searches of stays, and in the stays returned.
 
 The row of a patient names the one that it was merged into. Merges are followed from the
 patients that a search or a page names, with one statement for each step of a chain: stays are

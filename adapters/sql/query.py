@@ -60,7 +60,7 @@ Order: TypeAlias = tuple[tuple["SqlColumn", bool], ...]
 
 
 class Condition(Sql):
-    """A condition on rows, which stands as it is beside AND."""
+    """A condition on rows, which needs no parentheses beside AND."""
 
     __slots__ = ()
 
@@ -131,12 +131,12 @@ class SqlColumn:
 
     @cached_property
     def read(self) -> str:
-        """The column as rows are read: its driver may cut a value, or write it otherwise."""
-        read = self.dialect.reads.get(self.kind)
-        return read(self.plain) if read else self.plain
+        """SQL that selects the column, converted where the driver would change its values."""
+        convert = self.dialect.reads.get(self.kind)
+        return convert(self.plain) if convert else self.plain
 
     def held(self, text: str) -> tuple[object, ...]:
-        """Return a text as values that the column can equal; none when it holds no such."""
+        """Return a text as values that the column can equal; empty if it can hold none."""
         if not self.can_hold(text):
             return ()
         has_texts = self.dialect.has_texts_in_numbers and self.kind in NUMBERS
@@ -219,9 +219,9 @@ class SqlColumn:
         return self._listed(self._equated, "NOT IN", values)
 
     def not_outside(self, values: Sequence[object]) -> Condition:
-        """Return where `not_in` does not hold, but for NULL."""
+        """Return where `not_in` does not hold and the column is not NULL."""
         if self.kind in FOLDS and not self.dialect.pads(self.collation):
-            # What only has more blanks at its end is equal exactly, and to no index.
+            # The exact comparison alone ignores blanks at the end; that of the index does not.
             return self._listed(self._equated, "IN", values)
         return self.is_in(values)
 
@@ -394,9 +394,9 @@ class TimeColumn(NamedTuple):
         """
         goes_on: list[Condition] = []
         has_ended: list[Condition] = []
-        if partial := self.partial(value.high):
-            goes_on = [self.key.column.is_in(partial)]
-            has_ended = [self.key.column.not_in(partial)]
+        if unfinished := self.partial(value.high):
+            goes_on = [self.key.column.is_in(unfinished)]
+            has_ended = [self.key.column.not_in(unfinished)]
         match value.prefix:
             case Prefix.EQ:
                 within = [self.since(value.low), self.before(value.high)]
@@ -410,7 +410,7 @@ class TimeColumn(NamedTuple):
                 return any_of([self.since(value.low), *goes_on])
             case Prefix.LT:
                 return self.before(value.low)
-            case Prefix.LE if not partial:
+            case Prefix.LE if not unfinished:
                 return self.before(value.high)
             case Prefix.LE:
                 ended = all_of([self.before(value.high), *has_ended])
@@ -729,10 +729,11 @@ class Filters:
     @cached_property
     def served(self) -> Condition:
         """What keeps hidden and removed rows out, `ALWAYS` where none is (decision 17)."""
-        status = self.section.fields.get("status")
-        if status is None or status.codes is None or not status.columns:
+        field = self.section.fields.get("status")
+        if field is None or field.codes is None or not field.columns:
             return ALWAYS
-        codes, column = status.codes, self.columns.column(status.columns[0])
+        codes = field.codes
+        column = self.columns.column(field.columns[0])
         unserved = [code for code, status in codes.table.items() if status in UNSERVED]
         if codes.otherwise in UNSERVED:
             return self.columns.among(column, sorted(codes.table.keys() - unserved))
@@ -749,7 +750,8 @@ class Filters:
     def _time(self, slot: str) -> TimeColumn:
         name, slot_kind = self._slot(slot)
         field = self.section.fields[name]
-        rule, key = field.time, self.columns.key(field)
+        key = self.columns.key(field)
+        rule = field.time
         assert rule is not None, f"{slot} is a time"
         column_kind = key.column.kind
         if slot_kind is not SlotKind.DATE:
@@ -911,12 +913,13 @@ class Filters:
 
     def _of_item(self, place: ComparedField, condition: Condition) -> Condition:
         """Return where the resource meets a condition on a field, or has an item that meets it."""
-        item, columns = place.item, place.columns
+        item = place.item
+        columns = place.columns
         if item is None:
             return condition
         if item.only_if is not None:
-            column, values = item.only_if.column, sorted(item.only_if.values)
-            is_served = columns.among(columns.column(column), values)
+            column = columns.column(item.only_if.column)
+            is_served = columns.among(column, sorted(item.only_if.values))
             condition = all_of([condition, is_served])
         if item.key is None or condition is NEVER:
             return condition

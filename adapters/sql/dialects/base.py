@@ -262,9 +262,9 @@ class Dialect:
         return _quotes(self.driver)(name)
 
     def bound(self, rows: str) -> tuple[str, tuple[str, ...]]:
-        """Return a SELECT with a MARK for each `:now` and `:today`, and which of them it is.
+        """Return a SELECT with a MARK for each `:now` and `:today`, and their names in order.
 
-        Any other colon in the SELECT is a colon; it may end in a comment.
+        All other colons stay. The SELECT may end in a comment.
         """
         names = [match["name"] for match in _COLONS.finditer(rows) if match["name"]]
         return _COLONS.sub(lambda m: MARK if m["name"] else m[0], rows), tuple(names)
@@ -299,14 +299,16 @@ class Dialect:
         return re.fullmatch(self.unknowns, self.code(error)) is not None
 
     def reason(self, error: BaseException, statement: str) -> str:
-        """Return the SQLSTATE of an error, else its code, and the column or table of it."""
-        state = getattr(error, "sqlstate", None) or self.code(error)
-        patterns = (*self.missing, *self.denied)
-        names = (name_of(pattern, str(error), statement) for pattern in patterns)
-        return " ".join(filter(None, (state, next(filter(None, names), ""))))
+        """Return the SQLSTATE of an error, else its code, and the column or table that it names."""
+        parts = [getattr(error, "sqlstate", None) or self.code(error)]
+        for pattern in (*self.missing, *self.denied):
+            if name := name_of(pattern, str(error), statement):
+                parts.append(name)
+                break
+        return " ".join(filter(None, parts))
 
     def refusal(self, error: BaseException) -> str:
-        """Return why there is no connection and what to do, "" where the error tells nothing."""
+        """Return why there is no connection and what to do, "" for an unknown error."""
         text = f"{self.code(error)} {error}"
         for pattern, sentence in (*self.refusals.items(), *NETWORK.items()):
             if re.search(pattern, text):
@@ -316,7 +318,7 @@ class Dialect:
 
 @lru_cache
 def _quotes(driver: str) -> Convert:
-    # Of a style whose placeholders have no %, which would be doubled in a name.
+    # With placeholders of a style with %, a % in a name would be doubled.
     dialect: Callable[..., sa.Dialect] = make_url(f"{driver}://").get_dialect()
     return dialect(paramstyle="named").identifier_preparer.quote
 
@@ -330,12 +332,13 @@ def name_of(pattern: str, message: str, statement: str) -> str:
     match = re.search(pattern, message)
     if match is None:
         return ""
-    last = re.escape(re.sub(r'["`\[\]]', "", match[1]).rpartition(".")[2])
-    written = rf"({_NAME}\b{last}\b[\"`\]]?)"
-    for place in (rf"(?:\bFROM|\bJOIN|,)\s+{written}", written):
-        if name := re.search(place, statement, re.IGNORECASE):
-            return name[1]
-    return ""
+    _, _, last_part = re.sub(r'["`\[\]]', "", match[1]).rpartition(".")
+    in_statement = rf"({_NAME}\b{re.escape(last_part)}\b[\"`\]]?)"
+    as_table = rf"(?:\bFROM|\bJOIN|,)\s+{in_statement}"
+    name = re.search(as_table, statement, re.IGNORECASE)
+    if name is None:
+        name = re.search(in_statement, statement, re.IGNORECASE)
+    return name[1] if name else ""
 
 
 def pooled(url: URL, config: PoolConfig, **options: Any) -> Engine:
@@ -373,7 +376,7 @@ def description(connection: sa.Connection, rows: str) -> Sequence[Any]:
 
 
 def first_text(statement: str) -> Callable[[sa.Connection], str]:
-    """Return a question for the first cell of a statement, "" where there is no row."""
+    """Return a function that runs a statement and returns its first cell, "" without a row."""
 
     def ask(connection: sa.Connection) -> str:
         with execute(connection, statement) as result:
@@ -384,7 +387,7 @@ def first_text(statement: str) -> Callable[[sa.Connection], str]:
 
 
 def words_of(rows: str) -> list[str]:
-    """Return what a SELECT may name as a table, also as a database folds names."""
+    """Return the names in a SELECT that may be tables, also in small and in large letters."""
     quoted = re.findall(r'["`\[]([^"`\]]+)["`\]]', rows)
     plain = re.findall(r"[^\W\d][\w$#]*", rows)
     names = (*quoted, *plain, *map(str.lower, plain), *map(str.upper, plain))
@@ -392,7 +395,7 @@ def words_of(rows: str) -> list[str]:
 
 
 def named_in(statement: str) -> Callable[[sa.Connection, str], Collection[str]]:
-    """Return a question for those names of a statement's rows that a SELECT has."""
+    """Return a function that runs a statement and returns the names of it that a SELECT has."""
 
     def ask(connection: sa.Connection, rows: str) -> Collection[str]:
         words = frozenset(words_of(rows))

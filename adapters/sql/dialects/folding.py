@@ -97,7 +97,7 @@ def translated(text: Sql, *flags: str) -> Sql:
 
 
 def one_blank(text: Sql) -> Sql:
-    """Return a text with single blanks where it had up to some thirty."""
+    """Return a text with single blanks where it has up to about thirty in a row."""
     for blanks in ("     ", "   ", "  ", "  "):
         text = text.call("replace", blanks, " ")
     return text
@@ -113,12 +113,18 @@ def translated_in(text: Sql, encoding: str, *flags: str) -> Sql:
     In UTF-8 such a database has bytes: characters are replaced one after the other.
     """
     letters = _letters_of(encoding)
-    several = {char: plain for char, plain in letters.items() if len(plain) > 1}
-    text = _replaced(text.call("lower"), letters if encoding == "utf-8" else several)
-    if encoding != "utf-8":
+    text = text.call("lower")
+    if encoding == "utf-8":
+        text = _replaced(text, letters)
+    else:
+        several = {char: plain for char, plain in letters.items() if len(plain) > 1}
         single = {char: plain for char, plain in letters.items() if len(plain) == 1}
-        gone = "".join(char for char, plain in letters.items() if not plain)
-        text = text.call("translate", "".join(single) + gone, "".join(single.values()))
+        removed = "".join(char for char, plain in letters.items() if not plain)
+        text = _replaced(text, several)
+        # Characters without a counterpart in the second text are removed.
+        text = text.call(
+            "translate", "".join(single) + removed, "".join(single.values())
+        )
     return text.call("regexp_replace", r"\s+", " ", *flags).call("trim")
 
 

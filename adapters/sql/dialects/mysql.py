@@ -152,12 +152,13 @@ def _transport(url: URL) -> DatabaseTransport:
 
 
 def _instant(text: str) -> object:
+    """Read a TIMESTAMP, which the session has in UTC."""
     moment = _local_time(text)
     return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) else moment
 
 
 def _local_time(text: str) -> object:
-    # What is no time (0000-00-00) stays a text, as a column without fractions has it.
+    # What is no time (0000-00-00) stays a text, without the zeros of its fraction.
     moment = convert_datetime(text)
     return moment.removesuffix(".000000") if isinstance(moment, str) else moment
 
@@ -174,17 +175,18 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     ]
     texts = [column.name for column in columns if column.kind is ColumnKind.FOLDING]
     collations = _collations(connection, rows, texts)
-    for at, column in enumerate(columns):
-        if collation := collations.get(column.name):
+    for index, column in enumerate(columns):
+        collation = collations.get(column.name)
+        if collation:
             kind = _text_kind(collation)
-            columns[at] = column._replace(kind=kind, collation=collation)
+            columns[index] = column._replace(kind=kind, collation=collation)
     return tuple(columns)
 
 
 def _collations(
     connection: sa.Connection, rows: str, names: list[str]
 ) -> Mapping[str, str]:
-    """Return the collation of each of some columns."""
+    """Return the collations of columns by their names."""
     if not names:
         return {}
     # One row of NULLs, each with the collation of its column.
@@ -241,15 +243,15 @@ def _fold(text: Sql) -> Sql:
     return plain.call("trim").within("(", " COLLATE utf8mb4_unicode_520_ci)")
 
 
-def _replaced(text: Sql, pattern: str, other: str) -> Sql:
+def _replaced(text: Sql, pattern: str, replacement: str) -> Sql:
     """Replace what a pattern matches; a text without a character becomes NULL.
 
     MySQL 8.0.15 crashes on an empty text in a row after one that matches. Before 8.0.17 it
     returns UTF-16 (reference manual, REGEXP_REPLACE).
     """
-    some = text.within("nullif(", ", '')")
-    plain = some.call("regexp_replace", pattern, other)
-    return plain._replace(sql=_exact(plain.sql))
+    not_empty = text.within("nullif(", ", '')")
+    replaced = not_empty.call("regexp_replace", pattern, replacement)
+    return replaced._replace(sql=_exact(replaced.sql))
 
 
 # Rights and errors
@@ -261,7 +263,10 @@ _PLACE = re.compile(r"`((?:[^`]|``)*)`\.(?:`((?:[^`]|``)*)`|\*)")
 
 
 def _write_grant(connection: sa.Connection) -> str:
-    """Return the first grant of a change to what exists: others outlive their databases."""
+    """Return the first grant by which the account may change a database or table that exists.
+
+    A grant stays when its database is dropped.
+    """
     # GRANT privilege, … ON … TO …; the grant of a role has no ON.
     for (grant,) in execute(connection, "SHOW GRANTS").all():
         privileges, on, rest = str(grant).partition(" ON ")
@@ -272,18 +277,32 @@ def _write_grant(connection: sa.Connection) -> str:
     return ""
 
 
+_SCHEMATA_LIKE = (
+    "SELECT COUNT(*) FROM information_schema.schemata"
+    " WHERE schema_name LIKE %s ESCAPE '\\'"
+)
+_TABLES_NAMED = (
+    "SELECT COUNT(*) FROM information_schema.tables"
+    " WHERE table_schema = %s AND table_name = %s"
+)
+
+
 def _exists(connection: sa.Connection, place: str) -> bool:
-    """Whether a database or table of a grant is there; its database is a pattern of LIKE."""
+    """Whether the database or table of a grant exists, True for a grant on all of them.
+
+    Without a table, the database is a pattern of LIKE.
+    """
     match = _PLACE.match(place)
     if match is None:
         return True
     schema, table = (name and name.replace("``", "`") for name in match.groups())
-    where, values = "schemata WHERE schema_name LIKE %s ESCAPE '\\'", [schema]
-    if table is not None:
-        where = "tables WHERE table_schema = %s AND table_name = %s"
-        values = [schema, table]
-    question = f"SELECT COUNT(*) FROM information_schema.{where}"
-    return bool(execute(connection, question, tuple(values)).scalar_one())
+    if table is None:
+        count = _SCHEMATA_LIKE
+        values: tuple[str, ...] = (schema,)
+    else:
+        count = _TABLES_NAMED
+        values = (schema, table)
+    return bool(execute(connection, count, values).scalar_one())
 
 
 _UNKNOWN = (
@@ -319,14 +338,18 @@ _COUNTERS = (
 def _rows_read(connection: sa.Connection, text: str, parameters: Any) -> RowsRead:
     """Count by the server's counters, which MariaDB and MySQL both have.
 
-    To read them costs some reads as well.
+    Reading the counters counts as well: what that costs is measured first, and subtracted.
     """
-    start, idle = _counted(connection), _counted(connection)
+    start = _counted(connection)
+    before = _counted(connection)
+    cost_of_counting = before - start
     rows = len(execute(connection, text, parameters).all())
-    return RowsRead(max(_counted(connection) - idle - (idle - start), 0), rows)
+    read = _counted(connection) - before - cost_of_counting
+    return RowsRead(max(read, 0), rows)
 
 
 def _counted(connection: sa.Connection) -> int:
+    """Return how many rows the session has read so far."""
     return sum(int(row[1]) for row in execute(connection, _COUNTERS))
 
 
@@ -350,9 +373,10 @@ def _origins(connection: sa.Connection, rows: str) -> Mapping[str, ColumnOrigin]
         tables = {alias: table for _, table, alias in _TABLE.findall(note)}
         for database, alias, column, name in _RESULT.findall(note):
             table = tables.get(alias, alias)
-            table = table if database == current else f"{database}.{table}"
+            if database != current:
+                table = f"{database}.{table}"
             origin = ColumnOrigin(table, column) if column else None
-            # What has the same name further on is in a subquery.
+            # A column of the same name further on is one of a subquery.
             origins.setdefault(name, origin)
     return {name: origin for name, origin in origins.items() if origin}
 

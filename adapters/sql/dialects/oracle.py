@@ -97,14 +97,17 @@ _PROTOCOL = re.compile(r"\(PROTOCOL=(\w+)\)|^(\w+)://", re.IGNORECASE)
 def _transport(url: URL) -> DatabaseTransport:
     # SQLAlchemy connects to host and port by TCP alone; other protocols need a `dsn`.
     dsn = re.sub(r"\s", "", str(url.query.get("dsn", "")))
-    protocols = {(one or other).lower() for one, other in _PROTOCOL.findall(dsn)}
+    protocols = {
+        (of_descriptor or of_url).lower()
+        for of_descriptor, of_url in _PROTOCOL.findall(dsn)
+    }
     is_verified = not url.host and protocols == {"tcps"}
     return DatabaseTransport((url.host or dsn,), is_verified)
 
 
 def _whole_times(cursor: Any, value: object, rows: int) -> Any:
     """Bind times with their fractions: by default the driver sends whole seconds."""
-    # Here, since the module is read where the driver is not installed.
+    # Imported late: this module is also loaded where the driver is not installed.
     from oracledb import DB_TYPE_TIMESTAMP
 
     if isinstance(value, datetime):
@@ -140,19 +143,20 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
 
 
 def _column(encoding: str, name: str, type_: Any, *size: Any) -> Column:
-    # A name that nobody put in quotes is in capitals, and is written in small letters.
-    known = name.lower() if name.isupper() else name
+    """Return a column from the driver's description of it.
+
+    `encoding` is the codec of the texts that are not in the national character set.
+    """
+    # A name without quotes is in capitals here, and in small letters in the mapping.
+    if name.isupper():
+        name = name.lower()
     *_, scale, is_nullable = size
     kind = _KINDS.get(type_.name, ColumnKind.OTHER)
     if type_.name == "DB_TYPE_NUMBER":
         kind = ColumnKind.INTEGER if scale == 0 else ColumnKind.NUMBER
-    is_unicode = type_.name in _OF_UNICODE
-    return Column(
-        known,
-        kind,
-        is_nullable=bool(is_nullable),
-        encoding="" if is_unicode else encoding,
-    )
+    if type_.name in _OF_UNICODE:
+        encoding = ""
+    return Column(name, kind, is_nullable=bool(is_nullable), encoding=encoding)
 
 
 _FINE = "YYYY-MM-DD HH24:MI:SS.FF9"

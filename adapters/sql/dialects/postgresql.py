@@ -65,20 +65,22 @@ _OF_ENVIRONMENT = ("host", "hostaddr", "service", "sslmode", "sslrootcert")
 
 
 def _transport(url: URL) -> DatabaseTransport:
-    """Read the options as libpq does: what an address leaves open, PGHOST and others say."""
+    """Read the options as libpq does: PGHOST and other variables stand for missing ones."""
     variables = {name: os.environ.get(f"PG{name.upper()}") for name in _OF_ENVIRONMENT}
     dialect = url.set(drivername=DRIVER).get_dialect()()
     _, named = dialect.create_connect_args(url)
     options = {name: str(named.get(name, variables[name]) or "") for name in variables}
     # The host that a service file names is not read: it counts as one of the network.
     hosts = options["hostaddr"] or options["host"] or options["service"]
+    # The path of a unix socket begins with / or, for an abstract one, with @.
+    network_hosts = [
+        host for host in hosts.split(",") if host and not host.startswith(("/", "@"))
+    ]
     is_verified = (
         options["sslmode"] in ("verify-ca", "verify-full")
         or options["sslrootcert"] == "system"
     )
-    is_socket = re.compile("[/@]").match
-    networked = (host for host in hosts.split(",") if host and not is_socket(host))
-    return DatabaseTransport(tuple(networked), is_verified)
+    return DatabaseTransport(tuple(network_hosts), is_verified)
 
 
 _NO_TEXT = ("22021", "22P05")
@@ -100,7 +102,8 @@ def _lenient(connection: Any) -> None:
     if connection.info.encoding == "utf-8":
         connection.execute(f"SET client_encoding TO '{encoding}'", prepare=False)
     # The loader of the type 0 is that of enumerations and of other types without one.
-    for oid in (0, *(o for o, kind in _KINDS.items() if kind is ColumnKind.TEXT)):
+    types_of_texts = [oid for oid, kind in _KINDS.items() if kind is ColumnKind.TEXT]
+    for oid in (0, *types_of_texts):
         connection.adapters.register_loader(oid, _TextLoader)
 
 
@@ -136,13 +139,17 @@ class _LenientLoader(Loader):
 
 
 def _is_unreal(text: str) -> bool:
+    """Whether a text is infinity, or a time of a year past 9999 or BC."""
     if text in ("infinity", "-infinity"):
         return True
     match = re.fullmatch(r"(\d{4}|[1-9]\d{4,})(-.*?)( BC)?", text)
-    if match is None or (len(match[1]) == 4 and not match[3]):
+    if match is None:
+        return False
+    year, month_to_time, era = match.groups()
+    if len(year) == 4 and not era:
         return False
     try:
-        datetime.fromisoformat(f"2000{match[2]}")
+        datetime.fromisoformat(f"2000{month_to_time}")
     except ValueError:
         return False
     return True
@@ -160,15 +167,21 @@ SELECT oid, CASE typtype WHEN 'e' THEN format_type(oid, NULL) ELSE typname END
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
     described = _described(connection, rows)
-    unknown = [column.type for column in described if column.type not in _KINDS]
-    named = dict(execute(connection, _NAMED, (unknown,)).all()) if unknown else {}
-    kinds = [
-        ColumnKind.FOLDING
-        if named.get(column.type) == _CITEXT
-        else _KINDS.get(column.type, ColumnKind.OTHER)
-        for column in described
-    ]
-    enumerations = {oid: name for oid, name in named.items() if name != _CITEXT}
+
+    # Kinds by type; enumerations and citext have other type numbers in each database.
+    other_types = [column.type for column in described if column.type not in _KINDS]
+    names: dict[int, str] = {}
+    if other_types:
+        names = dict(execute(connection, _NAMED, (other_types,)).all())
+    kinds = []
+    for column in described:
+        kind = _KINDS.get(column.type, ColumnKind.OTHER)
+        if names.get(column.type) == _CITEXT:
+            kind = ColumnKind.FOLDING
+        kinds.append(kind)
+    enumerations = {oid: name for oid, name in names.items() if name != _CITEXT}
+
+    # Texts of a collation to which different texts may be equal are FOLDING, too.
     texts = [
         index
         for index, column in enumerate(described)
@@ -209,7 +222,10 @@ def _encoding(connection: sa.Connection) -> str:
 
 
 class _Described(NamedTuple):
-    """A column of a result (RowDescription): of which table and column it is, if any."""
+    """A column of a result (RowDescription), with the table and column that it comes from.
+
+    `type` and `table` are object ids, `number` is the place in the table; 0 for no table.
+    """
 
     name: str
     type: int
@@ -248,26 +264,33 @@ def _never_null(
 
     Before PostgreSQL 17, IS NOT NULL on such a column would cost a count its index.
     """
+    # The names of the tables of columns with a constraint.
     tables = [column.table for column in described]
     constraints = execute(connection, _NOT_NULL, (tables,))
-    named = {(table, number): name for table, number, name in constraints}
-    if not named:
+    table_names = {(table, number): name for table, number, name in constraints}
+    if not table_names:
         return ()
+
+    # The nodes of the plan on a side of a join that the join may fill with NULL.
     _, nodes = _explained(connection, "COSTS OFF", f"SELECT * FROM ({rows}\n) AS pas")
-    nulled = [
-        node
-        for join in nodes
-        for side in join.get("Plans", ())
-        if side.get("Parent Relationship") in _NULLED.get(join.get("Join Type", ""), ())
-        for node in _nodes(side)
-    ]
-    if any("CTE Name" in node for node in nulled) or any(
-        "Grouping Sets" in node for node in nodes
-    ):
+    nulled: list[dict[str, Any]] = []
+    for join in nodes:
+        nulled_sides = _NULLED.get(join.get("Join Type", ""), ())
+        for side in join.get("Plans", ()):
+            if side.get("Parent Relationship") in nulled_sides:
+                nulled += _nodes(side)
+    has_nulled_cte = any("CTE Name" in node for node in nulled)
+    if has_nulled_cte or any("Grouping Sets" in node for node in nodes):
         return ()
-    known = {node.get("Relation Name") for node in nodes}
-    known -= {node.get("Relation Name") for node in nulled}
-    return {c for c in described if named.get((c.table, c.number)) in known - {None}}
+
+    safe_tables = {node.get("Relation Name") for node in nodes}
+    safe_tables -= {node.get("Relation Name") for node in nulled}
+    safe_tables.discard(None)
+    return {
+        column
+        for column in described
+        if table_names.get((column.table, column.number)) in safe_tables
+    }
 
 
 _FOLDS = "SELECT NOT collisdeterministic FROM pg_collation WHERE oid ="
@@ -276,7 +299,10 @@ _FOLDS = "SELECT NOT collisdeterministic FROM pg_collation WHERE oid ="
 def _collations(
     connection: sa.Connection, rows: str, size: int, texts: Sequence[int]
 ) -> Iterator[tuple[str | None, bool | None]]:
-    """Return the collation of each column, and whether to it different texts may be equal."""
+    """Return each column's collation, and whether different texts may be equal by it.
+
+    Both are None for columns that are not among `texts`.
+    """
     # One row of NULLs, each with the collation of its column.
     names = ", ".join(f"c{n}" for n in range(size))
     collations = [
@@ -297,8 +323,8 @@ def _collations(
 
 
 def _label(type_: str) -> str:
-    # A text that is none of the type would be an error, and the type may get another one
-    # while the service runs.
+    # A CAST of a text that is no label would be an error, and the type may get labels while
+    # the service runs.
     labels = f"unnest(enum_range(CAST(NULL AS {type_})))"
     return f"(SELECT label FROM {labels} AS label WHERE CAST(label AS TEXT) = {MARK})"
 
@@ -367,11 +393,13 @@ def _invalid_option(error: BaseException) -> str | None:
 def _explained(
     connection: sa.Connection, options: str, text: str, parameters: Any = None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the plan of a statement, and all of its nodes."""
+    """Return the root of the plan of a statement, and all of its nodes."""
     result = execute(connection, f"EXPLAIN ({options}, FORMAT JSON) {text}", parameters)
-    plan = result.scalar_one()
-    tree = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
-    return tree, list(_nodes(tree))
+    plans = result.scalar_one()
+    if isinstance(plans, str):
+        plans = json.loads(plans)
+    root = plans[0]["Plan"]
+    return root, list(_nodes(root))
 
 
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -385,13 +413,13 @@ _READ = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck
 
 def _rows_read(connection: sa.Connection, text: str, parameters: Any) -> RowsRead:
     """Run the statement, and add up what each scan of a table read."""
-    tree, nodes = _explained(connection, "ANALYZE, TIMING OFF", text, parameters)
-    read = sum(
-        sum(node.get(key, 0) for key in _READ) * node["Actual Loops"]
-        for node in nodes
-        if "Relation Name" in node
-    )
-    return RowsRead(round(read), round(tree["Actual Rows"]))
+    root, nodes = _explained(connection, "ANALYZE, TIMING OFF", text, parameters)
+    rows_read = 0
+    for scan in nodes:
+        if "Relation Name" in scan:
+            rows_of_a_loop = sum(scan.get(key, 0) for key in _READ)
+            rows_read += rows_of_a_loop * scan["Actual Loops"]
+    return RowsRead(round(rows_read), round(root["Actual Rows"]))
 
 
 _LITERALS = re.compile(r"'(?:[^']|'')*'(?:::[a-z ]+)?")
@@ -402,41 +430,49 @@ _STABLE = re.compile(f"(?:{_PARTS})+")
 _STABLE_OF_TIMES = re.compile(
     rf"(?:::(?:timestamp without time zone|date)|\+|{_PARTS})+"
 )
-"""Those that can be, if all columns are days and times without a zone."""
-_OTHERS = """
+"""Expressions that can be indexed if all their columns are days and times without a zone."""
+_NOT_OF_TIMES = """
 SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = ANY(%s)
  AND atttypid NOT IN ('date'::regtype, 'timestamp'::regtype, 'time'::regtype)
 """
 
 
 def _computed(connection: sa.Connection, rows: str) -> Mapping[str, ColumnOrigin]:
-    """Return the columns that an expression on one table computes, as the server writes it."""
+    """Return the expressions that a column can be computed by and a table have an index on.
+
+    They are of columns of one table, and as the server writes them in the plan of the SELECT.
+    """
     names = [column.name for column in description(connection, rows)]
     select = f"SELECT * FROM ({rows}\n) AS pas"
-    tree, nodes = _explained(connection, "VERBOSE", select)
+    root, nodes = _explained(connection, "VERBOSE", select)
     if any("Append" in node["Node Type"] for node in nodes):
         # Of several tables, the first one's expression would be used for all.
         return {}
     tables = {
-        n["Alias"]: (n["Schema"], n["Relation Name"]) for n in nodes if "Schema" in n
+        node["Alias"]: (node["Schema"], node["Relation Name"])
+        for node in nodes
+        if "Schema" in node
     }
     computed: dict[str, ColumnOrigin] = {}
-    for name, expression in zip(names, tree.get("Output", ()), strict=False):
-        bare = _LITERALS.sub("1", expression)
-        aliases = {match[2] for match in _QUALIFIER.finditer(bare)}
-        is_column = re.fullmatch(r'[\w".]+', bare)
-        if len(aliases) == 1 and not is_column and _STABLE_OF_TIMES.fullmatch(bare):
-            table = tables.get(aliases.pop(), ("", ""))
-            table_id = execute(connection, _REGCLASS, table).scalar()
-            unqualified = _QUALIFIER.sub(lambda match: match[1] or "", expression)
-            is_stable = table_id and _STABLE.fullmatch(bare)
-            if table_id and not is_stable:
-                named = re.findall(r'\w+\.(?:"([^"]+)"|(\w+))', bare)
-                columns = [quoted or plain for quoted, plain in named]
-                is_stable = not execute(
-                    connection, _OTHERS, (table_id, columns)
-                ).scalar()
-            computed |= {name: ColumnOrigin(table_id, unqualified)} if is_stable else {}
+    for name, expression in zip(names, root.get("Output", ()), strict=False):
+        without_literals = _LITERALS.sub("1", expression)
+        aliases = {match[2] for match in _QUALIFIER.finditer(without_literals)}
+        is_column = re.fullmatch(r'[\w".]+', without_literals)
+        if len(aliases) != 1 or is_column:
+            continue
+        if not _STABLE_OF_TIMES.fullmatch(without_literals):
+            continue
+        schema_and_table = tables.get(aliases.pop(), ("", ""))
+        table = execute(connection, _REGCLASS, schema_and_table).scalar()
+        if not table:
+            continue
+        if not _STABLE.fullmatch(without_literals):
+            named = re.findall(r'\w+\.(?:"([^"]+)"|(\w+))', without_literals)
+            columns = [quoted or plain for quoted, plain in named]
+            if execute(connection, _NOT_OF_TIMES, (table, columns)).scalar():
+                continue
+        unqualified = _QUALIFIER.sub(lambda match: match[1] or "", expression)
+        computed[name] = ColumnOrigin(table, unqualified)
     return computed
 
 

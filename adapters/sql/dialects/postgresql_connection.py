@@ -76,7 +76,7 @@ def open_engine(url: URL, config: PoolConfig) -> Engine:
 
 
 def _of_operator(url: URL, name: str) -> str:
-    """Return what the address or a variable of libpq says of an option."""
+    """Return the value of an option in the address, else in its variable of libpq, else ""."""
     value = url.query.get(name, os.environ.get(_VARIABLES.get(name, ""), ""))
     return value if isinstance(value, str) else " ".join(value)
 
@@ -86,7 +86,7 @@ class _Connector:
 
     def __init__(self, url: URL, config: PoolConfig) -> None:
         self._config = config
-        self._theirs = _of_operator(url, "options")
+        self._operator_options = _of_operator(url, "options")
         settings = {
             "default_transaction_read_only": "on",
             "TimeZone": "UTC",
@@ -98,21 +98,25 @@ class _Connector:
         }
         if config.schema:
             settings["search_path"] = _quoted(config.schema)
-        theirs = {n.replace("-", "_").lower() for n in _SETTING.findall(self._theirs)}
-        if both := [name for name in settings if name.lower() in theirs]:
+        set_by_operator = {
+            name.replace("-", "_").lower()
+            for name in _SETTING.findall(self._operator_options)
+        }
+        set_twice = [name for name in settings if name.lower() in set_by_operator]
+        if set_twice:
             raise AddressError(
-                f"the options of the address, or PGOPTIONS, set {', '.join(both)}, which"
+                f"the options of the address, or PGOPTIONS, set {', '.join(set_twice)}, which"
                 " the service sets itself from the source of the mapping"
             )
         pairs = (f"-c {name}={_escaped(value)}" for name, value in settings.items())
-        self._options = " ".join([self._theirs, *pairs]).strip()
+        self._options = " ".join([self._operator_options, *pairs]).strip()
         if _of_operator(url, "target_session_attrs") == "read-write":
             raise AddressError(
                 "target_session_attrs=read-write finds no server, since the service only"
                 " reads: write target_session_attrs=primary"
             )
         if _of_operator(url, "service"):
-            # Ours would replace those in the service file, which is not read here.
+            # They would replace those in the service file, which the service does not read.
             self._options = ""
 
     def connect(
@@ -126,8 +130,8 @@ class _Connector:
         except psycopg.OperationalError as error:
             if not _REFUSED.search(str(error)):
                 raise
-            if self._theirs:
-                raise SessionError(self._dropped()) from error
+            if self._operator_options:
+                raise SessionError(self._dropped_options()) from error
             connection = dialect.connect(*args, **named)
         try:
             self._read_back(connection)
@@ -137,15 +141,18 @@ class _Connector:
         return connection
 
     def _read_back(self, connection: Any) -> None:
-        """Compare the session with what the service relies on (decision 42)."""
+        """Raise SessionError where a session lacks what the service relies on (decision 42).
+
+        Without the options that the service sends, the account has to have the settings.
+        """
         connection.autocommit = True
         row = connection.execute(_SESSION, prepare=False).fetchone()
         seconds, zone, read_only, arrived, schema, process, style = row
         if self._config.prepared is None and process != connection.info.backend_pid:
             # The next statement may run on a server that has prepared another one by its name.
             connection.prepare_threshold = None
-        if self._theirs and self._options and not arrived:
-            raise SessionError(self._dropped())
+        if self._operator_options and self._options and not arrived:
+            raise SessionError(self._dropped_options())
         wanted = self._config.schema
         if arrived and wanted and schema != wanted:
             raise SessionError(
@@ -153,18 +160,21 @@ class _Connector:
                 f" (GRANT USAGE ON SCHEMA {_quoted(wanted)})"
             )
         limit = self._config.seconds if arrived else self._account_seconds
-        lacking = {
-            f"statement_timeout = '{self._account_seconds * 1000:g}ms'": not (
-                0 < seconds <= limit
-            ),
-            "TimeZone = 'UTC'": zone.lower() not in _UTC,
-            "DateStyle = 'ISO'": not style.startswith("ISO"),
-            "default_transaction_read_only = on": read_only != "on",
-            f"search_path = {_quoted(wanted)}": bool(wanted) and schema != wanted,
-        }
-        if lines := [line for line, lacks in lacking.items() if lacks]:
+        lacking = []
+        if not 0 < seconds <= limit:
+            milliseconds = self._account_seconds * 1000
+            lacking.append(f"statement_timeout = '{milliseconds:g}ms'")
+        if zone.lower() not in _UTC:
+            lacking.append("TimeZone = 'UTC'")
+        if not style.startswith("ISO"):
+            lacking.append("DateStyle = 'ISO'")
+        if read_only != "on":
+            lacking.append("default_transaction_read_only = on")
+        if wanted and schema != wanted:
+            lacking.append(f"search_path = {_quoted(wanted)}")
+        if lacking:
             role = _quoted(connection.info.user)
-            statements = " ".join(f"ALTER ROLE {role} SET {line};" for line in lines)
+            statements = " ".join(f"ALTER ROLE {role} SET {line};" for line in lacking)
             raise SessionError(
                 "a pooler, a service file or a variable of libpq removes settings that the"
                 f" service requires. Set them for the account: {statements} Then have the"
@@ -175,8 +185,9 @@ class _Connector:
     def _account_seconds(self) -> float:
         return self._config.account_seconds or self._config.seconds
 
-    def _dropped(self) -> str:
-        names = ", ".join(_SETTING.findall(self._theirs)) or "them"
+    def _dropped_options(self) -> str:
+        """Return the message for a pooler that drops the options of the operator."""
+        names = ", ".join(_SETTING.findall(self._operator_options)) or "them"
         return (
             "a pooler does not pass on the options of the address: remove them there, and"
             f" set {names} for the account (ALTER ROLE … SET …)"

@@ -69,7 +69,7 @@ _CODECS = {"UTF-8": "utf-8", "UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}
 
 
 def _fold(codec: str, text: bytes | None) -> str | None:
-    # As bytes: Python refuses to be called with a text that is none.
+    # As bytes: SQLite cannot call Python with a text that is not valid.
     return None if text is None else fold(text.decode(codec, "replace"))
 
 
@@ -102,25 +102,29 @@ def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
 
 def _selected(names: list[str], rows: str) -> list[str]:
     """Return the names of a view as the SELECT has them: a second 'id' is 'id:1' there."""
-    by_folded = {name.lower(): name for name in reversed(names)}
+    first_names = {name.lower(): name for name in reversed(names)}
     selected = []
     for name in names:
-        first = by_folded.get(name.lower().rpartition(":")[0])
-        is_second = first is not None and name not in rows
-        selected.append(first if first and is_second else name)
+        without_number = name.lower().rpartition(":")[0]
+        first = first_names.get(without_number)
+        if first and name not in rows:
+            selected.append(first)
+        else:
+            selected.append(name)
     return selected
 
 
 def _folding(connection: sa.Connection, rows: str, size: int) -> tuple[bool, ...]:
     """Return for each column whether its collation is NOCASE, which no PRAGMA reports."""
-    # One row of letters, which has the collations of the SELECT above it.
+    # One row of the letter A: by UNION ALL it has the collations of the SELECT. A column that
+    # equals a is compared without case.
     names = ", ".join(f"c{index}" for index in range(size))
-    letters = ", ".join("'A'" for _ in range(size))
-    equal = ", ".join(f"c{index} = 'a'" for index in range(size))
+    letters = ", ".join(["'A'"] * size)
+    comparisons = ", ".join(f"c{index} = 'a'" for index in range(size))
     row = execute(
         connection,
         f"WITH letters ({names}) AS (SELECT * FROM (SELECT * FROM ({rows}\n) LIMIT 0)"
-        f" UNION ALL SELECT {letters}) SELECT {equal} FROM letters",
+        f" UNION ALL SELECT {letters}) SELECT {comparisons} FROM letters",
     ).one()
     return tuple(map(bool, row))
 
@@ -137,7 +141,7 @@ def _kind(declared: str) -> ColumnKind:
 
 
 def _code(error: BaseException) -> str:
-    # Those of the file are of these classes; others are the statement's own fault, too.
+    # Errors of the file are of these classes, which errors of the statement may be as well.
     is_of_file = type(error) in (sqlite3.OperationalError, sqlite3.DatabaseError)
     return getattr(error, "sqlite_errorname", "") if is_of_file else "SQLITE_ERROR"
 

@@ -64,25 +64,33 @@ _READ_ONLY = "ReadOnly"
 
 
 def read_only(url: URL, config: PoolConfig) -> URL:
-    """Return the address with the declaration that it is only read from."""
+    """Return the address with ApplicationIntent=ReadOnly. Raises AddressError.
+
+    The option is added to the connection string of `odbc_connect`, if there is one: the driver
+    then ignores the other options of the address.
+    """
     if config.schema:
         raise AddressError(
             "SQL Server has no schema of a connection: write it before each table, or set"
             " DEFAULT_SCHEMA of the account, and remove source.schema"
         )
     options = {name.lower(): value for name, value in url.query.items()}
-    # With a connection string in the address, other options of it are passed over.
-    text = str(options.get("odbc_connect", ""))
-    intent = re.search(r"(?i)ApplicationIntent\s*=\s*(\w+)", text)
-    stated = str(options.get("applicationintent", intent[1] if intent else _READ_ONLY))
-    if stated.lower() != _READ_ONLY.lower():
+    connection_string = str(options.get("odbc_connect", ""))
+    in_string = re.search(r"(?i)ApplicationIntent\s*=\s*(\w+)", connection_string)
+    intent = _READ_ONLY
+    if "applicationintent" in options:
+        intent = str(options["applicationintent"])
+    elif in_string:
+        intent = in_string[1]
+    if intent.lower() != _READ_ONLY.lower():
         raise AddressError(
             "the address sets an ApplicationIntent other than ReadOnly: remove it"
         )
-    if text and not intent:
-        both = {"odbc_connect": f"{text.rstrip(';')};ApplicationIntent={_READ_ONLY}"}
-        url = url.difference_update_query(["odbc_connect"]).update_query_dict(both)
-    elif not text and "applicationintent" not in options:
+    if connection_string and not in_string:
+        extended = f"{connection_string.rstrip(';')};ApplicationIntent={_READ_ONLY}"
+        url = url.difference_update_query(["odbc_connect"])
+        url = url.update_query_dict({"odbc_connect": extended})
+    elif not connection_string and "applicationintent" not in options:
         url = url.update_query_dict({"ApplicationIntent": _READ_ONLY})
     return url.set(drivername=_DRIVER)
 
@@ -95,19 +103,16 @@ def _transport(url: URL) -> DatabaseTransport:
     """Read the connection string; of a keyword that is in it twice the first counts."""
     dialect = url.set(drivername=_DRIVER).get_dialect()()
     (text,), _ = dialect.create_connect_args(url)
-    pairs = reversed(_KEYWORD.findall(str(text)))
-    options = {
-        name.strip().lower(): value.strip("{} ").lower() for name, value in pairs
-    }
+    options: dict[str, str] = {}
+    for name, value in _KEYWORD.findall(str(text)):
+        options.setdefault(name.strip().lower(), value.strip("{} ").lower())
     server = _SERVER.match(options.get("server", ""))
     host = server[1] if server else ""
-    is_verified = (
-        options.get("encrypt") in ("yes", "true", "mandatory", "strict")
-        and options.get("trustservercertificate", "no") in ("no", "false")
-    )  # fmt: skip
-    return DatabaseTransport(
-        ("localhost" if host in (".", "(local)") else host,), is_verified
-    )
+    if host in (".", "(local)"):
+        host = "localhost"
+    is_encrypted = options.get("encrypt") in ("yes", "true", "mandatory", "strict")
+    trusts_any = options.get("trustservercertificate", "no") not in ("no", "false")
+    return DatabaseTransport((host,), is_encrypted and not trusts_any)
 
 
 def _columns(connection: sa.Connection, rows: str) -> tuple[Column, ...]:
