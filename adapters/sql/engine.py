@@ -267,13 +267,14 @@ class Database:
         connection: PoolProxiedConnection | sa.Connection,
         text: str,
     ) -> None:
-        """Raise the fault that an error of a statement stands for, if it is one.
+        """Raise the AdapterError that an error of the driver or of SQLAlchemy stands for.
 
-        First what the driver says, then what it means, then what becomes of the connection.
+        Return for all other errors. A connection that the fault makes unusable is invalidated.
         """
         cause = error
         if isinstance(error, sa.exc.DBAPIError):
-            cause, is_lost = error.orig or error, error.connection_invalidated
+            cause = error.orig or error
+            is_lost = error.connection_invalidated
             text = error.statement or text
         elif isinstance(error, self._driver_error):
             driver = getattr(connection, "dbapi_connection", None)
@@ -291,7 +292,8 @@ class Database:
 
         is_pooler = self.dialect.code(cause) in self.dialect.pooler
         is_unread = self.dialect.unread(cause) and not connection.info["is_lenient"]
-        self._is_lenient = self._is_lenient or is_unread
+        if is_unread:
+            self._is_lenient = True
         fault: AdapterError
         if is_pooler and not is_lost:
             # The name may stand for the prepared statement of another client.
@@ -313,7 +315,7 @@ class Database:
         raise fault from cause
 
     def _fault(self, error: BaseException) -> AdapterError:
-        """Return the fault of a statement that failed on a connection that still works."""
+        """Return the fault of a statement that failed while its connection was not lost."""
         kind = type(error).__name__
         if self.dialect.timed_out(error):
             return SourceTimedOutError("the statement took too long")
