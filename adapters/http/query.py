@@ -93,24 +93,31 @@ _PLANNED = timedelta(days=3650)
 
 
 def split(section: ResourceMapping, query: SearchQuery) -> tuple[SearchQuery, ...]:
-    """Return the searches that are one together, in their order: two for `ne`.
+    """Return the searches to send in place of one, in the order of its results.
 
-    Raises NotAskableError for `ne` where the two would not follow each other.
+    A search for dates that are not in an interval (`ne`) is sent as two: before the interval
+    and after it. Raises NotAskableError where the results of the two are not one list.
     """
-    criteria = [
-        (at, c)
-        for at, c in enumerate(query.criteria)
+    negated = [
+        (index, c)
+        for index, c in enumerate(query.criteria)
         if isinstance(c, DateCriterion) and any(v.prefix is Prefix.NE for v in c.values)
     ]
-    if not criteria:
+    if not negated:
         return (query,)
-    (at, criterion), *others = criteria
-    is_order = criterion.parameter == query.sort.key and can_split(section)
-    if others or len(criterion.values) > 1 or not is_order:
+    index, criterion = negated[0]
+    is_sort_key = criterion.parameter == query.sort.key
+    is_one_list = is_sort_key and can_split(section)
+    if len(negated) > 1 or len(criterion.values) > 1 or not is_one_list:
         raise _refusal(_http(section).search[criterion.parameter], Limit.PREFIX)
-    prefixes = (Prefix.LT, Prefix.GT)[:: -1 if query.sort.descending else 1]
-    halves = [replace(criterion.values[0], prefix=prefix) for prefix in prefixes]
-    return tuple(_with(query, replace(criterion, values=(v,)), at) for v in halves)
+    prefixes = [Prefix.LT, Prefix.GT]
+    if query.sort.descending:
+        prefixes.reverse()
+    searches = []
+    for prefix in prefixes:
+        value = replace(criterion.values[0], prefix=prefix)
+        searches.append(_with(query, replace(criterion, values=(value,)), index))
+    return tuple(searches)
 
 
 def can_split(section: ResourceMapping) -> bool:
@@ -122,8 +129,12 @@ def can_split(section: ResourceMapping) -> bool:
 
 
 def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
-    """Return the search for the rows with the sort key, if others come before them."""
-    sort, key = _http(section).sort, query.sort.key
+    """Return the search for the rows that have the sort key alone.
+
+    None if the source returns these first anyway, or if it cannot be asked for them.
+    """
+    sort = _http(section).sort
+    key = query.sort.key
     if sort is None or not sort.nulls.come_first(descending=query.sort.descending):
         return None
     call = _http(section).search.get(key)
@@ -139,9 +150,9 @@ def keyed(section: ResourceMapping, query: SearchQuery) -> SearchQuery | None:
     return _with(query, DateCriterion(str(key), (value,)), len(query.criteria))
 
 
-def _with(query: SearchQuery, criterion: Criterion, at: int) -> SearchQuery:
-    """Return a search with a criterion at a place, in place of the one there."""
-    criteria = (*query.criteria[:at], criterion, *query.criteria[at + 1 :])
+def _with(query: SearchQuery, criterion: Criterion, index: int) -> SearchQuery:
+    """Return a search whose criterion at an index is another one, or added at the end."""
+    criteria = (*query.criteria[:index], criterion, *query.criteria[index + 1 :])
     return replace(query, criteria=criteria)
 
 
@@ -154,19 +165,20 @@ class _Filter(NamedTuple):
 
     def pairs(self, criteria: Sequence[Criterion]) -> QueryPairs | None:
         """Return what to send for all criteria of this parameter."""
-        match criteria[0]:
+        first = criteria[0]
+        match first:
             case DateCriterion():
                 dates = [c for c in criteria if isinstance(c, DateCriterion)]
                 return _date_pairs(self.call, self._time_rule(), dates, self._field)
-            case StringCriterion() as texts:
+            case StringCriterion():
                 self._require_one(criteria)
-                return self._texts(texts)
-            case TokenCriterion() as numbers if self._row.system_slot is not None:
+                return self._texts(first)
+            case TokenCriterion() if self._row.system_slot is not None:
                 self._require_one(criteria)
-                return self._identifiers(numbers)
-            case TokenCriterion() as tokens if self._means_otherwise(tokens):
+                return self._identifiers(first)
+            case TokenCriterion() if self._means_otherwise(first):
                 self._require_one(criteria)
-                return self._all_but(tokens)
+                return self._all_but(first)
         assert self.call.query is not None, "the schema requires it"
         codes = [self._codes(criterion) for criterion in criteria]
         return self._sent(self.call.query, self._in_all(codes))
@@ -192,14 +204,18 @@ class _Filter(NamedTuple):
         return any(token.code == codes.otherwise for token in criterion.values)
 
     def _all_but(self, criterion: TokenCriterion) -> QueryPairs | None:
-        """Return what excludes the codes that stand for other values."""
-        codes, excluding = self._field.codes, self.call.excluding
-        assert codes is not None, "what it means is checked before"
-        assert excluding is not None, "what it means is checked before"
-        wanted, absent = {token.code for token in criterion.values}, self._absent
-        others = [code for code, target in codes.table.items() if target not in wanted]
-        others = [code for code in others if code not in absent]
-        return self._sent(excluding, others) if others else ()
+        """Return what excludes the source's codes that stand for other values."""
+        codes = self._field.codes
+        excluding = self.call.excluding
+        assert codes is not None, "_means_otherwise checks it"
+        assert excluding is not None, "_means_otherwise checks it"
+        wanted = {token.code for token in criterion.values}
+        absent = self._absent
+        unwanted = [
+            code for code, target in codes.table.items() if target not in wanted
+        ]
+        excluded = [code for code in unwanted if code not in absent]
+        return self._sent(excluding, excluded) if excluded else ()
 
     def _sent(self, template: Template, values: Sequence[str]) -> QueryPairs | None:
         distinct = dict.fromkeys(values)
@@ -249,40 +265,58 @@ class _Filter(NamedTuple):
         return common
 
     def _identifiers(self, criterion: TokenCriterion) -> QueryPairs | None:
-        """Return what is sent for numbers, those with a system by a template of their own."""
-        call, numbers = self.call, []
+        """Return what is sent for identifiers, None if no row can have one of them.
+
+        Those with a system are sent by the template `system`, the others by `query`.
+        Raises NotAskableError if one request cannot hold them all.
+        """
+        call = self.call
+        identifiers: list[dict[str, str]] = []
         for token in dict.fromkeys(criterion.values):
             if token.code is None:
                 raise _refusal(call, Limit.SYSTEM)
             system = self._system(token)
             if system is not None and token.code not in self._absent:
-                number = {"value": token.code, "values": token.code, "system": system}
-                numbers.append(number)
-        templates = [call.system if n["system"] else call.query for n in numbers]
+                identifiers.append(
+                    {"value": token.code, "values": token.code, "system": system}
+                )
+        templates = [
+            call.system if identifier["system"] else call.query
+            for identifier in identifiers
+        ]
+
+        # Values in the middle of a text have no place for the system of one of them.
         is_inside = call.query is not None and not call.query.is_list_of_texts
-        if len(numbers) > 1 and call.system in templates and is_inside:
+        if len(identifiers) > 1 and call.system in templates and is_inside:
             raise _refusal(call, Limit.ONE_VALUE)
         if len({*templates}) == 1 and templates[0] is not None:
-            return self._pairs(templates[0], numbers)
-        # One list holds numbers with and without a system, if their parameter is the same.
+            return self._pairs(templates[0], identifiers)
+
+        # Both templates are in use: their texts are one list if they fill one parameter.
         sent: list[tuple[str, str]] = []
-        for template, number in zip(templates, numbers, strict=True):
-            sent += (self._pairs(template, [number]) if template else None) or ()
+        for template, identifier in zip(templates, identifiers, strict=True):
+            if template is not None:
+                sent += self._pairs(template, [identifier]) or ()
+        if not sent:
+            return None
         names = {name for name, _ in sent}
         if len(names) > 1 or (len(sent) > 1 and not call.separator):
             raise _refusal(call, Limit.ONE_VALUE)
-        if not sent:
-            return None
         return ((names.pop(), call.separator.join(text for _, text in sent)),)
 
     def _system(self, token: Token) -> str | None:
-        """Return what is sent for a token's system: "" for nothing, None if no row has it."""
-        constant, call = self._constant_system(), self.call
+        """Return what is sent for a token's system: "" for nothing, None if no row has it.
+
+        Raises NotAskableError if the source cannot be searched by it.
+        """
+        call = self.call
+        constant = self._constant_system()
         if constant is not None:
             if token.system not in (None, constant):
                 return None
             # Every row has this system: it is sent where the template has a place for it.
-            return constant if call.system is not None and call.codes is None else ""
+            has_place = call.system is not None and call.codes is None
+            return constant if has_place else ""
         if token.system is None:
             return ""
         if call.system is None or token.system == "":
@@ -290,7 +324,7 @@ class _Filter(NamedTuple):
         return token.system if call.codes is None else call.codes.get(token.system)
 
     def _constant_system(self) -> str | None:
-        """Return the one system of all numbers, "" if they have none, None if it varies."""
+        """Return the one system of all identifiers, "" if they have none, None if it varies."""
         if self._row.system_slot not in _slots(self.section.resource_type):
             return None
         system = self.section.fields.get(str(self._row.system_slot))
@@ -303,7 +337,7 @@ class _Filter(NamedTuple):
 
     @property
     def _absent(self) -> frozenset[str]:
-        """The texts that are no value wherever the parameter is compared (decision 45)."""
+        """The texts that mean no value in every field that is compared (decision 45)."""
         places = places_of(self.section)
         slots = self._row.slots
         texts = [place.field.absent for place in places if place.slot in slots]
@@ -387,7 +421,11 @@ def _date_pairs(
     criteria: Iterable[DateCriterion],
     field: FieldMapping,
 ) -> QueryPairs | None:
-    """Return the bounds to send, None if nothing can lie between them."""
+    """Return the parameters for the bounds of a time, None if nothing lies between them.
+
+    `rule` is None for days of the calendar. Raises NotAskableError for what the source
+    cannot compare.
+    """
     low, high = _bounds_of_real_times(call, rule, field)
     for criterion in criteria:
         if not criterion.values:
@@ -395,34 +433,50 @@ def _date_pairs(
         if len(criterion.values) > 1:
             raise _refusal(call, Limit.ONE_VALUE)
         start, end = _bounds(call, criterion.values[0])
-        low = max(filter(None, (low, start)), default=None)
-        high = min(filter(None, (high, end)), default=None)
+        low = _later(low, start)
+        high = _earlier(high, end)
     if low is not None and high is not None and low >= high:
         return None
     unit = _UNITS[call.step].length
     pairs: QueryPairs = ()
     for prefix, template in call.bounds.items():
         instant = low if prefix in (Prefix.GE, Prefix.GT) else high
-        if instant is not None:
-            is_inside = prefix in (Prefix.GT, Prefix.LE)
-            less = unit if is_inside else timedelta()
-            form = template.places[0].form or _UNITS[call.step].format
-            text = _written(call, rule, instant, less, form)
-            pairs += template.one({"value": text}, ValueRule(), trusted=True) or ()
+        if instant is None:
+            continue
+        # From `instant` on is "greater than the unit before", before it "up to that unit".
+        subtracted = unit if prefix in (Prefix.GT, Prefix.LE) else timedelta()
+        form = template.places[0].form or _UNITS[call.step].format
+        text = _written(call, rule, instant, subtracted=subtracted, form=form)
+        pairs += template.one({"value": text}, ValueRule(), trusted=True) or ()
     return pairs
+
+
+def _later(first: datetime | None, second: datetime | None) -> datetime | None:
+    """Return the later of two bounds, None if there is neither."""
+    bounds = [bound for bound in (first, second) if bound is not None]
+    return max(bounds, default=None)
+
+
+def _earlier(first: datetime | None, second: datetime | None) -> datetime | None:
+    """Return the earlier of two bounds, None if there is neither."""
+    bounds = [bound for bound in (first, second) if bound is not None]
+    return min(bounds, default=None)
 
 
 def _bounds_of_real_times(
     call: SearchCall, rule: TimeRule | None, field: FieldMapping
 ) -> tuple[datetime | None, datetime | None]:
-    """Return the bounds without which an API would find rows that have no time (decision 45).
+    """Return from and before which instants real times lie, None for no limit (decision 45).
 
-    An absent time between real ones cannot be left out so; its rows are faults.
+    An API may hold a time that is not known as a day that is early or late, one of the
+    texts of `absent`. Without these bounds it would find such rows. A text that is a day
+    between real ones gives no bound; its rows are faults.
     """
     assert field.time is not None, "the loader gives every time a rule"
     zone = call.zone or field.time.zone
-    earliest = (_EARLIEST if rule else _FIRST_BIRTH).replace(tzinfo=zone)
-    latest = datetime.now(zone).date() + _PLANNED
+    first_day = _EARLIEST if rule else _FIRST_BIRTH
+    earliest = first_day.replace(tzinfo=zone)
+    latest_day = datetime.now(zone).date() + _PLANNED
     # A FHIR server treats a period without a start as one that began before all days.
     low = earliest if Prefix.GT in call.bounds else None
     high: datetime | None = None
@@ -431,11 +485,10 @@ def _bounds_of_real_times(
             day = read_day(text, field.time)
             if day < earliest.date():
                 low = earliest
-            elif day > latest:
+            elif day > latest_day:
                 midnight = datetime.combine(day, time(), field.time.zone)
-                day = midnight.astimezone(zone).date()
-                bounds = (high, datetime.combine(day, time(), zone))
-                high = min(filter(None, bounds), default=None)
+                sent_day = midnight.astimezone(zone).date()
+                high = _earlier(high, datetime.combine(sent_day, time(), zone))
     return low, high
 
 
@@ -455,10 +508,15 @@ def _written(
     call: SearchCall,
     rule: TimeRule | None,
     instant: datetime,
-    less: timedelta,
+    *,
+    subtracted: timedelta,
     form: str,
 ) -> str:
-    """Return a bound as the source writes times; refused between two of its units."""
+    """Return an instant minus `subtracted`, as the source writes times.
+
+    Raises NotAskableError for an instant between two of the source's units, such as 10:00
+    where it compares whole days, and for one that the format cannot hold.
+    """
     unit = _UNITS[call.step]
     zone = call.zone or (rule.zone if rule else None)
     if rule is None or zone is None:
@@ -470,10 +528,10 @@ def _written(
         is_day = call.step is Step.DAY and instant.time() == time()
         raise _refusal(call, Limit.OTHER_DAYS if is_day else unit.limit)
     if form in EPOCHS:
-        return str(ceil(epoch_of(instant - less, form)))
+        return str(ceil(epoch_of(instant - subtracted, form)))
     try:
         if "z" in directives(form) and rule is not None:
-            return in_format((instant - less).astimezone(zone), form)
-        return in_format(local - less, form)
+            return in_format((instant - subtracted).astimezone(zone), form)
+        return in_format(local - subtracted, form)
     except OverflowError as error:
         raise _refusal(call, Limit.PREFIX) from error
