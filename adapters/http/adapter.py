@@ -100,11 +100,13 @@ class HttpAdapter:
 
     def search_rows(self, query: SearchQuery) -> SourcePage:
         """Return a page of a search and the cells of its rows."""
-        section, (page, rows) = self._sections[query.resource_type], self._search(query)
+        section = self._sections[query.resource_type]
+        page, rows = self._search(query)
         columns = own_columns(section.mapping)
         return SourcePage(page, columns, [section.cells(row)[0] for row in rows])
 
     def _search(self, query: SearchQuery) -> tuple[Page, Sequence[JsonRow]]:
+        """Return a page of a search, and its rows as the source returned them."""
         section = self._sections[query.resource_type]
         questions = questions_of(section, query)
         if not questions:
@@ -249,25 +251,31 @@ class HttpAdapter:
         size: int,
         link: str = "",
     ) -> ListAnswer:
-        """Return the answer to one request of a list."""
-        listed, paging = question.list, question.list.paging
+        """Return the answer to one request of a list.
+
+        `pairs` are the parameters of the page, `size` the most rows that it may have; with
+        `link` this address is requested in their place. Raises SourceDataError.
+        """
+        listed = question.list
+        paging = listed.paging
         call = question.call(pairs, size, link)
         answer = self._list_answer(call, deadline)
         rows = answer.rows_at(listed.rows)
         if len(rows) > size:
             raise unreadable("the API returned more rows than requested")
-        total, following = None, ""
-        # A server may send the total on the first page only.
+        total = None
         place = listed.total
+        # A server may send the total on the first page only.
         if place is not None and not (link and answer.at(place) is None):
             total = answer.total_at(place)
             if total < len(rows):
                 raise unreadable("the API returned more rows than its total")
+        next_page = ""
         if paging and not paging.is_numbered:
-            following = answer.text_at(paging.path)
-            if following and paging.kind is PagingKind.NEXT:
-                following = self._source.client.resolve(following, call.path)
-        return ListAnswer(rows, total, following)
+            next_page = answer.text_at(paging.path)
+            if next_page and paging.kind is PagingKind.NEXT:
+                next_page = self._source.client.resolve(next_page, call.path)
+        return ListAnswer(rows, total, next_page)
 
     def _list_answer(self, call: HttpCall, deadline: Deadline) -> Content:
         try:
@@ -342,12 +350,15 @@ class OpenHttpSection:
     def _compared(
         self, record: Record | RowFault, criteria: tuple[Criterion, ...]
     ) -> Record | RowFault:
-        """Return a record that matches, or the fault of one that `absent` leaves a value out of."""
+        """Return a record, or the fault of one whose compared value `absent` leaves out.
+
+        Raises SourceDataError for one that does not match, or is not to be served.
+        """
         if isinstance(record, RowFault):
             return record
         if isinstance(record, EncounterRecord) and record.status in UNSERVED:
             raise unreadable("the list contains a hidden or removed row")
-        first_fault = None
+        first_fault: RowFault | None = None
         for criterion in criteria:
             fault = self._absence(record, criterion)
             if not fault and not self._can_match(record, criterion):
@@ -356,7 +367,7 @@ class OpenHttpSection:
         return first_fault or record
 
     def _absence(self, record: Record, criterion: Criterion) -> RowFault | None:
-        """Return the fault of a row whose value to compare is left out, as `absent` may do."""
+        """Return the fault of a row that lacks the compared value because of `absent`."""
         parameter = SEARCH_PARAMETERS[self.mapping.resource_type][criterion.parameter]
         if next(values_of(record, parameter), None) is not None:
             return None
@@ -379,7 +390,7 @@ class OpenHttpSection:
             return True
 
     def _can_match(self, record: Record, criterion: Criterion) -> bool:
-        """Whether a row is one that was searched for, as far as it can be told here."""
+        """Whether a record meets a criterion; True where only the source can decide it."""
         if isinstance(criterion, StringCriterion):
             return True  # every source compares texts in its own way
         if self._follows_merges(criterion):

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.message import Message
+from http import HTTPStatus
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -125,7 +126,7 @@ class HttpClient:
         lifetime: float = LIFETIME_SECONDS,
         hosts: frozenset[str] = frozenset(),
     ) -> None:
-        """Of other servers, links may lead to `hosts`, as host or host:port."""
+        """Links may also lead to the servers in `hosts`, as host or host:port."""
         self._url = url.rstrip("/")
         self._hosts = hosts
         self._sessions = ThreadSessions({"Accept": "application/json"}, lifetime)
@@ -200,11 +201,10 @@ class HttpClient:
                 allow_redirects=False,
                 stream=True,
             ) as response:
-                body, wait = _body(response, deadline), _retry_after(response)
                 return SourceAnswer(
                     response.status_code,
-                    body,
-                    retry_after=wait,
+                    _body(response, deadline),
+                    retry_after=_retry_after(response),
                     headers=response.headers,
                 )
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
@@ -307,15 +307,17 @@ class Credentials:
         self._lock = Lock()
 
     def headers(self, deadline: Deadline) -> RequestHeaders:
-        """Return the headers, fetched by one thread for all; raises as the source does.
+        """Return the headers, fetched by one thread for all; raises what the fetch raises.
 
-        A login that times out is SourceUnavailableError: no narrower search helps.
+        A login that times out is SourceUnavailableError, not SourceTimedOutError: no
+        narrower search helps.
         """
         if not self._lock.acquire(timeout=deadline.left()):
             raise SourceUnavailableError("the login took too long")
         try:
-            headers, expired = self._headers, time.monotonic() >= self._expires
-            if self._fetch and (headers is None or expired):
+            headers = self._headers
+            has_expired = time.monotonic() >= self._expires
+            if self._fetch and (headers is None or has_expired):
                 headers, self._expires = self._fetch(deadline)
                 self._headers = headers
             return headers or {}
@@ -459,30 +461,42 @@ class Source:
             if is_list and answer.status in (_NO_CONTENT, _BEYOND):
                 return Content(None, answer.headers, is_empty=True)
             if answer.status != 401:
-                if self._says_not_found(answer):
-                    if not is_list or answer.status in (404, 410):
-                        raise NotFoundError("the source has no such row")
-                    return Content(None, answer.headers, is_empty=True)
-                _raise_for_status(answer.status)
-                body = answer.json(self._http.encoding)
-                if is_list and _is_blank(body):
-                    return Content(None, answer.headers, is_empty=True)
-                if not _raise_for_rule(body, self._http.error):
-                    return Content(body, answer.headers)
+                content = self._content(answer, is_list=is_list)
+                if content is not None:
+                    return content
             if not self._credentials.renew(headers):
                 break
         raise unreadable("the source refuses the credentials", refused=True)
 
+    def _content(self, answer: SourceAnswer, *, is_list: bool) -> "Content | None":
+        """Return what an answer holds, None if it reports expired credentials."""
+        if self._says_not_found(answer):
+            if not is_list or answer.status in (404, 410):
+                raise NotFoundError("the source has no such row")
+            return Content(None, answer.headers, is_empty=True)
+        _raise_for_status(answer.status)
+        body = answer.json(self._http.encoding)
+        if is_list and _is_blank(body):
+            return Content(None, answer.headers, is_empty=True)
+        if _raise_for_rule(body, self._http.error):
+            return None
+        return Content(body, answer.headers)
+
     def _says_not_found(self, answer: SourceAnswer) -> bool:
-        """Whether an answer has a code of `error.not_found`, whatever its status."""
-        rule, code = self._http.error, ""
-        if rule is not None and rule.not_found and answer.status < 500:
-            with suppress(SourceDataError):
-                code = plain_text(at(answer.json(self._http.encoding), rule.path))
-        return rule is not None and code in rule.not_found
+        """Whether an answer has a code of `error.not_found`; never with a status from 500."""
+        rule = self._http.error
+        if rule is None or not rule.not_found or answer.status >= 500:
+            return False
+        try:
+            body = answer.json(self._http.encoding)
+            return plain_text(at(body, rule.path)) in rule.not_found
+        except SourceDataError:
+            return False
 
 
-_NO_CONTENT, _BEYOND = 204, 416
+_NO_CONTENT = HTTPStatus.NO_CONTENT
+_BEYOND = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+"""How some servers answer a request for rows after the last one."""
 
 
 def _is_blank(body: Any) -> bool:
@@ -523,14 +537,20 @@ def _raise_for_rule(answer: Any, rule: ErrorRule | None) -> bool:
 
 
 class Content(NamedTuple):
-    """What an answer holds: its body as JSON, and its headers."""
+    """What an answer holds: its body as JSON, and its headers.
+
+    `is_empty` is whether the source answered that a list has no rows.
+    """
 
     body: Any
     headers: RequestHeaders
     is_empty: bool = False
 
     def at(self, place: ValuePlace) -> Any:
-        """Return the value at a place, None if it is absent; raises SourceDataError."""
+        """Return the value at a place, None if it is absent; raises SourceDataError.
+
+        Of the header Link it is the address of the next page.
+        """
         if not isinstance(place, Header):
             return at(self.body, place)
         value = self.headers.get(place.name)
@@ -579,5 +599,6 @@ class Content(NamedTuple):
 
 def plain_text(value: Any) -> str:
     """Return a text or number of an answer as text, "" for anything else."""
-    is_plain = isinstance(value, (str, int, float))
-    return (is_plain and text_or_none(value)) or ""
+    if isinstance(value, (str, int, float)):
+        return text_or_none(value) or ""
+    return ""

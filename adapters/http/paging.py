@@ -53,7 +53,7 @@ class Window(NamedTuple):
 
 
 FetchList = Callable[[QueryPairs, int, str], ListAnswer]
-"""Requests up to so many rows, with more parameters or by a link in place of them."""
+"""Requests a list: by parameters of the page, up to so many rows, or by a link if not ""."""
 
 _SHORT = "the list is shorter than its total"
 _MOST_MARKS = 200
@@ -90,25 +90,26 @@ class PageTrail:
 
     def after(self, answer: ListAnswer, id_of: Callable[[JsonRow], str]) -> "PageTrail":
         """Return the trail after a page. Raises SourceDataError for one that comes again."""
-        link = [_mark(f"link {answer.next}")] if answer.next else []
-        ends = [id_of(row) for row in (*answer.rows[:1], *answer.rows[-1:])]
-        rows = [_mark(f"row {id}") for id in ends if id]
+        link_marks = [_mark(f"link {answer.next}")] if answer.next else []
+        outer_ids = [id_of(row) for row in (*answer.rows[:1], *answer.rows[-1:])]
+        row_marks = [_mark(f"row {id}") for id in outer_ids if id]
+        compared = [*link_marks]
         # If the total is another one, rows have come or gone, and moved the others.
-        compared = [*link, *rows[:1]] if self.total in (None, answer.total) else link
+        if self.total in (None, answer.total):
+            compared += row_marks[:1]
         if not {*compared}.isdisjoint(self.marks):
             raise unreadable("the list repeats: a page was returned before")
-        half, visited = _MOST_MARKS // 2, (*self.marks, *dict.fromkeys(link + rows))
-        if len(visited) > _MOST_MARKS:
-            visited = (*visited[:half], *visited[-half:])
-        trail = replace(self, seen=self.seen + len(answer.rows), marks=visited)
-        if answer.total is None:
+        marks = (*self.marks, *dict.fromkeys(link_marks + row_marks))
+        if len(marks) > _MOST_MARKS:
+            half = _MOST_MARKS // 2
+            marks = (*marks[:half], *marks[-half:])
+        trail = replace(self, seen=self.seen + len(answer.rows), marks=marks)
+        total = answer.total
+        if total is None:
             return trail
-        return replace(
-            trail,
-            total=answer.total,
-            least=min(answer.total, answer.total if self.least is None else self.least),
-            most=max(answer.total, self.most or 0),
-        )
+        least = total if self.least is None else min(total, self.least)
+        most = max(total, self.most or 0)
+        return replace(trail, total=total, least=least, most=most)
 
 
 def _mark(text: str) -> str:
@@ -118,8 +119,8 @@ def _mark(text: str) -> str:
 class Lists(NamedTuple):
     """What is read as one list: the rows of `first`, then those of `second`, if any.
 
-    With `belongs` the second one ends with the rows of the first, which do not count again:
-    it decides whether a row is one of the others.
+    With `belongs` the source's second list has the rows of the first once more, at its end:
+    these are left out. `belongs` returns whether a row of it is not one of these.
     """
 
     first: FetchList
@@ -138,26 +139,27 @@ def numbered_page(
 ) -> Window:
     """Return a page of a source that pages by offset or page number, in both directions.
 
-    A source without `paging` has its first page alone. `end` is the number of all rows;
-    only the last page of a search needs it.
+    A source without `paging` has its first page alone. `end` is the number of all rows,
+    which only a query with `from_end` needs. `has_total` is whether answers hold it.
     """
     if query.backwards:
         end = _number(query.before) if query.before else end
         start = max(0, end - query.count)
-        if start == end:
+        size = end - start
+        if size == 0:
             return Window(())
-        rows, _ = _rows(lists, paging, query.count, start, end - start)
-        return _numbered(rows[: end - start], start, more=start > 0)
+        rows, _ = _rows(lists, paging, query.count, start, size)
+        return _numbered(rows[:size], start, more=start > 0)
     trail = PageTrail.at(query.after)
     start = _number(query.after) + 1 if query.after else 0
     # Without a total, only a row after the page shows that there are more.
     is_counted = has_total and lists.second is None
     wanted = query.count if is_counted else query.count + 1
     rows, total = _rows(lists, paging, query.count, start, wanted)
-    available = len(rows) if total is None else total - start
+    rows_from_start = len(rows) if total is None else total - start
     rows = rows[: query.count]
     trail = trail.after(ListAnswer(rows, total), id_of)
-    more = available > len(rows)
+    more = rows_from_start > len(rows)
     window = _numbered(rows, start, more=more, total=total, trail=trail)
     is_short = more and len(rows) < query.count
     if paging is None:
@@ -169,7 +171,10 @@ def numbered_page(
 def _rows(
     lists: Lists, paging: Paging | None, size: int, start: int, wanted: int
 ) -> tuple[JsonRows, int | None]:
-    """Return up to `wanted` rows and the number of all, None if it is not known."""
+    """Return up to `wanted` rows from row `start` on, and the number of all if it is known.
+
+    `size` is the number of rows of a page.
+    """
     if paging is None:
         answer = lists.first((), wanted, "")
         if answer.total and not answer.rows:
@@ -184,20 +189,22 @@ def _rows(
 
     # The page continues in the second list.
     assert total is not None, "the rules require a total for lists that are read as one"
-    begin, missing = max(0, start - total), wanted - len(rows)
-    more, size_of_second = fetch_rows(lists.second, paging, size, begin, missing)
-    assert size_of_second is not None, "it comes with the same answer"
-    more = more[:missing]
+    begin = max(0, start - total)
+    missing = wanted - len(rows)
+    second_rows, second_total = fetch_rows(lists.second, paging, size, begin, missing)
+    assert second_total is not None, "it comes with the same answer"
+    second_rows = second_rows[:missing]
     if lists.belongs is None:
-        return rows + more, total + size_of_second
+        return rows + second_rows, total + second_total
 
     # The second list ends with the rows of the first.
-    size_of_rest = size_of_second - total
-    others = tuple(takewhile(lists.belongs, more))
-    if len(others) != min(len(more), max(0, size_of_rest - begin)):
+    unkeyed_rows = tuple(takewhile(lists.belongs, second_rows))
+    unkeyed_total = second_total - total
+    expected = min(len(second_rows), max(0, unkeyed_total - begin))
+    if len(unkeyed_rows) != expected:
         text = "rows without the sort key are not where sort.nulls expects them"
         raise SourceChangedError(text, reason=text)
-    return rows + others, size_of_second
+    return rows + unkeyed_rows, second_total
 
 
 def linked_page(
@@ -206,15 +213,15 @@ def linked_page(
     query: SearchQuery,
     id_of: Callable[[JsonRow], str],
 ) -> Window:
-    """Return a page of a source whose answers lead to the next page only."""
-    here = str(_key(query.after)) if query.after else ""
-    if query.backwards or (query.after and not here):
+    """Return a page of a source whose answers lead to the next page only, by link or token."""
+    next_page = str(_key(query.after)) if query.after else ""
+    if query.backwards or (query.after and not next_page):
         return Window(())
-    is_link = paging.kind is PagingKind.NEXT
-    pairs: QueryPairs = ()
-    if here and not is_link:
-        pairs = _filled(paging, here)
-    answer = fetch(pairs, query.count, here if is_link else "")
+    if paging.kind is PagingKind.NEXT:
+        answer = fetch((), query.count, next_page)
+    else:
+        pairs = _filled(paging, next_page) if next_page else ()
+        answer = fetch(pairs, query.count, "")
     trail = PageTrail.at(query.after).after(answer, id_of)
     is_short = trail.seen < (trail.least or 0)
     if not answer.rows:
@@ -224,8 +231,9 @@ def linked_page(
         if answer.next and trail.least is None:
             raise unreadable("an empty page has a next page")
         return Window((), total=answer.total, incomplete=is_short)
-    slack = 2 * query.count if answer.total is None else 0
-    if trail.most is not None and trail.seen > trail.most + slack:
+    # A total that this answer does not repeat may be out of date.
+    tolerance = 2 * query.count if answer.total is None else 0
+    if trail.most is not None and trail.seen > trail.most + tolerance:
         raise unreadable("the list is longer than its total")
     first = Position(Group.KEYED, None, id=None)
     last = Position(Group.KEYED, answer.next, trail.text())
@@ -242,6 +250,7 @@ def linked_page(
 
 
 def _filled(paging: Paging, value: str) -> QueryPairs:
+    """Return the parameters that request a page by its offset, number or token."""
     assert paging.query is not None, "only NEXT has none"
     pairs = paging.query.several([{"value": value}], ValueRule(), "", trusted=True)
     if pairs is None:
@@ -250,9 +259,12 @@ def _filled(paging: Paging, value: str) -> QueryPairs:
 
 
 def _by_offset(
-    fetch: FetchList, paging: Paging, _: int, start: int, wanted: int
+    fetch: FetchList, paging: Paging, _size: int, start: int, wanted: int
 ) -> tuple[JsonRows, int | None]:
-    """Return up to `wanted` rows, in several requests if the source limits its pages."""
+    """Return up to `wanted` rows from row `start` on, and the number of all if it is known.
+
+    Sends several requests if the source limits its pages.
+    """
     rows: JsonRows = ()
     while True:
         offset = start + len(rows)
@@ -269,18 +281,22 @@ def _by_offset(
 def _by_page(
     fetch: FetchList, paging: Paging, size: int, start: int, wanted: int
 ) -> tuple[JsonRows, int | None]:
-    """Return at least `wanted` rows, from the pages of `size` rows that hold them."""
+    """Return the rows from row `start` on, and the number of all if it is known.
+
+    They are those of whole pages of `size` rows: `wanted` rows or more, fewer at the end.
+    """
     rows: JsonRows = ()
     page, skipped = divmod(start, size)
     while True:
         answer = fetch(_filled(paging, str(page + paging.first)), size, "")
         rows += answer.rows
         total = answer.total
-        due = 0 if total is None else min(size, max(0, total - page * size))
-        is_last = total is not None and total <= (page + 1) * size
-        # A short page before the last one would move all rows after it.
-        if len(answer.rows) < due and not (answer.rows and is_last):
-            raise unreadable(_SHORT)
+        if total is not None:
+            expected = min(size, max(0, total - page * size))
+            is_last = total <= (page + 1) * size
+            # A short page before the last one would move all rows after it.
+            if len(answer.rows) < expected and not (answer.rows and is_last):
+                raise unreadable(_SHORT)
         page += 1
         if len(answer.rows) < size or len(rows) >= skipped + wanted:
             return rows[skipped:], total
@@ -305,6 +321,7 @@ def _numbered(
     total: int | None = None,
     trail: PageTrail | None = None,
 ) -> Window:
+    """Return rows as a page whose cursors are the numbers of its first and last row."""
     if not rows:
         return Window((), total=total)
     first = Position(Group.KEYED, start, id=None)
