@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial, reduce
+from functools import partial
 from typing import TypeVar
 
 from adapters.contract import (
@@ -29,6 +29,7 @@ from adapters.contract import (
     Page,
     ParameterCapability,
     Position,
+    Prefix,
     Problem,
     Record,
     ReferenceCriterion,
@@ -40,6 +41,7 @@ from adapters.contract import (
     SortKey,
     SourceDataError,
     SourceUnavailableError,
+    StringMatch,
     TokenCriterion,
 )
 from adapters.parameters import SEARCH_PARAMETERS
@@ -47,6 +49,8 @@ from adapters.parameters import SEARCH_PARAMETERS
 T = TypeVar("T")
 
 _FINEST_FIRST = (None, Limit.SECOND, Limit.MINUTE, Limit.DAY)
+"""The units in which sources compare times; None for every instant."""
+
 _ONE_BY_ONE = "one source after the other, each in its own order"
 _ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
@@ -220,9 +224,11 @@ class FederatedAdapter:
         by_source: dict[str, list[tuple[int, Part, Callable[[], T]]]] = {}
         for index, (part, call) in enumerate(calls):
             by_source.setdefault(part.name, []).append((index, part, call))
+        # This thread calls the first source, others call the other sources meanwhile.
         first, *others = by_source.values() or [[]]
         futures = [
-            self._threads.submit(copy_context().run, _answers, call) for call in others
+            self._threads.submit(copy_context().run, _answers, calls_of_source)
+            for calls_of_source in others
         ]
         try:
             answers = _answers(first)
@@ -237,6 +243,7 @@ class FederatedAdapter:
 def _answers(
     calls: Iterable[tuple[int, Part, Callable[[], T]]],
 ) -> dict[int, T]:
+    """Return the answers to calls of one source, by the index of the call."""
     return {index: part.named(call) for index, part, call in calls}
 
 
@@ -249,9 +256,12 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
     capabilities = [part.capabilities for part in parts]
     if len(capabilities) == 1:
         return capabilities[0]
-    names = dict.fromkeys(name for able in capabilities for name in able.parameters)
-    keys = dict.fromkeys(key for able in capabilities for key in able.sorts)
-    assert all(able.keyset for able in capabilities), "other pages cannot be merged"
+    names = dict.fromkeys(
+        name for capability in capabilities for name in capability.parameters
+    )
+    keys = dict.fromkeys(key for capability in capabilities for key in capability.sorts)
+    has_keyset = all(capability.keyset for capability in capabilities)
+    assert has_keyset, "other pages cannot be merged"
     sorts = tuple(
         key
         for key in keys
@@ -265,61 +275,69 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
         },
         sorts=sorts,
         keyset=True,
-        dated=all(able.dated for able in capabilities),
+        dated=all(capability.dated for capability in capabilities),
         order="" if sorts else _ONE_BY_ONE,
     )
 
 
 def _narrowest(name: str, parts: Sequence[Part]) -> ParameterCapability:
-    return reduce(
-        lambda one, other: ParameterCapability(
-            one.prefixes & other.prefixes,
-            one.matches & other.matches,
-            finest=max(one.finest, other.finest, key=_FINEST_FIRST.index),
-            period=one.period or other.period,
-            most=min((m for m in (one.most, other.most) if m), default=None),
-            own_words=one.own_words or other.own_words,
-        ),
-        (
-            part.capabilities.parameters[name]
-            for part in parts
-            if name not in part.lacks and name in part.capabilities.parameters
-        ),
+    """Return what all parts that have the field of a parameter can do with it."""
+    capabilities = [
+        part.capabilities.parameters[name]
+        for part in parts
+        if name not in part.lacks and name in part.capabilities.parameters
+    ]
+    limits = [capability.most for capability in capabilities if capability.most]
+    return ParameterCapability(
+        prefixes=frozenset(Prefix).intersection(*(c.prefixes for c in capabilities)),
+        matches=frozenset(StringMatch).intersection(*(c.matches for c in capabilities)),
+        finest=max((c.finest for c in capabilities), key=_FINEST_FIRST.index),
+        period=any(c.period for c in capabilities),
+        most=min(limits, default=None),
+        own_words=any(c.own_words for c in capabilities),
     )
 
 
 def _query_of_source(
     query: SearchQuery, index: int, *, keyless: bool
 ) -> SearchQuery | None:
-    """Return what the source at `index` is sent for a page of all, None for nothing.
+    """Return the search of the source at `index` for a page of all, None if it has no row on it.
 
     No row of a `keyless` source has the sort key: they follow all rows that do.
     """
     sort = Sort(SortKey.ID, query.sort.descending) if keyless else query.sort
     source_query = replace(query, after=None, before=None, placed=True, sort=sort)
-    cursor, backwards = query.after or query.before, query.backwards
+    cursor = query.after or query.before
+    backwards = query.backwards
 
-    def starting(cursor: Position | Bound) -> SearchQuery:
+    def starting_at(start: Position | Bound) -> SearchQuery:
         if backwards:
-            return replace(source_query, before=cursor)
-        return replace(source_query, after=cursor)
+            return replace(source_query, before=start)
+        return replace(source_query, after=start)
 
+    # The first page, or the last one.
     if not isinstance(cursor, Position):
         return source_query
+
+    # The cursor is a row of this source.
     if index == cursor.source:
         group = Group.KEYED if keyless else cursor.group
-        return starting(Position(group, cursor.key, cursor.id))
-    # Whether, at the same instant, its rows are still to come in the direction of travel.
+        return starting_at(Position(group, cursor.key, cursor.id))
+
+    # It is a row of another source. Of rows at its instant, those of this source are `ahead`
+    # if they come after it as the page is read.
     later_source = index > cursor.source
     reads_upwards = sort.descending != backwards
     ahead = later_source != reads_upwards
     if cursor.moment is not None and not keyless:
-        return starting(Bound(cursor.moment, included=ahead))
+        return starting_at(Bound(cursor.moment, included=ahead))
+
+    # The page begins between the rows of this source that have the key and those without.
     among_unkeyed = cursor.group is Group.UNKEYED and not keyless
     if among_unkeyed and ahead != backwards:
-        # Between its rows that have the key and those without.
-        return starting(Bound())
-    # All of its rows that can be on the page are ahead, or none is.
+        return starting_at(Bound())
+
+    # All of its rows are ahead, or none is: those without the key follow every instant.
     all_are_ahead = ahead if cursor.moment is None else not backwards
     return replace(source_query, from_end=backwards) if all_are_ahead else None
 
@@ -347,6 +365,7 @@ def _merged(pages: list[list[_Placed]], more: bool, query: SearchQuery) -> Page:
     sign = -1 if query.sort.descending else 1
 
     def rank(placed: _Placed) -> tuple[bool, int]:
+        """Rows without the sort key come last, the others by their instants."""
         position, _ = placed
         ticks = (position.moment - _ORIGIN) // _TICK if position.moment else 0
         return position.group is Group.UNKEYED, sign * ticks

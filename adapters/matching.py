@@ -146,16 +146,21 @@ def _days(value: DateValue, zone: ZoneInfo) -> tuple[date, date]:
 
 
 def _holders(record: Record, slot: str) -> Iterator[tuple[Any, str]]:
-    """Yield what holds a slot, the record or each item of its list, and the attribute."""
+    """Yield each object that has the value of a slot, with the name of its attribute.
+
+    The object is the record, or for `names.family` each item of its list of names.
+    """
     kind = resource_type_of(record)
     list_name, _, name = slot.rpartition(".")
-    if not list_name:
-        yield record, next(slot.record for slot in SLOTS[kind] if slot.name == name)
-        return
-    (listed,) = (slot for slot in LISTS[kind] if slot.name == list_name)
-    attribute = next(slot.record for slot in listed.slots if slot.name == name)
-    for item in getattr(record, listed.name):
-        yield item, attribute
+    if list_name:
+        slots = next(listed.slots for listed in LISTS[kind] if listed.name == list_name)
+        holders = getattr(record, list_name)
+    else:
+        slots = SLOTS[kind]
+        holders = (record,)
+    attribute = next(row.record for row in slots if row.name == name)
+    for holder in holders:
+        yield holder, attribute
 
 
 def values_of(record: Record, row: SearchParameter) -> Iterator[Any]:
@@ -167,14 +172,21 @@ def values_of(record: Record, row: SearchParameter) -> Iterator[Any]:
 
 
 def tokens_of(record: Record, row: SearchParameter) -> Iterator[Token]:
-    """Yield the codes of a record that a parameter is compared with, "" where none has a system."""
+    """Yield the codes of a record that a parameter is compared with.
+
+    The system of a code without one is "".
+    """
     for slot in row.slots:
+        # A code and its system are attributes of the same record or item of a list.
+        codes = _holders(record, slot)
         systems = _holders(record, row.system_slot or slot)
-        for (holder, name), system in zip(_holders(record, slot), systems, strict=True):
-            value = getattr(holder, name)
+        for (holder, code_name), (_, system_name) in zip(codes, systems, strict=True):
+            value = getattr(holder, code_name)
             code = str(value).lower() if isinstance(value, bool) else value
-            if isinstance(code, str):
-                yield Token((row.system_slot and getattr(*system)) or "", code)
+            if not isinstance(code, str):
+                continue
+            system = getattr(holder, system_name) if row.system_slot else None
+            yield Token(system or "", code)
 
 
 def _is_token(token: Token, wanted: Token) -> bool:
@@ -197,9 +209,9 @@ def _matches_texts(
 
 
 def _matches_text(texts: str | tuple[str, ...], value: str, how: StringMatch) -> bool:
-    """Whether one value of a record is or contains a text; it may consist of several texts.
+    """Whether a value of a record, one text or several, matches a text of a search.
 
-    What it contains may span them; EXACT compares each of them as a whole.
+    CONTAINS compares with all of them, joined by blanks; EXACT with each of them as a whole.
     """
     if how is StringMatch.EXACT:
         return value in ((texts,) if isinstance(texts, str) else texts)
@@ -228,12 +240,12 @@ def compares(prefix: Prefix, start: date, end: date, low: date, high: date) -> b
 
 
 def utc(moment: datetime) -> datetime:
-    """Return the instant in UTC: within one zone, Python compares clock times instead."""
+    """Return the instant in UTC. Python compares times of one zone by their clocks alone."""
     return moment.astimezone(UTC)
 
 
 def in_group(position: Position) -> tuple[Any, Any]:
-    """Return the sort key of a row among those with the key, or among those without."""
+    """Return the values that order the rows of one group: the sort key, then the id."""
     return (position.key, position.id)
 
 

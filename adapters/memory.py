@@ -165,21 +165,21 @@ class MemoryAdapter:
         ]
 
     def _with_survivors(self, kind: ResourceType, criterion: Criterion) -> Criterion:
-        """Add to the patients of a search all that replaced them in turn (decision 9)."""
+        """Return a criterion for patients with all that replaced them added (decision 9)."""
         target = SEARCH_PARAMETERS[kind][criterion.parameter].target
         if target is not ResourceType.PATIENT:
             return criterion
         assert isinstance(criterion, ReferenceCriterion), "parameters with a target"
         ids = dict.fromkeys(criterion.values)
-        ahead = list(ids)
-        while ahead:
+        unvisited = list(ids)
+        while unvisited:
             patient, _ = self._rows.get(
-                (ResourceType.PATIENT, ahead.pop()), (None, None)
+                (ResourceType.PATIENT, unvisited.pop()), (None, None)
             )
             survivor = getattr(patient, "replaced_by", None)
             if survivor and survivor not in ids:
                 ids[survivor] = None
-                ahead.append(survivor)
+                unvisited.append(survivor)
         return replace(criterion, values=tuple(ids))
 
     def _ordered(self, query: SearchQuery) -> Placed:

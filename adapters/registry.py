@@ -136,8 +136,8 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
         raise _refusal(mapping, f"is not an adapter: it lacks {', '.join(lacking)}")
     capabilities = _call(mapping, "has no capabilities", lambda: adapter.capabilities)
     if not isinstance(capabilities, Mapping) or not all(
-        isinstance(kind, ResourceType) and isinstance(able, ResourceCapabilities)
-        for kind, able in capabilities.items()
+        isinstance(kind, ResourceType) and isinstance(capability, ResourceCapabilities)
+        for kind, capability in capabilities.items()
     ):
         text = "its capabilities must be ResourceCapabilities by ResourceType"
         raise _refusal(mapping, f"is not an adapter: {text}")
@@ -147,17 +147,20 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
 
 
 def _call(mapping: SourceMapping, what: str, call: Callable[[], Loaded]) -> Loaded:
-    """Return what the custom code returns; raises MappingError for what it raises."""
+    """Return what custom code returns; raises MappingError for whatever it raises.
+
+    `what` says which step failed.
+    """
     try:
         return call()
+    except (AdapterError, ImportError, SyntaxError) as error:
+        raise _refusal(mapping, f"{what}: {error}") from error
     except Exception as error:
-        is_told = isinstance(error, (AdapterError, ImportError, SyntaxError))
-        text = str(error) if is_told else _described(error)
-        raise _refusal(mapping, f"{what}: {text}") from error
+        raise _refusal(mapping, f"{what}: {_described(error)}") from error
 
 
 def _described(error: Exception) -> str:
-    """Return type and place of an error: its text may hold secrets that a class received."""
+    """Return the type and place of an error, not its text, which may contain secrets."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {frame.filename}, line {frame.lineno}"
 
@@ -173,6 +176,7 @@ def problems_of(adapter: Adapter) -> tuple[Problem, ...]:
 
 
 def _refusal(mapping: SourceMapping, text: str) -> MappingError:
+    """Return the error of a custom adapter, placed at `source.kind`."""
     source = mapping.source
     problem = MappingProblem(source.mark, "source.kind", f"'{source.kind}' {text}")
     return MappingError([problem])
@@ -181,21 +185,24 @@ def _refusal(mapping: SourceMapping, text: str) -> MappingError:
 def _differences(
     sections: Mapping[ResourceType, ResourceMapping], capabilities: Capabilities
 ) -> Iterator[MappingProblem]:
-    """Yield where the class and the file differ in what they offer."""
-    first = sections[ResourceType.ENCOUNTER].mark
+    """Yield a problem for each search that only the class offers, or only the file lists."""
+    encounter_mark = sections[ResourceType.ENCOUNTER].mark
+    # Every list can be ordered by id.
+    by_id = {SortKey.ID}
     for kind in dict.fromkeys((*capabilities, *sections)):
-        section, able = sections.get(kind), capabilities.get(kind)
-        if section is None or able is None:
+        section = sections.get(kind)
+        if section is None:
             text = f"the class serves {kind}: the file needs a section {kind.lower()}"
-            if section is not None:
-                text = f"the class does not serve {kind}"
-            yield MappingProblem(section.mark if section else first, kind.lower(), text)
+            yield MappingProblem(encounter_mark, kind.lower(), text)
             continue
-        # Every list can be ordered by id.
-        by_id = {SortKey.ID}
+        capability = capabilities.get(kind)
+        if capability is None:
+            text = f"the class does not serve {kind}"
+            yield MappingProblem(section.mark, kind.lower(), text)
+            continue
         for key, listed, offered in (
-            ("search", {*section.parameters}, {*able.parameters}),
-            ("sort", {*section.sorts} - by_id, {*able.sorts} - by_id),
+            ("search", {*section.parameters}, {*capability.parameters}),
+            ("sort", {*section.sorts} - by_id, {*capability.sorts} - by_id),
         ):
             for name in sorted(listed ^ offered):
                 text = f"the class offers '{name}', which is not listed"

@@ -112,6 +112,7 @@ class Breaker:
                 self._report(failure)
 
     def _report(self, failure: SourceUnavailableError | None) -> None:
+        """Count a failure, or a success (None), which ends a row of failures."""
         if failure is None and not self._breaker.fail_counter:
             return
         # Other calls may have opened the breaker meanwhile: then nothing changes.
@@ -124,7 +125,7 @@ class Breaker:
 class GuardedAdapter:
     """An adapter whose calls go through a breaker and, if given, a bulkhead.
 
-    What explains, checks and closes the adapter goes past both.
+    `explain`, `check` and `close` go past both.
     """
 
     def __init__(
