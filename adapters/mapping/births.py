@@ -94,6 +94,7 @@ def read_birth(value: object, rule: TimeRule, today: date) -> date | str:
 
 
 def _of_last_century(day: date, today: date) -> date:
+    """Return a day with another century, so that it is within the hundred years before today."""
     year = today.year - (today.year - day.year) % 100
     birth = day.replace(year=year)
     return birth.replace(year=year - 100) if birth > today else birth
@@ -101,18 +102,19 @@ def _of_last_century(day: date, today: date) -> date:
 
 def _partial(value: object, rule: TimeRule, today: date) -> Partial | None:
     """Return the year or month that a value names, None where it names a day or nothing."""
-    if rule.format in EPOCHS:
+    if rule.format in EPOCHS or isinstance(value, bool):
         return None
-    is_number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
-    if not isinstance(value, str) and not is_number:
+    if isinstance(value, str):
+        text = as_text(value)
+    elif isinstance(value, (int, Decimal)):
+        text = digits_of(value, rule.format) if rule.format else as_text(value)
+        # Without a format, a number is the four digits of a year.
+        if rule.format is None and len(text) != 4:
+            return None
+    else:
         return None
-    text = as_text(value)
-    if is_number and rule.format is None and len(text) != 4:
-        return None
-    if isinstance(value, (int, Decimal)) and rule.format:
-        text = digits_of(value, rule.format)
     if not text.strip("0/.- :"):
-        # Of two digits, zeros are no year 2000.
+        # Zeros alone are no date, also where two digits would be the year 2000.
         return None
     match = _pattern(rule.format).fullmatch(text)
     if match is None:
@@ -149,5 +151,6 @@ def written(partial: Partial, form: str | None) -> tuple[str, ...]:
 
 
 def _with_zeros(form: str, partial: Partial) -> str:
+    """Return a format with 00 in place of what is not known: the day, and perhaps the month."""
     form = form.replace("%d", "00")
     return form if partial.month else form.replace("%m", "00")

@@ -195,7 +195,7 @@ _CODE_CELLS = frozenset({str, int, _NOTHING})
 
 
 class Codes(Converter):
-    """A code, or several texts, of a code table."""
+    """What a code table has for the code of a cell: a code, a text, a flag or several texts."""
 
     def __init__(self, field: FieldMapping, codes: CodeTable, kind: SlotKind) -> None:
         self.absent, self.name = field.absent, codes.name
@@ -256,7 +256,7 @@ class Flag(Converter):
 
 
 class _OfTime(Converter):
-    """A value of one column of times, or of a day and its time of day."""
+    """Reads one column of times, or two: a day and its time of day."""
 
     def __init__(self, field: FieldMapping) -> None:
         assert field.time is not None, "the loader gives every time a rule"
@@ -264,7 +264,7 @@ class _OfTime(Converter):
         self.present = presence(field.absent)
 
     def value(self, cell: Any) -> object:
-        """Return what is there of a cell, or of a pair of cells."""
+        """Return the time of a cell or of a pair of cells, None where the day is absent."""
         if not self.has_parts:
             return None if cell is None else self.present(cell)
         day, clock = map(self.present, cell)
@@ -284,13 +284,14 @@ class Birth(_OfTime):
 
     def column(self, cells: Sequence[Any]) -> list[Any]:
         """Return the birth dates of cells."""
-        today, read, absent = self._today(), self._read, self.absent
-        return [
-            cell
-            if type(cell) is date and cell <= today and cell not in absent
-            else read(cell, today)
-            for cell in cells
-        ]
+        today = self._today()
+        births: list[Any] = []
+        for cell in cells:
+            if type(cell) is date and cell <= today and cell not in self.absent:
+                births.append(cell)
+            else:
+                births.append(self._read(cell, today))
+        return births
 
     def _today(self) -> date:
         return datetime.now(self.rule.zone).date()
@@ -317,16 +318,17 @@ class Instant(_OfTime):
         """Return the instants of cells."""
         if self.has_parts:
             return super().column(cells)
-        one, bases, absent = self.one, self.bases, self.absent
-        return [
-            base + (cell - ORIGIN)
-            if type(cell) is datetime
-            and cell.tzinfo is None
-            and (base := bases[cell.toordinal()])
-            and cell not in absent
-            else one(cell)
-            for cell in cells
-        ]
+        instants: list[Any] = []
+        for cell in cells:
+            base = None
+            if type(cell) is datetime and cell.tzinfo is None:
+                base = self.bases[cell.toordinal()]
+            if base is None or cell in self.absent:
+                instants.append(self.one(cell))
+            else:
+                # Most times are read like this, without a change of the offset that day.
+                instants.append(base + (cell - ORIGIN))
+        return instants
 
 
 _CONVERTERS: Mapping[SlotKind, Callable[[FieldMapping], Converter]] = MappingProxyType(

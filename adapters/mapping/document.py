@@ -82,36 +82,40 @@ def read_layers(
 def _over(base: Table, layer: Table, path: KeyPath) -> Table:
     """Return the keys of `layer` laid over those of `base`."""
     entries: dict[str, Node] = dict(base)
-    for one, other in (("source", "sources"), ("sources", "source")):
-        if not path and one in layer:
-            entries.pop(other, None)
+    # A file has one source or several: what the layer says replaces both.
+    if not path and "source" in layer:
+        entries.pop("sources", None)
+    if not path and "sources" in layer:
+        entries.pop("source", None)
     for key, node in layer.items():
         entries[key] = _laid(entries.get(key), node, (*path, key))
     return Table(layer.mark, entries, {**base.key_marks, **layer.key_marks})
 
 
 def _laid(base: Node | None, layer: Node, path: KeyPath) -> Node:
+    """Return the node of a key: that of the layer, laid over that of the base if any."""
     if isinstance(base, Table) and isinstance(layer, Table):
         return layer if _is_whole(base, layer, path) else _over(base, layer, path)
     is_entries = path[0] in SECTIONS and path[1:] == ("sources",)
     if not (isinstance(base, Items) and isinstance(layer, Items) and is_entries):
         return layer
-    # Entries with the same prefix are one.
-    entries = {_prefix(node) or n: node for n, node in enumerate(base)}
-    for n, node in enumerate(layer, len(base)):
-        key = _prefix(node) or n
+    # Entries with the same prefix are one; those without a prefix are counted.
+    entries = {_prefix(node) or index: node for index, node in enumerate(base)}
+    for index, node in enumerate(layer, len(base)):
+        key = _prefix(node) or index
         entries[key] = _laid(entries.get(key), node, (*path, key))
     return Items(layer.mark, entries.values())
 
 
 def _is_whole(base: Table, layer: Table, path: KeyPath) -> bool:
+    """Whether a table of the layer replaces that of the base, and no key of it remains."""
     if "fields" in path:
         return path[-1] != "fields"
     if len(path) == 1 and path[0] in SECTIONS:
         return "sources" in layer and "sources" not in base
     if path[0] in ("source", "sources"):
-        is_other = layer.text("kind") not in (base.text("kind"), "")
-        return path[-1] in _WAYS or is_other
+        is_of_another_kind = layer.text("kind") not in (base.text("kind"), "")
+        return path[-1] in _WAYS or is_of_another_kind
     return path[-1] in _WAYS or path[-2:-1] == ("search",)
 
 
@@ -124,7 +128,7 @@ def _prefix(entry: Node) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A section of the file; of one that has `sources`, each entry of these.
+    """A section of the file, or an entry of the `sources` of one.
 
     `whole` is the section that the entry is one of, else the section itself.
     `source_path` and `source` are the hospital system that it reads.
@@ -179,30 +183,37 @@ class Section:
 
     @cached_property
     def sites(self) -> tuple["Site", ...]:
-        """Every value of its fields, those inside items last."""
+        """Every value of its fields, those of items last."""
         sites = _sites(self, SLOTS[self.kind], (*self.path, "fields"), self.fields)
         return (*sites, *(site for item in self.items for site in item.sites))
 
     @cached_property
     def lacks(self) -> frozenset[str]:
         """The parameters and sort keys for which it has no field at all."""
-        there = {site.full_name for site in self.sites}
+        mapped = {site.full_name for site in self.sites}
         parameters = SEARCH_PARAMETERS[self.kind].items()
         compared = {name: row.slots for name, row in parameters}
         compared |= {key: (slot,) for key, slot in SORTS[self.kind].items()}
-        return frozenset(n for n, slots in compared.items() if there.isdisjoint(slots))
+        return frozenset(
+            name for name, slots in compared.items() if mapped.isdisjoint(slots)
+        )
 
     def offered(self, part: str) -> tuple[str, ...]:
-        """Return its `search` or `sort`, or the one for all."""
+        """Return the parameters (`search`) or sort keys (`sort`) that it offers.
+
+        An entry without a list of its own has that of the whole section.
+        """
         if self.is_http and part == "sort":
             # Both directions have a word there.
             by = self.data.table("sort").table("by")
             return tuple(word for word in by if not word.startswith("-"))
         holder = self.data if part in self.data else self.whole
-        # An HTTP API has a table of its searches.
+        # A database has a list of words, an HTTP API a table of its searches.
         words = (*holder.texts(part), *holder.table(part))
-        lacks = frozenset() if is_own(self.source.text("kind")) else self.lacks
-        return tuple(word for word in words if word not in lacks)
+        # A custom adapter maps no fields.
+        if is_own(self.source.text("kind")):
+            return words
+        return tuple(word for word in words if word not in self.lacks)
 
 
 class Item(NamedTuple):
@@ -330,7 +341,7 @@ class Document:
         source = next(iter(self.sources))
         if "source" in data:
             source = ("sources", data.text("source"))
-        # Of a name that is none of the sources a rule complains.
+        # A rule reports a name that is none of the sources.
         system = self.sources.get(source, Table(mark))
         return Section(path, kind, mark, data, whole, source_path=source, source=system)
 

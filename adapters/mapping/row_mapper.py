@@ -72,7 +72,7 @@ NO_EXTRAS: Extras = MappingProxyType({})
 
 
 class CellError(ValueError):
-    """A cell that its field cannot take."""
+    """A cell whose value its field cannot hold."""
 
     def __init__(self, fault: RowFault) -> None:
         super().__init__(fault)
@@ -233,8 +233,8 @@ class ItemReader(Reader):
         items = [item if is_held else None for item, is_held in pairs]
         if len(items) == len(rows):
             return items
-        left = iter(items)
-        return [next(left) if is_counted else None for is_counted in counts]
+        remaining = iter(items)
+        return [next(remaining) if is_counted else None for is_counted in counts]
 
 
 def _records(record: type[Any], columns: Iterable[Sequence[Any]]) -> Iterator[Any]:
@@ -283,15 +283,17 @@ def _item_slot(
 
 
 def _content(item: ItemMapping, listed: ListSlot) -> Sequence[str]:
-    """Return the slots one of which must hold a value for the item to be there.
+    """Return the slots of which one must have a value, or else the item is left out.
 
-    A constant beside columns is no content: a country alone is no address.
+    A constant does not count if another slot has a column: a country alone is no address.
     """
     fields = {name: (field,) for name, field in item.fields.items()}
-    filled = {**fields, LINES.name: item.lines}
-    there = [name for name in listed.content if filled.get(name)]
-    varying = [name for name in there if any(f.columns for f in filled[name])]
-    return varying or there
+    fields_by_slot = {**fields, LINES.name: item.lines}
+    mapped = [name for name in listed.content if fields_by_slot.get(name)]
+    varying = [
+        name for name in mapped if any(field.columns for field in fields_by_slot[name])
+    ]
+    return varying or mapped
 
 
 def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
@@ -307,7 +309,7 @@ def counting(item: ItemMapping, positions: Mapping[str, int]) -> Reader:
 
 
 class Rule(ABC):
-    """What the values of a record have to fulfil."""
+    """A condition that the values of a record must meet."""
 
     @abstractmethod
     def check(self, columns: Sequence[list[Any]], rows: Sequence[Row]) -> None:
@@ -315,7 +317,7 @@ class Rule(ABC):
 
 
 class Required(Rule):
-    """One of some slots has a value, which may be False."""
+    """At least one of these slots has a value; False is a value."""
 
     def __init__(self, slots: Sequence[int], fault: RowFault) -> None:
         self._slots, self._fault = slots, fault
@@ -361,6 +363,7 @@ class EndAfterStart(Rule):
 def _rules(
     section: ResourceMapping, cells: Mapping[str, Cell], positions: Mapping[str, int]
 ) -> list[Rule]:
+    """Return the rules for the records of a section."""
     kind = section.resource_type
     rules: list[Rule] = [
         Required([at], _fault(cells, name, "required and empty"))
@@ -394,6 +397,7 @@ class RowMapper:
             raise MappingError(problems)
         kind = section.resource_type
         self._record = RECORDS[kind]
+        # The number of the attribute of a record that a slot fills.
         at = self._record._fields.index
         positions = {column: index for index, column in enumerate(columns)}
         lists = {listed.name: listed for listed in LISTS[kind]}
@@ -410,27 +414,27 @@ class RowMapper:
                 self._fields.append((at(slot.record), reader))
             else:
                 self._blank[at(slot.record)] = constant_of(field, slot.kind)
-        self._lists = [
-            (at(name), ListReader(items, listed, positions))
-            for name, listed in lists.items()
-            if (items := section.items.get(name))
-        ]
+        self._lists: list[tuple[int, ListReader]] = []
+        for name, listed in lists.items():
+            if items := section.items.get(name):
+                reader_of_list = ListReader(items, listed, positions)
+                self._lists.append((at(name), reader_of_list))
         self._rules = _rules(section, cells, positions)
         self._id = compile_cell(cells["id"], SlotKind.ID)
         self._status = _status_reader(cells.get("status"))
 
     def __call__(self, row: Row, extras: Extras = NO_EXTRAS) -> Record | RowFault:
-        """Return the record of a row; `extras` holds the rows of items with own SELECTs.
+        """Return the record of a row, or its fault.
 
-        A row whose status is hidden or removed is never a fault: what it cannot say is
-        left out, since nobody is going to see it.
+        `extras` holds the rows of items that have a SELECT of their own. An invalid row whose
+        status is hidden or removed is a record with this status alone: no client sees it.
         """
         return self.many([row], [extras])[0]
 
     def many(
         self, rows: Sequence[Row], extras: Sequence[Extras]
     ) -> tuple[Record | RowFault, ...]:
-        """Return for each row what a call returns."""
+        """Return the record or the fault of each row."""
         try:
             return self._by_columns(rows, extras)
         except CellError as error:
@@ -454,7 +458,7 @@ class RowMapper:
         return tuple(_records(self._record, columns))
 
     def _refused(self, fault: RowFault, row: Row) -> Record | RowFault:
-        """Return a fault with the id of the resource, or the row as one not served."""
+        """Return a fault with the id of its resource, a record if that is not served."""
         if self._status is not None:
             with suppress(CellError):
                 if (status := self._status(row)) in UNSERVED:

@@ -273,14 +273,18 @@ def element(path: KeyPath) -> str:
         return ".".join(keys[:2])
     if len(keys) < 3 or keys[0] not in SECTIONS or keys[1] != "fields":
         return ".".join(keys)
-    kind, name = SECTIONS[keys[0]], keys[2]
+    kind = SECTIONS[keys[0]]
+    name = keys[2]
     for slot in SLOTS[kind]:
         if slot.name == name:
             return f"{kind}.{slot.element}"
     for listed in LISTS[kind]:
         if listed.name == name:
-            parts = [s.element for s in (*listed.slots, LINES) if [s.name] == keys[3:4]]
-            return ".".join([kind, listed.element, *parts])
+            item_element = f"{kind}.{listed.element}"
+            for slot in (*listed.slots, LINES):
+                if len(keys) > 3 and slot.name == keys[3]:
+                    return f"{item_element}.{slot.element}"
+            return item_element
     return ".".join(keys)
 
 
@@ -296,8 +300,8 @@ def field_of(kind: ResourceType, name: str) -> str:
 class Place(NamedTuple):
     """A field of a section: the FHIR element that it makes, and how it is read.
 
-    `slot` is its name in faults, `item` what it is one of, if it is in a list. `takes` are
-    all the words that it can hold, where they are few.
+    `slot` is its name in faults (`start`, `names.family`), `item` the item of a list that
+    it is in, if any. `takes` are all the words that it can hold, where these are few.
     """
 
     field: FieldMapping
@@ -320,21 +324,34 @@ class Place(NamedTuple):
 
 def places_of(section: ResourceMapping) -> tuple[Place, ...]:
     """Return the fields of a section in the order of the slots, lines of an address last."""
-    kind, places = section.resource_type, []
+    kind = section.resource_type
+    places = []
     for slot in SLOTS[kind]:
         if field := section.fields.get(slot.record):
-            element = f"{kind}.{slot.element}"
-            places.append(Place(field, slot.name, element, slot.kind, takes=slot.takes))
+            place = Place(
+                field,
+                slot=slot.name,
+                element=f"{kind}.{slot.element}",
+                kind=slot.kind,
+                takes=slot.takes,
+            )
+            places.append(place)
     for listed in LISTS[kind]:
         for item in section.items.get(listed.name, ()):
             values = [(slot, item.fields.get(slot.record)) for slot in listed.slots]
-            for slot, field in (*values, *((LINES, line) for line in item.lines)):
-                if field:
-                    name = f"{listed.name}.{slot.name}"
-                    element = f"{kind}.{listed.element}.{slot.element}"
-                    places.append(
-                        Place(field, name, element, slot.kind, item, slot.takes)
-                    )
+            values += [(LINES, line) for line in item.lines]
+            for slot, field in values:
+                if field is None:
+                    continue
+                place = Place(
+                    field,
+                    slot=f"{listed.name}.{slot.name}",
+                    element=f"{kind}.{listed.element}.{slot.element}",
+                    kind=slot.kind,
+                    item=item,
+                    takes=slot.takes,
+                )
+                places.append(place)
     return tuple(places)
 
 

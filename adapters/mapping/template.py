@@ -167,27 +167,31 @@ class Template:
     ) -> QueryPairs | None:
         """Return the pairs with all values that fit, None if none does.
 
-        `{values}` holds them all, with the separator between them; without a separator, the
-        parameter stands once for each. `{value}` holds one: its parameter's whole text
-        stands once for each, with the separator between them.
+        Without a separator, the parameters stand once for each value. With one, there is one
+        parameter: `{values}` becomes the values with the separator between them; of a text
+        with `{value}`, the whole is repeated, with the separator between.
         """
-        sent: list[tuple[Mapping[str, str], QueryPairs]] = []
+        fitting: list[Mapping[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         for held in values:
             if separator and any(separator in value for value in held.values()):
                 continue
-            if pairs := self.one(held, rule, trusted=trusted):
-                sent.append((held, pairs))
-        if not sent:
+            if pairs_of_value := self.one(held, rule, trusted=trusted):
+                fitting.append(held)
+                pairs += pairs_of_value
+        if not fitting:
             return None
-        whole = tuple(pair for _, pairs in sent for pair in pairs)
-        if len(sent) == 1 or not separator:
-            return whole
+        if len(fitting) == 1 or not separator:
+            return tuple(pairs)
         ((name, text),) = self.parameters
         if "values" not in self.names:
-            return ((name, separator.join(part for _, part in whole)),)
+            return ((name, separator.join(filled for _, filled in pairs)),)
         (place,) = text.places
-        texts = [place.fitted(h["values"], rule, trusted=trusted) for h, _ in sent]
-        return ((name, text.filled({"values": separator.join(filter(None, texts))})),)
+        texts = [
+            place.fitted(held["values"], rule, trusted=trusted) for held in fitting
+        ]
+        joined = separator.join(filter(None, texts))
+        return ((name, text.filled({"values": joined})),)
 
     def takes_several(self, separator: str) -> bool:
         """Whether it can hold several values."""
@@ -210,19 +214,24 @@ def text_of(text: str) -> TextTemplate:
     literals = _NAME.sub("", _PLACE.sub("", text))
     has_operator = _LANGUAGE.search(literals) is not None
     parts: list[str | Placeholder] = []
-    quote, end = "", 0
-    for place in _PLACE.finditer(text):
-        literal = text[end : place.start()]
-        quote, end = _quote_after(literal, quote), place.end()
+    quote = ""
+    end = 0
+    for match in _PLACE.finditer(text):
+        name, form = match[1], match[2] or ""
+        literal = text[end : match.start()]
+        end = match.end()
+        quote = _quote_after(literal, quote)
+        # A value alone may be any text; beside other text it must look like one value.
         bare: re.Pattern[str] | None = None
-        if place[0] != text and place[2] != ANY:
+        if match[0] != text and form != ANY:
             bare = _LITERAL if has_operator else _WORD
         if literal:
             parts.append(literal)
-        parts.append(Placeholder(place[1], place[2] or "", quote=quote, bare=bare))
-    if text[end:]:
-        parts.append(text[end:])
-    return TextTemplate(tuple(parts), is_open=_quote_after(text[end:], quote) != "")
+        parts.append(Placeholder(name, form, quote=quote, bare=bare))
+    rest = text[end:]
+    if rest:
+        parts.append(rest)
+    return TextTemplate(tuple(parts), is_open=_quote_after(rest, quote) != "")
 
 
 def _quote_after(literal: str, quote: str) -> str:

@@ -88,7 +88,7 @@ def read_day(value: object, rule: TimeRule) -> date:
     if isinstance(value, date):
         return value
     if rule.format is None and isinstance(value, str) and _ISO_DAY.fullmatch(value):
-        # What is none is named below.
+        # For a text that is no day, the lines below raise the error.
         with suppress(ValueError):
             return date.fromisoformat(value)
     read = read_value(value, _at_midnight(rule))
@@ -145,6 +145,7 @@ def epoch_of(instant: datetime, form: str) -> Fraction:
 
 
 def _since_epoch(value: object, unit: int) -> datetime:
+    """Return the instant of a number of units since 1970; `unit` is in microseconds."""
     if type(value) is not int:
         text = text_or_none(value) or ""
         if isinstance(value, bool) or not _NUMBER.fullmatch(text):
@@ -157,34 +158,40 @@ def _since_epoch(value: object, unit: int) -> datetime:
 
 
 def _at(day: date, rule: TimeRule) -> datetime:
+    """Return a day at the rule's time of day; raises ValueError if the rule has none."""
     if rule.at is None:
         raise ValueError('a date without a time of day: add at: "00:00"')
     return datetime.combine(day, rule.at)
 
 
 def _read_text(text: str, rule: TimeRule) -> datetime:
+    """Return the datetime that a text holds, a day at the rule's time of day."""
     try:
-        if rule.format is None:
-            if _ISO_DAY.fullmatch(text):
-                return _at(date.fromisoformat(text), rule)
-            return datetime.fromisoformat(text)
-        form = _readable(rule.format)
-        if (strict := _of_fixed_width(form)) and not strict.fullmatch(text):
-            raise ValueError
-        read = datetime.strptime(text, form)  # noqa: DTZ007 (placed by the rule)
-        if rule.pivot is not None:
-            read = _in_century(read, rule.pivot)
+        read = _parsed(text, rule)
     except ValueError as error:
-        if str(error).startswith("a date without"):
-            raise
-        rule_text = f"not readable as {rule.format or 'a time'}"
-        is_outside = _NO_DATETIME.fullmatch(text) is not None
-        raise ValueError(_OUTSIDE if is_outside else rule_text) from error
-    return read if has_clock(rule.format) else _at(read.date(), rule)
+        if _NO_DATETIME.fullmatch(text):
+            raise ValueError(_OUTSIDE) from error
+        raise ValueError(f"not readable as {rule.format or 'a time'}") from error
+    return read if isinstance(read, datetime) else _at(read, rule)
+
+
+def _parsed(text: str, rule: TimeRule) -> datetime | date:
+    """Return the datetime that a text holds, or its day where it has no time of day."""
+    if rule.format is None:
+        if _ISO_DAY.fullmatch(text):
+            return date.fromisoformat(text)
+        return datetime.fromisoformat(text)
+    form = _readable(rule.format)
+    if (strict := _of_fixed_width(form)) and not strict.fullmatch(text):
+        raise ValueError
+    read = datetime.strptime(text, form)  # noqa: DTZ007 (placed by the rule)
+    if rule.pivot is not None:
+        read = _in_century(read, rule.pivot)
+    return read if has_clock(rule.format) else read.date()
 
 
 def digits_of(value: int | Decimal, form: str) -> str:
-    """Return a number with the zeros at its front that a format has and no number."""
+    """Return a number as text, with the leading zeros that a format requires."""
     return as_text(value).zfill(len(ORIGIN.strftime(_readable(form))))
 
 
@@ -193,23 +200,26 @@ _WIDTHS = {"Y": 4, "j": 3, **dict.fromkeys("ymdHIMS", 2)}
 
 @lru_cache
 def _of_fixed_width(form: str) -> re.Pattern[str] | None:
-    """Return a pattern for texts of a format whose digits nothing parts, None for others.
+    """Return a pattern that requires all digits of directives which follow each other directly.
 
-    By itself, strptime reads 10245 as %d%m%y, the tenth of February.
+    None for a format with a text between all of its directives. By itself, strptime reads
+    10245 as %d%m%y, the tenth of February.
     """
     parts = re.split("%(.)", form)
-    literals, letters = parts[::2], parts[1::2]
+    # literals[n] stands before letters[n], literals[n + 1] after it.
+    literals = parts[::2]
+    letters = parts[1::2]
     if all(literals[1:-1]):
         return None
     pattern = re.escape(literals[0])
-    for at, letter in enumerate(letters):
-        touches_last = at > 0 and not literals[at]
-        touches_next = at + 1 < len(letters) and not literals[at + 1]
+    for index, letter in enumerate(letters):
+        touches_last = index > 0 and not literals[index]
+        touches_next = index + 1 < len(letters) and not literals[index + 1]
         if letter in _WIDTHS and (touches_last or touches_next):
             pattern += rf"\d{{{_WIDTHS[letter]}}}"
         else:
             pattern += ".+"
-        pattern += re.escape(literals[at + 1])
+        pattern += re.escape(literals[index + 1])
     return re.compile(pattern, re.ASCII | re.DOTALL)
 
 
@@ -225,6 +235,7 @@ def has_clock(form: str) -> bool:
 
 
 def _clock(value: object) -> time:
+    """Return the time of day of a source value; raises ValueError."""
     if isinstance(value, datetime):
         return value.time()
     if isinstance(value, time):
@@ -285,6 +296,7 @@ def day_bases(zone: ZoneInfo, written: ZoneInfo) -> Mapping[int, datetime | None
 
 
 def _base(zone: ZoneInfo, written: ZoneInfo, ordinal: int) -> datetime | None:
+    """Return ORIGIN by the offset of one day, as `day_bases` has it."""
     if not 2 < ordinal < _LAST_DAY - 2:
         return None
     start = datetime.fromordinal(ordinal)
@@ -299,9 +311,12 @@ def _base(zone: ZoneInfo, written: ZoneInfo, ordinal: int) -> datetime | None:
 
 
 def _one_offset(offsets: Iterable[timedelta]) -> timezone | None:
+    """Return the offset that all are, None if they differ or are not whole minutes."""
     distinct = set(offsets)
-    whole = len(distinct) == 1 and not any(offset % _MINUTE for offset in distinct)
-    return _timezone(distinct.pop()) if whole else None
+    if len(distinct) != 1:
+        return None
+    offset = distinct.pop()
+    return None if offset % _MINUTE else _timezone(offset)
 
 
 def _offsets(local: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
@@ -329,6 +344,7 @@ def _change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _offset_at(utc: datetime, zone: ZoneInfo) -> timedelta:
+    """Return the offset of a zone at an instant, which is naive UTC."""
     return _offset(utc.replace(tzinfo=UTC).astimezone(zone))
 
 
@@ -340,9 +356,10 @@ def smallest(local: datetime, rule: TimeRule) -> datetime:
         return wall - _skipped(local, rule)
     if rule.twice is (Twice.SECOND if local.fold else Twice.FIRST):
         return wall
+    # The hour happens twice, and the rule does not read it as the pass of this instant. Under
+    # SECOND all of it is later, so that its start is the smallest value; under FIRST all of it
+    # is earlier and under REFUSE none of it is read, so that its end is.
     change = _change(wall - first, wall - second, rule.zone)
-    # The hour happens twice: under SECOND all of it is later than its first pass, under
-    # FIRST and REFUSE nothing in it is as late as its second.
     return change + (second if rule.twice is Twice.SECOND else first)
 
 
@@ -380,9 +397,11 @@ def format_fault(form: str) -> str:
     if form in EPOCHS:
         return ""
     letters = directives(form)
-    year = bool(letters & set("Yy"))
-    day = "j" in letters or ("d" in letters and bool(letters & set("mbB")))
-    if letters <= _DIRECTIVES and year and day and ("z" in letters or _is_read(form)):
+    has_month = bool(letters & set("mbB"))
+    has_day = "j" in letters or ("d" in letters and has_month)
+    is_whole_day = bool(letters & set("Yy")) and has_day
+    # `_is_read` tries a time without an offset.
+    if letters <= _DIRECTIVES and is_whole_day and ("z" in letters or _is_read(form)):
         return ""
     return f"'{form}' is not a format: write it like %d/%m/%Y %H:%M, an offset as %z"
 
@@ -413,28 +432,29 @@ def says_offset(form: str | None) -> bool:
 
 
 def presence(absent: frozenset[str]) -> Callable[[object], object]:
-    """Return the function that removes trailing blanks and what is no value.
+    """Return a function that returns a value without trailing blanks, None for an absent one.
 
-    A sentinel day is also the midnight that some databases make of it, and a time is the
+    A day in `absent` is also the midnight that some databases make of it, and a time is the
     same however it is written: filters compare it as a time.
     """
-    nothing = absent | {""}
-    times = moments(absent)
-    days = frozenset(at.date() for at in times if at.timetz() == time())
+    absent_texts = absent | {""}
+    absent_times = moments(absent)
+    absent_days = frozenset(at.date() for at in absent_times if at.timetz() == time())
 
     def present(value: object) -> object:
         if isinstance(value, datetime):
-            return None if value in times else value
+            return None if value in absent_times else value
         if isinstance(value, date):
-            return None if value in days else value
+            return None if value in absent_days else value
         if isinstance(value, str):
             value = value.rstrip()
-        # As the text of a person, by which SQL compares: 0 is also 0.00.
-        written = text_or_none(value)
-        if written is None:
+        # As a person writes it, and as SQL compares it: 0 is also 0.00.
+        text = text_or_none(value)
+        if text is None:
             return value
-        known = written in nothing or written.removesuffix(" 00:00:00") in nothing
-        return None if known else value
+        if text in absent_texts or text.removesuffix(" 00:00:00") in absent_texts:
+            return None
+        return value
 
     return present if absent else _strip
 
@@ -449,4 +469,5 @@ def moments(absent: Iterable[str]) -> tuple[datetime, ...]:
 
 
 def _strip(value: object) -> object:
+    """Return a value without trailing blanks, None for a text of blanks alone."""
     return (value.rstrip() or None) if isinstance(value, str) else value
