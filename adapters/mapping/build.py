@@ -240,8 +240,10 @@ class Builder:
     def _time_rule(self, site: Site) -> model.TimeRule | None:
         if site.slot.kind not in (SlotKind.TIME, SlotKind.DATE):
             return None
-        options, usual = site.options, self._root.table("local_times")
-        clock, zone = options.text("at"), site.zone_name
+        options = site.options
+        usual = self._root.table("local_times")
+        clock = options.text("at")
+        zone = site.zone_name
         return model.TimeRule(
             zone=ZoneInfo(zone) if zone else self._zone,
             written=self._zone,
@@ -272,9 +274,11 @@ class Builder:
         )
 
     def _search(self, section: Section, name: str) -> model.SearchCall:
+        """Return how an HTTP source is sent a search parameter."""
         search = section.search.table(name)
-        usual = model.Step.DAY if name == "birthdate" else model.Step.SECOND
-        zone, codes = search.text("time_zone"), None
+        usual_step = model.Step.DAY if name == "birthdate" else model.Step.SECOND
+        zone = search.text("time_zone")
+        codes = None
         if table := self._doc.codes.get(search.text("codes")):
             # Of several codes for a system, the first is sent.
             pairs = reversed([*table.table.items()])
@@ -292,7 +296,7 @@ class Builder:
             contains=_template(search, "contains"),
             exact=_template(search, "exact"),
             bounds=MappingProxyType(bounds),
-            step=model.Step(search.text("step", usual)),
+            step=model.Step(search.text("step", usual_step)),
             zone=ZoneInfo(zone) if zone else None,
         )
 
@@ -354,14 +358,14 @@ def _read_call(section: Table) -> model.ReadCall:
 
 def _list_call(section: Table) -> model.ListCall:
     listed = section.table("list")
-    counting, fixed = listed.table("counting"), listed.text("fixed")
+    fixed = listed.text("fixed")
     return model.ListCall(
         path=listed.text("path"),
         rows=path_of(listed.text("rows")),
         count=template_of(listed.text("count")),
         method=model.Method(listed.text("method", model.Method.GET)),
         total=_place_of(listed["total"]) if "total" in listed else None,
-        counting=_count_call(counting) if "counting" in listed else None,
+        counting=_count_call(listed) if "counting" in listed else None,
         paging=_paging(listed) if "paging" in listed else None,
         fixed=template_of(fixed).fixed if fixed else (),
         combine=MappingProxyType(listed.table("combine").all_texts()),
@@ -369,7 +373,8 @@ def _list_call(section: Table) -> model.ListCall:
     )
 
 
-def _count_call(counting: Table) -> model.CountCall:
+def _count_call(listed: Table) -> model.CountCall:
+    counting = listed.table("counting")
     return model.CountCall(
         path=counting.text("path"), total=_place_of(counting["total"])
     )

@@ -84,12 +84,12 @@ def _variables(
 ) -> tuple[Mapping[str, str], Sequence[Fault]]:
     """Return the values of variables, and the faults of those that have none.
 
-    Without `environ` they are addresses that are valid and lead nowhere.
+    Without `environ` each value is an address that is valid and leads nowhere.
     """
     values: dict[str, str] = {}
     faults = []
-    for root, source in doc.sources.items():
-        for path, name in named(source, root):
+    for source_path, source in doc.sources.items():
+        for path, name in named(source, source_path):
             if environ is None:
                 is_database = source.text("kind") != "http" and path[-2] == "url"
                 # RFC 2606: no host has this name.

@@ -19,7 +19,7 @@ PROFILES = ("full", "group-a", "group-b")
 MAX_VALUES = 100
 """How many values a parameter accepts by default (decision 3)."""
 
-_FEWER: Mapping[str, int] = MappingProxyType(
+_DEFAULT_VALUES: Mapping[str, int] = MappingProxyType(
     {"_id": 10, "date": 10, **dict.fromkeys(RESULT_PARAMETERS, 1)}
 )
 
@@ -29,8 +29,8 @@ class ResourceProfile:
     """What is offered of one resource type.
 
     `parameters` is how many values each accepts, comma and repetition counted together.
-    Reading by id always is; searching when there are parameters. `unfiltered_search`
-    tells whether a search may have no criterion at all (decision 9).
+    Reading by id is always offered, searching if there are parameters. `unfiltered_search`
+    is whether a search may have no criterion at all (decision 9).
     """
 
     parameters: Mapping[str, int]
@@ -80,17 +80,22 @@ def profile_of(mapping: SourceMapping) -> Profile:
 
 
 def _resource(kind: ResourceType, section: Table, shared: Table) -> ResourceProfile:
+    """Return what a profile offers of a resource type; `shared` are the counts of all types."""
     count = {**shared.all_texts(), **section.table("count").all_texts()}
-    usual = 100 if kind is ResourceType.ORGANIZATION else 10
-    unfiltered = "false" if kind is ResourceType.PATIENT else "true"
+    default_count = 100 if kind is ResourceType.ORGANIZATION else 10
+    default_unfiltered = "false" if kind is ResourceType.PATIENT else "true"
     limits = {
-        name: int(section.table(name).text("values") or _FEWER.get(name, MAX_VALUES))
+        name: int(
+            section.table(name).text("values") or _DEFAULT_VALUES.get(name, MAX_VALUES)
+        )
         for name in profile_parameters(kind)
         if name in section
     }
     return ResourceProfile(
         parameters=MappingProxyType(limits),
-        count_default=int(count.get("default", usual)),
+        count_default=int(count.get("default", default_count)),
         count_max=int(count.get("max", 100)),
-        unfiltered_search=section.text("unfiltered_search", unfiltered) == "true",
+        unfiltered_search=(
+            section.text("unfiltered_search", default_unfiltered) == "true"
+        ),
     )

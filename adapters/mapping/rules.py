@@ -58,7 +58,8 @@ def code_tables_are_there(doc: Document) -> Iterator[Fault]:
 def targets_are_allowed(doc: Document) -> Iterator[Fault]:
     """Refuse what a slot cannot hold in the tables that it uses."""
     for site in doc.sites:
-        slot, codes = site.slot, doc.codes.get(site.options.text("codes"))
+        slot = site.slot
+        codes = doc.codes.get(site.options.text("codes"))
         if codes is None:
             continue
         targets: list[tuple[KeyPath, str]] = [
@@ -99,39 +100,48 @@ _CONSTANTS: Mapping[str, str] = MappingProxyType(
 
 
 def constants_are_set(doc: Document) -> Iterator[Fault]:
-    """Refuse a field without the constant that it needs; the visit's may be a field."""
-    there = doc.root.table("constants")
+    """Refuse a field without the constant that it needs, or a field in place of it."""
+    constants = doc.root.table("constants")
     for section in doc.sections_of(ResourceType.ENCOUNTER):
         for name, constant in _CONSTANTS.items():
-            if name in section.fields and constant not in {*there, *section.fields}:
+            if name in section.fields and constant not in {*constants, *section.fields}:
                 path = (*section.path, "fields", name)
                 yield Fault(path, f"needs constants.{constant}", at_key=True)
     for index, name in enumerate(doc.root.table("encounter").texts("search")):
         row = SEARCH_PARAMETERS[ResourceType.ENCOUNTER][name]
-        if doc.is_own and row.extension and "functional_unit_extension" not in there:
+        is_set = "functional_unit_extension" in constants
+        if doc.is_own and row.extension and not is_set:
             text = "needs constants.functional_unit_extension"
             yield Fault(("encounter", "search", index), text)
 
 
 def forms_fit(doc: Document) -> Iterator[Fault]:
     """Refuse a form where no id or number is read from a column, and two of one column."""
-    forms: dict[tuple[object, ...], str] = {}
+    form_of_column: dict[tuple[object, ...], str] = {}
     for site in doc.sites:
-        options, path = site.options, (*site.path, "form")
-        rows = site.item.options.text("rows") if site.item else ""
+        options = site.options
         form = options.text("form")
-        if form and site.slot.kind not in (SlotKind.ID, SlotKind.EXACT):
-            yield Fault(path, "is only for ids and numbers", at_key=True)
-        elif form and (site.section.is_http or "from" not in options):
-            yield Fault(path, "is only for columns of a database", at_key=True)
-        elif site.slot.kind is SlotKind.ID or form:
-            form = form or BinaryForm.HEX
-            for column in filter(None, (*site.columns, options.text("search"))):
-                known = forms.setdefault((*site.section.path, rows, column), form)
-                if known != form:
-                    text = f"'{column}' is read as {known} and as {form}: "
-                    where = path if "form" in options else site.path
-                    yield Fault(where, text + "write the same form everywhere")
+        is_id = site.slot.kind is SlotKind.ID
+        if form and not is_id and site.slot.kind is not SlotKind.EXACT:
+            text = "is only for ids and numbers"
+            yield Fault((*site.path, "form"), text, at_key=True)
+            continue
+        if form and (site.section.is_http or "from" not in options):
+            text = "is only for columns of a database"
+            yield Fault((*site.path, "form"), text, at_key=True)
+            continue
+        if not form and not is_id:
+            continue
+        form = form or BinaryForm.HEX
+        # A column is one of the SELECT of its section, or of that of its item.
+        rows = site.item.options.text("rows") if site.item else ""
+        for column in filter(None, (*site.columns, options.text("search"))):
+            key = (*site.section.path, rows, column)
+            first_form = form_of_column.setdefault(key, form)
+            if first_form != form:
+                path = (*site.path, "form") if "form" in options else site.path
+                text = f"'{column}' is read as {first_form} and as {form}: "
+                yield Fault(path, text + "write the same form everywhere")
 
 
 # ------------------------------------------------------------------------------- times
@@ -172,7 +182,7 @@ _DATABASE = re.compile(r"[a-z][a-z0-9+_]*:/")
 
 
 def urls_are_addresses(doc: Document) -> Iterator[Fault]:
-    """Refuse what is no address, also in the environment; never quote it."""
+    """Refuse what is no address, also the value of a variable; the text never quotes it."""
     for path, source in doc.sources.items():
         is_http = source.text("kind") == "http"
         keys: tuple[KeyPath, ...] = (("url",), ("auth", "oauth2", "token_url"))
@@ -184,11 +194,12 @@ def urls_are_addresses(doc: Document) -> Iterator[Fault]:
 
 
 def _is_http(url: str) -> bool:
+    """Whether a text is the address of an HTTP server, without a query."""
     if not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", url):
         return False
     try:
         whole = urlsplit(url)
-        # The port is read when it is asked for.
+        # `port` raises ValueError for one that is no number.
         return bool(whole.hostname) and whole.port != 0
     except ValueError:
         return False
@@ -216,10 +227,10 @@ def rows_only_read(doc: Document) -> Iterator[Fault]:
 
 
 class Use(NamedTuple):
-    """A slot that a parameter or a sort key needs, and where the file says so.
+    """The slots that a parameter or a sort key needs, and where the file says so.
 
-    The slot has to be in one of `sections`; `several` tells that others may lack it, or
-    hold the same code for all their rows.
+    One of them has to be in `sections`. With `several` these are entries of several sources:
+    one entry may lack the slot, or have the same code for all its rows.
     """
 
     path: KeyPath
@@ -230,14 +241,16 @@ class Use(NamedTuple):
 
     @property
     def sites(self) -> list[Site]:
-        """What the file says of these slots."""
+        """The values of these slots in the sections."""
         sites = (site for section in self.sections for site in section.sites)
         return [site for site in sites if site.full_name in self.slots]
 
 
 def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
     """Refuse a parameter or sort key whose slot comes from nowhere or from no column."""
-    for use in () if doc.is_own else _uses(doc):
+    if doc.is_own:
+        return
+    for use in _uses(doc):
         sites = use.sites
         is_unserved = any(site.options.text("value") in UNSERVED for site in sites)
         is_code = any(
@@ -397,7 +410,8 @@ def _paths(doc: Document) -> Iterator[tuple[KeyPath, str]]:
         for site in section.sites:
             is_list = isinstance(site.options.get("from"), Items)
             for index, column in enumerate(site.columns):
-                yield (*site.path, "from", *([index] if is_list else ())), column
+                path_of_column = (*site.path, "from")
+                yield (*path_of_column, index) if is_list else path_of_column, column
         for item in section.items:
             if rows := item.options.text("rows"):
                 yield (*item.path, "rows"), rows
@@ -416,7 +430,7 @@ def _texts_at(
 
 
 def parameters_differ(doc: Document) -> Iterator[Fault]:
-    """Refuse to send two things by one parameter: an API takes one of them, or neither."""
+    """Refuse two templates that send one parameter: an API reads one of them, or neither."""
     for section in doc.http_sections:
         combined = section.data.table("list").table("combine")
         first_use: dict[str, KeyPath] = {}
@@ -460,7 +474,7 @@ def _template_paths(section: Section) -> Iterator[KeyPath]:
 
 
 def several_are_sent(doc: Document) -> Iterator[Fault]:
-    """Refuse a separator that does not fit where the values stand."""
+    """Refuse a separator for several parameters, and templates that place values differently."""
     for section in doc.http_sections:
         for name in section.search:
             search, path = section.search.table(name), (*section.path, "search", name)
@@ -479,7 +493,7 @@ def several_are_sent(doc: Document) -> Iterator[Fault]:
 
 
 def order_can_be_kept(doc: Document) -> Iterator[Fault]:
-    """Refuse rows without the sort key first, where those with it cannot be asked for."""
+    """Refuse `nulls` other than last where the rows that have the key cannot be requested."""
     for section in doc.http_sections:
         sort, listed = section.data.table("sort"), section.data.table("list")
         if sort.text("nulls", Nulls.LAST) == Nulls.LAST:
@@ -497,17 +511,19 @@ def order_can_be_kept(doc: Document) -> Iterator[Fault]:
 def merges_can_be_followed(doc: Document) -> Iterator[Fault]:
     """Refuse `merges` where nothing says into whom a patient was merged."""
     for site in doc.sites:
-        if "merges" in site.options and not site.section.is_http:
+        if "merges" not in site.options or site.section.is_http:
+            continue
+        if site.slot.name != "patient_id":
+            text = "is only for patient_id"
+        elif not any(_says_merges(doc, site, target) for target in doc.targets(site)):
             text = "needs patients of the same source, with replaced_by from a column"
-            if site.slot.name != "patient_id":
-                text = "is only for patient_id"
-            elif any(_says_merges(doc, site, target) for target in doc.targets(site)):
-                continue
-            yield Fault((*site.path, "merges"), text, at_key=True)
+        else:
+            continue
+        yield Fault((*site.path, "merges"), text, at_key=True)
 
 
 def _says_merges(doc: Document, site: Site, target: Section) -> bool:
-    """Tell whether a section of patients says into whom those of a site were merged."""
+    """Whether a section of patients says into whom the patients of a site were merged."""
     same_source = target.source_path == site.section.source_path
     if not (same_source and site.columns):
         return False
@@ -531,13 +547,11 @@ def profile_can_be_served(doc: Document) -> Iterator[Fault]:
     try:
         profile = load_profile(name, doc.profile_directory, doc.read)
     except MappingError:
-        # Reported by who uses it.
+        # Whoever loads the profile reports it.
         return
     for section in doc.http_sections:
-        offered, listed = (
-            profile.resources.get(section.kind),
-            section.data.table("list"),
-        )
+        offered = profile.resources.get(section.kind)
+        listed = section.data.table("list")
         if offered is None:
             continue
         may_lack = section.kind is ResourceType.ORGANIZATION or not offered.parameters
@@ -550,36 +564,46 @@ def profile_can_be_served(doc: Document) -> Iterator[Fault]:
 
 
 def codes_can_be_sent(doc: Document) -> Iterator[Fault]:
-    """Refuse stays that are not to be served, and one value for several of the source's codes."""
+    """Refuse lists with stays that are not served, and searches that cannot hold all codes."""
     for section, name in product(doc.http_sections, ("status", "class", "gender")):
         codes = doc.codes.get(section.fields.table(name).text("codes"))
-        ours = [*codes.table.values()] if codes else []
-        otherwise, listed = codes and codes.otherwise, section.data.table("list")
-        unserved = {*ours, otherwise} & {*UNSERVED}
-        if listed and unserved and "fixed" not in listed:
+        fhir_codes = [*codes.table.values()] if codes else []
+        otherwise = codes.otherwise if codes else None
+        listed = section.data.table("list")
+        has_unserved = not {*fhir_codes, otherwise}.isdisjoint(UNSERVED)
+        if listed and has_unserved and "fixed" not in listed:
             text = "add fixed, with parameters that exclude hidden and removed stays"
             yield Fault((*section.path, "list"), text, at_key=True)
-        call, path = section.search.table(name), (*section.path, "search", name)
-        if not call:
+        search = section.search.table(name)
+        path = (*section.path, "search", name)
+        if not search:
             continue
-        twice = sorted({code for code in ours if ours.count(code) > 1} - {*UNSERVED})
-        if "excluding" in call and not otherwise:
+        if "excluding" in search and not otherwise:
             text = (
                 "needs a code table with otherwise: it excludes the codes of that table"
             )
             yield Fault((*path, "excluding"), text)
-        query = template_of(call.text("query"))
-        if twice and not query.takes_several(call.text("separator")):
-            text = f"several codes of the source become '{twice[0]}': write {{values}}"
+        query = template_of(search.text("query"))
+        takes_several = query.takes_several(search.text("separator"))
+        repeated = {code for code in fhir_codes if fhir_codes.count(code) > 1}
+        searched = sorted(repeated - {*UNSERVED})
+        if searched and not takes_several:
+            text = (
+                f"several codes of the source become '{searched[0]}': write {{values}}"
+            )
             yield Fault((*path, "query"), text)
 
 
 def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
-    """Refuse bounds in a format that says less than the step, or that are no instants."""
+    """Refuse bounds whose format is less precise than the step, or has a Z without a zone.
+
+    Also a step of a birth date that is not a day, and a search by periods.
+    """
     for section, name in product(doc.http_sections, ("date", "birthdate")):
         if name not in section.search:
             continue
-        bounds, path = section.search.table(name), (*section.path, "search", name)
+        bounds = section.search.table(name)
+        path = (*section.path, "search", name)
         is_birth = name == "birthdate"
         step = Step(bounds.text("step", Step.DAY if is_birth else Step.SECOND))
         starts = [s.zone_name for s in section.sites if s.full_name == "start"]
@@ -621,10 +645,11 @@ def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
             yield Fault(section.path, text, at_key=True)
             continue
         refused = _KEYS_OF_DATABASES if is_http else _KEYS_OF_APIS
-        if (key := "rows" if is_http else "read") in section.data:
+        wrong_key = "rows" if is_http else "read"
+        if wrong_key in section.data:
             kind = "an HTTP API" if is_http else "a database"
-            text = f"'{key}' cannot be used with this source, which is {kind}"
-            yield Fault((*section.path, key), text, at_key=True)
+            text = f"'{wrong_key}' cannot be used with this source, which is {kind}"
+            yield Fault((*section.path, wrong_key), text, at_key=True)
         for path, options in (
             *((item.path, item.options) for item in section.items),
             *((site.path, site.options) for site in section.sites),
@@ -661,16 +686,18 @@ def prefixes_tell_sources_apart(doc: Document) -> Iterator[Fault]:
 
 
 def references_name_their_source(doc: Document) -> Iterator[Fault]:
-    """Refuse a reference of which nobody could tell to which source it leads."""
+    """Refuse a reference that may lead to several sources or to none, and an id too long."""
     for site in doc.sites:
         if site.slot.name not in REFERS:
             continue
-        kind, named = REFERS[site.slot.name], site.options.text("source")
-        referred, targets = doc.sections_of(kind), doc.targets(site)
+        kind = REFERS[site.slot.name]
+        named = site.options.text("source")
+        referred = doc.sections_of(kind)
+        targets = doc.targets(site)
         sources = {
             section.source_path for section in doc.sections_of(site.section.kind)
         }
-        whole = doc.prefix_of(site) + site.options.text("value")
+        constant_id = doc.prefix_of(site) + site.options.text("value")
         text = ""
         if named and not targets:
             known = dict.fromkeys(str(section.source_path[-1]) for section in referred)
@@ -682,8 +709,8 @@ def references_name_their_source(doc: Document) -> Iterator[Fault]:
                 f"several sources have a section {kind.lower()}: name one, or its prefix,"
                 " under source"
             )
-        elif len(whole) > LONGEST_ID:
-            text = f"'{whole}' has more than {LONGEST_ID} characters, the longest id of FHIR"
+        elif len(constant_id) > LONGEST_ID:
+            text = f"'{constant_id}' has more than {LONGEST_ID} characters, the longest id of FHIR"
         if text:
             yield Fault(site.path, text, at_key=True)
 
