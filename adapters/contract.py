@@ -67,7 +67,10 @@ class SortKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A code or an identifier: `system` None is any, "" is none; `code` None is any."""
+    """A code or an identifier.
+
+    `system` None means any system, "" a code without one; `code` None means any code.
+    """
 
     system: str | None
     code: str | None
@@ -75,7 +78,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class DateValue:
-    """The half-open interval [low, high) that a date text means; both aware."""
+    """How a date is compared with the half-open interval [low, high); both are aware."""
 
     prefix: Prefix
     low: datetime
@@ -133,9 +136,9 @@ class Group(StrEnum):
 class Position:
     """The cursor of a row: its sort key and id, as the source returned them.
 
-    Unmapped values let a page start after a row that could not be mapped. With several
-    sources, `source` is the index of the row's own, and `moment` the instant of the key,
-    by which the other sources continue.
+    The values are not mapped, so that a page can start after an invalid row. With several
+    sources, `source` is the index of the row's source, and `moment` the instant of the key,
+    from which the other sources continue.
     """
 
     group: Group
@@ -147,9 +150,9 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The cursor of one of several sources, where the last row is another source's.
+    """The cursor of a source where the last row of the page is from another source.
 
-    It is an instant; `included`: whether rows at this very instant follow. Without
+    It is an instant; `included` is whether the rows at this instant follow. Without
     `moment` it is between the rows that have the sort key and those without.
     """
 
@@ -173,11 +176,11 @@ class Sort:
 class SearchQuery:
     """A search in FHIR's terms: a row matches if it meets all criteria.
 
-    A criterion without values matches nothing. A page starts at the first row, or where
-    one of these names: `after` a position, `before` one (the last rows ahead of it), or
-    `from_end` (the last rows of all). `placed` requests the position of every row, and of
-    its sort key the instant; only sources with `keyset` get it. `shared` is what the
-    sources of one search learn for each other, None outside of one.
+    A criterion without values matches nothing. A page has the first rows, those `after` a
+    cursor, the last ones `before` a cursor, or with `from_end` the last of all. `placed`
+    requests the position of every row, with the instant of its sort key; only sources with
+    `keyset` get it. `shared` holds what the sources of one search have found out and use
+    together, None for a source alone.
     """
 
     resource_type: ResourceType
@@ -237,7 +240,7 @@ class AddressRecord(NamedTuple):
 
 
 class EncounterRecord(NamedTuple):
-    """A stay: FHIR codes, aware times, our field names. Absent is None."""
+    """A stay, with FHIR's codes; times are aware, a missing value is None."""
 
     id: str
     status: str
@@ -254,7 +257,10 @@ class EncounterRecord(NamedTuple):
 
 
 class PatientRecord(NamedTuple):
-    """A patient's administrative profile; of a half-known birth date FHIR's text (1950-06)."""
+    """A patient's administrative data.
+
+    A birth date without its day or month is FHIR's text (1950-06, 1950).
+    """
 
     id: str
     active: bool | None = None
@@ -292,7 +298,7 @@ class RowFault:
     """A row that could not be mapped: what to correct, never whose row it is (decision 16).
 
     `rule` may quote a code that is in no table, and no other value. `id` is that of the
-    resource, "" where the row does not say; it is for clients, never for the log.
+    resource, "" if the row has none; it is for clients, never for the log.
     """
 
     field: str
@@ -311,8 +317,8 @@ class Page:
 
     `more` is whether rows follow the last one; in a backwards query, whether rows precede
     the first. `first` and `last` are the positions of the outer rows, None on an empty
-    page; with rows, `last` is None where the source has no further pages. `positions` are
-    those of all rows, if the query has `placed`. `total` is the number of all matches, if
+    page; `last` is also None if the source has no further pages. `positions` are those of
+    all rows, if the query has `placed`. `total` is the number of all matches, if
     the source returns it with the page. `incomplete` is whether the source's list ends here
     before its total (decision 41).
     """
@@ -328,9 +334,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class SourcePage:
-    """A page of a search with the cells that its rows come from.
+    """A page of a search with the source values (`cells`) that each of its rows comes from.
 
-    `columns` are in the order of the cells of a row.
+    `columns` are the names of the cells of a row.
     """
 
     page: Page
@@ -359,7 +365,7 @@ class GoneError(AdapterError):
 
 
 class SourceUnavailableError(AdapterError):
-    """The source did not answer in time, or not at all: trying again later may help."""
+    """The source does not answer; a later attempt may succeed."""
 
 
 class SourceTimedOutError(SourceUnavailableError):
@@ -367,7 +373,7 @@ class SourceTimedOutError(SourceUnavailableError):
 
 
 class SourceBusyError(SourceUnavailableError):
-    """Every connection to the source is in use; the source itself may be well."""
+    """Every connection to the source is in use; the source itself may work."""
 
 
 class SourceDataError(AdapterError):
@@ -398,7 +404,7 @@ class SourceChangedError(SourceDataError):
 
 
 class TooCostlyError(AdapterError):
-    """The search exceeds its time limit: a narrower one may not."""
+    """The search exceeds its time limit; a narrower search may not."""
 
 
 class Limit(StrEnum):
@@ -434,7 +440,7 @@ class ParameterCapability:
     `finest` is set for a source that compares whole days, minutes or seconds. With
     `period`, dates are compared with the whole stay, from its start to its end. `most` is
     how many values one search may name, None without a limit. With `own_words` the source
-    matches the start of words as it does, and gets the text whole.
+    gets the whole text, and compares the starts of words by its own rules.
     """
 
     prefixes: frozenset[Prefix] = frozenset(Prefix)
@@ -470,10 +476,10 @@ Capabilities: TypeAlias = Mapping[ResourceType, ResourceCapabilities]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something about the source or the mapping that a person has to correct.
+    """A fault of the source or the mapping that a person has to correct.
 
-    A `serious` problem keeps the service from being ready. Unless it is an `outage`, which
-    passes, it also keeps the service from starting. `source` is the name of one of several.
+    A `serious` problem keeps the service from being ready, and from starting unless it is
+    an `outage`, which passes. `source` is the name of the source if there are several.
     """
 
     text: str
@@ -483,7 +489,7 @@ class Problem:
 
 
 class Adapter(Protocol):
-    """A hospital system as resources to search and read. Safe to share between threads."""
+    """A hospital system whose resources can be searched and read; safe to share between threads."""
 
     @property
     def capabilities(self) -> Capabilities:

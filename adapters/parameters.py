@@ -288,7 +288,7 @@ RESULT_PARAMETERS = ("_count", "_sort", "_total", "_include")
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """A value of `_include`; `field` of a record has the id of the resource to add."""
+    """A value of `_include`; the attribute `field` of a record has the id of what is added."""
 
     name: str
     field: str

@@ -16,7 +16,7 @@ WITHOUT_TLS = "the connection to another machine has no verified TLS"
 
 
 class Exposed(NamedTuple):
-    """A connection without verified TLS: the source, its kind ("sql", "http"), a remedy."""
+    """A connection without verified TLS: where the file has it, its kind (sql, http), a remedy."""
 
     mark: Mark
     kind: str
@@ -34,7 +34,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def is_plain(url: str) -> bool:
-    """Return whether an HTTP address leads to another machine without TLS."""
+    """Return whether an address leads to another machine by HTTP without TLS."""
     parts = urlsplit(url)
     return parts.scheme != "https" and not is_loopback(parts.hostname)
 

@@ -30,7 +30,10 @@ def text_of(value: bytes, form: BinaryForm) -> str:
 
 
 def bytes_of(text: str, form: BinaryForm) -> tuple[bytes, ...]:
-    """Return the key that is written so, none where no key is: capitals, braces, a length."""
+    """Return the key that a text stands for; empty for a text that `text_of` never returns.
+
+    Such as one with capitals, braces or another length.
+    """
     if not (_DIGITS if form is BinaryForm.HEX else _UUID).fullmatch(text):
         return ()
     digits = text.replace("-", "")

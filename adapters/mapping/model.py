@@ -89,11 +89,11 @@ class Never(StrEnum):
 class TimeRule:
     """How a source value becomes an instant.
 
-    `zone` reads values without an offset; `says_zone` is whether the field or its source names
-    it, and not the file alone. `written` is the zone of the offset that
-    clients see. `format` is a strptime format for text or one of `times.EPOCHS`, None for
-    ISO 8601 text and the database's own types. Two digits of a year are of the hundred years
-    from `pivot` on. `at` is the time of day that a date without one gets.
+    `zone` is the zone of values without an offset; `says_zone` is whether the field or its
+    source names it, and not the file alone. Clients see the offset of the zone `written`.
+    `format` is a strptime format for text or one of `times.EPOCHS`, None for ISO 8601 text
+    and the database's own types. A year of two digits is one of the hundred years from
+    `pivot` on. `at` is the time of day of a date without one.
     """
 
     zone: ZoneInfo
@@ -102,7 +102,7 @@ class TimeRule:
     at: time | None = None
     twice: Twice = Twice.FIRST
     never: Never = Never.REFUSE
-    # It changes no value: walks go on where it is another.
+    # It changes no value: search sessions continue if it changes.
     says_zone: bool = field(default=True, compare=False, repr=False)
     pivot: int | None = None
 
@@ -123,7 +123,7 @@ class Method(StrEnum):
 
 
 class Nulls(StrEnum):
-    """Where a source puts the rows without the sort key: `high` as if greater than all."""
+    """Where a source puts rows without the sort key; HIGH sorts them as the greatest key."""
 
     LAST = "last"
     FIRST = "first"
@@ -187,9 +187,10 @@ Auth: TypeAlias = Basic | OAuth2 | Login
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:
-    """How an error that comes with status 200 is recognised, and what it means.
+    """How an error in an answer is recognised, and what it means.
 
-    What is at `path` is an error unless it is nothing, false or one of `fine`.
+    The value at `path` is the code of an error unless it is empty, false or one of `fine`.
+    Codes in the other sets mean the error that each is named after.
     """
 
     path: Path
@@ -201,7 +202,7 @@ class ErrorRule:
 
 @dataclass(frozen=True, slots=True)
 class HttpSource:
-    """How an HTTP source is spoken to; secrets are resolved.
+    """How requests to an HTTP source are sent, and its answers read; secrets are resolved.
 
     `hosts` are other hosts that its links may lead to, `encoding` that of answers that
     are not UTF-8 and name none, `values` how it reads values in templates.
@@ -229,7 +230,7 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class CountCall:
-    """A call of its own that returns how many rows match."""
+    """A separate call that returns how many rows match."""
 
     path: str
     total: ValuePlace
@@ -314,7 +315,10 @@ class SearchCall:
 
 @dataclass(frozen=True, slots=True)
 class SortCall:
-    """What is sent for each order, `-` before descending keys; where rows without it come."""
+    """What is sent for each sort key, a descending one with `-` before its name.
+
+    `nulls` is where the source puts the rows without the key.
+    """
 
     by: Mapping[str, QueryPairs]
     mark: Mark | None = field(compare=False, repr=False)
@@ -353,7 +357,7 @@ WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class CodeTable:
-    """Source codes and what they become; `otherwise` is for the codes no entry names."""
+    """Source codes and what they become; codes without an entry become `otherwise`."""
 
     name: str
     table: Mapping[str, str]
@@ -402,7 +406,7 @@ class FieldMapping:
     form: BinaryForm | None = None
 
     def source_ids(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the ids that are of this source, as it has them; none is absent."""
+        """Return the ids of this source in its own form; others and absent ones are left out."""
         length = len(self.prefix)
         unprefixed = [id[length:] for id in ids if id.startswith(self.prefix)]
         return tuple([self.strip + id for id in unprefixed if id not in self.absent])
@@ -417,7 +421,7 @@ class FieldMapping:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemMapping:
-    """One item of a list slot (identifiers, names, telecoms, addresses); itself alone.
+    """One item of a list slot (identifiers, names, telecoms, addresses), equal to no other.
 
     With `rows` and `key` the items come from a second SELECT: its columns are those
     that the fields name, and `key` is the one that holds the id of the resource's row.
@@ -459,19 +463,21 @@ class ResourceMapping:
     @property
     def systems(self) -> Mapping[str, frozenset[str]]:
         """The systems of identifiers, by parameter, where the file names all of them."""
-        named = {}
+        systems_of_parameter = {}
         for row in SEARCH_PARAMETERS[self.resource_type].values():
-            if row.system_slot:
-                listed, _, slot = row.system_slot.rpartition(".")
-                items = self.items.get(listed, ()) if listed else (self,)
-                systems = [_values_of(item.fields.get(slot)) for item in items]
-                if None not in systems:
-                    named[row.name] = frozenset().union(*filter(None, systems))
-        return named
+            if not row.system_slot:
+                continue
+            list_name, _, slot = row.system_slot.rpartition(".")
+            holders = self.items.get(list_name, ()) if list_name else (self,)
+            systems = [_values_of(holder.fields.get(slot)) for holder in holders]
+            if None not in systems:
+                all_systems = frozenset().union(*filter(None, systems))
+                systems_of_parameter[row.name] = all_systems
+        return systems_of_parameter
 
 
 def _values_of(field: FieldMapping | None) -> frozenset[str] | None:
-    """Return what a field can hold, "" for nothing, None if the file does not say."""
+    """Return the values that a field can have, "" for no value; None if any text is possible."""
     if field is None:
         return frozenset({""})
     if field.constant is not None:
@@ -483,11 +489,12 @@ def _values_of(field: FieldMapping | None) -> frozenset[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """Where the system is, its time limits, a class's own `options`; secrets are resolved.
+    """The address, time limits and connections of a hospital system; secrets are resolved.
 
-    `zone` is that of `:now` and `:today` in its SELECTs. Its connections live for
-    `lifetime_seconds` at most. In a database, tables are in its `schema`, and statements are
-    `prepared`, by default where no pooler is seen.
+    `zone` is that of `:now` and `:today` in its SELECTs. A connection is closed after
+    `lifetime_seconds`. The tables of a database are in `schema`; `prepared` is whether
+    statements are prepared, None for the default: unless there is a connection pooler.
+    `options` are for a custom adapter.
     """
 
     kind: str
@@ -535,10 +542,10 @@ class KnownFinding:
 class SourceMapping:
     """A whole mapping file, checked.
 
-    Where it has several sources, or one resource type from several, `parts` holds them
-    in the order of the file, `resources` nothing, and `source` is the first. `beside` are
-    the sections of the same source by the prefix of their ids, which checks read. `read`
-    reads the files beside it. `changed` is the day of the file's last change, where
+    With several sources, or several sections of one resource type, `parts` holds the sections
+    in the order of the file, `resources` is empty, and `source` is the first. `beside` are
+    the sections of the same source by type and prefix of their ids, which checks read. `read`
+    reads the files that it names. `changed` is the day of the file's last change, if
     `load_mapping` read it.
     """
 
@@ -572,7 +579,7 @@ class SourceMapping:
         return named or {self.name: self.source}
 
     def with_lifetime(self, seconds: float) -> "SourceMapping":
-        """Return it with another lifetime of the connections to each source."""
+        """Return the mapping with another lifetime, in seconds, of connections to sources."""
         parts = (
             replace(part, mapping=part.mapping.with_lifetime(seconds))
             for part in self.parts

@@ -231,6 +231,7 @@ def _words(words: Iterable[str], title: str) -> SchemaNode:
 
 
 def _other_way(key: str) -> str:
+    """Return a sort key in the other direction."""
     return key.removeprefix("-") if key.startswith("-") else f"-{key}"
 
 
@@ -253,18 +254,19 @@ def _value(slot: Slot) -> SchemaNode:
     name = "Reference" if slot.name in REFERS else "Text"
     options: SchemaNode = _ref("Parts" if slot.kind is SlotKind.PARTS else name)
     constant = _constant(slot)
-    whole = [options, {"properties": {"value": constant}}]
+    as_table = [options, {"properties": {"value": constant}}]
     if slot.kind is SlotKind.CODE:
         text = (
             f"'{slot.name}' needs a code table (codes: …), even if its column already "
             "has FHIR codes"
         )
         coded = {"required": ["codes"], "errorMessage": text}
-        whole.append({"if": {"required": ["from"]}, "then": coded})
-    return {"if": {"type": "object"}, "then": {"allOf": whole}, "else": constant}
+        as_table.append({"if": {"required": ["from"]}, "then": coded})
+    return {"if": {"type": "object"}, "then": {"allOf": as_table}, "else": constant}
 
 
 def _constant(slot: Slot) -> SchemaNode:
+    """Return the schema of a constant of a slot."""
     match slot.kind:
         case SlotKind.CODE:
             words = [code for code in slot.codes if code not in UNSERVED]
@@ -297,7 +299,7 @@ def _item(listed: ListSlot) -> SchemaNode:
 
 
 def _extending(definitions: SchemaNode) -> SchemaNode:
-    """Return what a file that extends another may leave out: its base has it."""
+    """Return the definitions for a file that extends another: fewer keys are required."""
     laid_over = {n: node for n, node in definitions.items() if _LAID_OVER.fullmatch(n)}
     text = json.dumps(laid_over)
     for name in laid_over:
@@ -346,7 +348,7 @@ def problems_of(root: Table, name: str) -> tuple[tuple[MappingProblem, KeyPath],
 def find_faults(root: Table, name: str) -> tuple[Fault, ...]:
     """Return what is wrong with the shape of a file, each thing once.
 
-    Of a table that is refused as a whole, no key is.
+    If a table is refused as a whole, its missing and unknown keys are not reported.
     """
     errors = [*_validator(name).iter_errors(root)]
     refused = {tuple(e.absolute_path) for e in errors if e.validator == "not"}
@@ -354,31 +356,38 @@ def find_faults(root: Table, name: str) -> tuple[Fault, ...]:
     for error in errors:
         is_key = error.validator in ("required", "additionalProperties")
         if not (is_key and tuple(error.absolute_path) in refused):
-            faults |= dict.fromkeys(_of(error))
+            faults |= dict.fromkeys(_faults_of(error))
     return tuple(faults)
 
 
 def constant_fault(slot: Slot, value: str) -> str:
     """Return what is wrong with a value of a slot, "" when it is one."""
     errors = _constants(slot).iter_errors(value)
-    return next((fault.text for error in errors for fault in _of(error)), "")
+    texts = (fault.text for error in errors for fault in _faults_of(error))
+    return next(texts, "")
 
 
 @cache
 def _constants(slot: Slot) -> Any:
+    """Return the validator of the constants of a slot."""
     return _Validator({**_constant(slot), "definitions": _schema()["definitions"]})
 
 
-def _is_written(form: str) -> Callable[[object, object], bool]:
-    return lambda _, value: isinstance(value, str) and bool(re.fullmatch(form, value))
+def _is_written(pattern: str) -> Callable[[object, object], bool]:
+    """Return a check of jsonschema whether a value is a text that matches a pattern."""
+
+    def is_written(_checker: object, value: object) -> bool:
+        return isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+    return is_written
 
 
 def _check_range(
     validator: Any, _: Any, value: Any, schema: SchemaNode
 ) -> Iterator[Any]:
-    limits = schema["minimum"], schema["maximum"]
-    is_number = validator.is_type(value, "number")
-    if is_number and not limits[0] <= float(value) <= limits[1]:
+    if not validator.is_type(value, "number"):
+        return
+    if not schema["minimum"] <= float(value) <= schema["maximum"]:
         yield jsonschema.ValidationError("beyond the range")
 
 
@@ -410,10 +419,11 @@ _FORMATS = jsonschema.FormatChecker(())
 def _is_zone(value: object) -> bool:
     if isinstance(value, str) and value and value not in zone_names():
         names = sorted(zone_names())
-        cities = {name.rpartition("/")[2]: name for name in names}
-        near = did_you_mean(cities.get(value.title().replace(" ", "_"), value), names)
-        near = near or ": write Europe/Paris or UTC"
-        raise ValueError(f"'{value}' is not a time zone{near}")
+        zones_by_city = {name.rpartition("/")[2]: name for name in names}
+        city = value.title().replace(" ", "_")
+        near = did_you_mean(zones_by_city.get(city, value), names)
+        remedy = near or ": write Europe/Paris or UTC"
+        raise ValueError(f"'{value}' is not a time zone{remedy}")
     return True
 
 
@@ -424,23 +434,25 @@ def _is_time_format(value: object) -> bool:
     return True
 
 
-def _check_template(purpose: str) -> None:
-    """Have templates for a purpose checked."""
+def _add_template_format(purpose: str) -> None:
+    """Add the format `template-…` that checks templates for a purpose."""
 
     @_FORMATS.checks(f"template-{purpose}", ValueError)
     def is_template(value: object) -> bool:
-        if isinstance(value, str) and value:
-            forms = {place.form for place in template_of(value).places} - {""}
-            faults = [template_fault(value, purpose)]
-            if purpose == "time":
-                faults += map(format_fault, forms)
-            if text := next(filter(None, faults), ""):
-                raise ValueError(text)
+        if not isinstance(value, str) or not value:
+            return True
+        faults = [template_fault(value, purpose)]
+        if purpose == "time":
+            forms = {place.form for place in template_of(value).places if place.form}
+            faults += map(format_fault, forms)
+        for fault in faults:
+            if fault:
+                raise ValueError(fault)
         return True
 
 
 for _purpose in PLACES:
-    _check_template(_purpose)
+    _add_template_format(_purpose)
 
 
 @_FORMATS.checks("encoding", LookupError)
@@ -452,9 +464,13 @@ def _is_encoding(value: object) -> bool:
     return True
 
 
-def _of(error: Any) -> Iterator[Fault]:
-    """Yield the faults that an error of jsonschema means."""
-    path, keyword = tuple(error.absolute_path), error.validator
+def _faults_of(error: Any) -> Iterator[Fault]:
+    """Yield the faults that an error of jsonschema means.
+
+    Their text is the `errorMessage` of the schema, else the standard one of the keyword.
+    """
+    path = tuple(error.absolute_path)
+    keyword = error.validator
     message = error.schema.get("errorMessage", "")
     if isinstance(message, dict):
         message = message.get(keyword, "")
@@ -475,8 +491,12 @@ def _of(error: Any) -> Iterator[Fault]:
 def _unknown(
     schema: SchemaNode, instance: SchemaNode, path: KeyPath
 ) -> Iterator[Fault]:
-    known, elsewhere = schema["properties"], schema.get("elsewhere", {})
-    for key in (key for key in instance if key not in known):
+    """Yield the fault of each key that a table cannot have."""
+    known = schema["properties"]
+    elsewhere = schema.get("elsewhere", {})
+    for key in instance:
+        if key in known:
+            continue
         text = one_of(key, known, "a key here")
         if key in elsewhere:
             text = f"'{key}' {elsewhere[key]}"
@@ -484,6 +504,7 @@ def _unknown(
 
 
 def _missing(error: Any, path: KeyPath, message: str) -> Iterator[Fault]:
+    """Yield the fault of each key that a table lacks, or that lacks another one beside it."""
     if error.validator == "dependencies":
         for key, wanted in error.validator_value.items():
             if key in error.instance and not {*wanted} <= {*error.instance}:
@@ -496,15 +517,15 @@ def _missing(error: Any, path: KeyPath, message: str) -> Iterator[Fault]:
 
 def _of_value(error: Any, path: KeyPath, text: str) -> Fault:
     """Return the fault of a value, or of the key that the schema has checked."""
-    in_names = "propertyNames" in error.absolute_schema_path
-    is_whole = error.validator in ("not", "oneOf", "anyOf")
-    at_key = in_names or (is_whole and isinstance(error.instance, dict))
-    path = (*path, error.instance) if in_names else path
-    return Fault(path, text, at_key)
+    if "propertyNames" in error.absolute_schema_path:
+        return Fault((*path, error.instance), text, at_key=True)
+    is_table = isinstance(error.instance, dict)
+    is_refused_whole = is_table and error.validator in ("not", "oneOf", "anyOf")
+    return Fault(path, text, at_key=is_refused_whole)
 
 
 def _standard(error: Any) -> str:
-    """Return the message of a keyword that has none of its own."""
+    """Return the message of an error for which the schema has none."""
     schema, words = error.schema, error.validator_value
     match error.validator:
         case "enum":

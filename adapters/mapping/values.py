@@ -34,6 +34,7 @@ def text_or_none(value: object, form: BinaryForm = BinaryForm.HEX) -> str | None
 
 
 def _number(value: Any) -> str:
+    """Return a number in digits, without an exponent and without zeros at its end."""
     number = Decimal(str(value))
     if not number.is_finite():
         raise ValueError("not a number (NaN, Infinity)")
@@ -51,7 +52,8 @@ def _double(value: float) -> str:
 
 
 def _time_of_day(value: timedelta) -> str:
-    # What the driver of MariaDB makes of a TIME, which may be any span.
+    """Return the time of day of what the driver of MariaDB makes of a TIME."""
+    # In MariaDB a TIME may be any span.
     if not _NO_TIME <= value < _DAY:
         raise ValueError("an interval is not a text: convert it in the SELECT")
     text = str(value)
@@ -85,6 +87,7 @@ _HINTS: Mapping[type, str] = MappingProxyType(
 
 
 def _nearest(kind: type) -> Callable[[Any], str]:
+    """Return the writer of the nearest base class; raises ValueError if there is none."""
     for base in kind.__mro__:
         if base in _WRITERS:
             return _WRITERS[base]
@@ -96,15 +99,16 @@ def _nearest(kind: type) -> Callable[[Any], str]:
 
 
 def quoted(code: str) -> str:
+    """Return a code in quotation marks; of a text too long for a code, its length alone."""
     if len(code) > LONGEST_CODE:
         return f"a text of {len(code)} characters"
     return repr(code)
 
 
 class Memo(dict[Any, Any]):
-    """What a function returns for each key, computed when a key comes for the first time.
+    """What a function returns for each key, computed when the key is first looked up.
 
-    It holds no more than `most` keys, the first ones.
+    It stores the results of the first `most` keys, and computes the others each time.
     """
 
     def __init__(self, function: Callable[[Any], Any], *, most: int) -> None:

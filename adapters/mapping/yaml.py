@@ -109,7 +109,7 @@ Node: TypeAlias = Scalar | Items | Table
 
 
 def find(root: Node, path: KeyPath) -> Node | None:
-    """Return the node at the end of the path, None when there is none."""
+    """Return the node at the end of a path, None if there is none."""
     node: Node | None = root
     for step in path:
         node = _child(node, step)
@@ -117,21 +117,23 @@ def find(root: Node, path: KeyPath) -> Node | None:
 
 
 def place(root: Node, path: KeyPath, at_key: bool = False) -> Mark:
-    """Return the place of the path's value, or of its key.
+    """Return the place of the value at a path, or of its key.
 
-    What is not there is placed at the key that should have held it.
+    If there is no value, it is the place of the nearest key above it.
     """
-    node, key = root, root.mark
+    node = root
+    key_mark = root.mark
     for step in path:
         child = _child(node, step)
         if child is None:
-            return key
-        key = node.key_marks[str(step)] if isinstance(node, Table) else child.mark
+            return key_mark
+        key_mark = node.key_marks[str(step)] if isinstance(node, Table) else child.mark
         node = child
-    return key if at_key else node.mark
+    return key_mark if at_key else node.mark
 
 
 def _child(node: Node | None, step: str | int) -> Node | None:
+    """Return the value of a key or the item at an index, None if there is none."""
     if isinstance(node, Table):
         return node.get(str(step))
     if isinstance(node, Items) and isinstance(step, int) and step < len(node):
@@ -152,7 +154,7 @@ def is_there(path: Path, read: ReadFile) -> bool:
 
 
 def parse_file(path: str | Path, read: ReadFile = from_disk) -> Table:
-    """Return the nodes of a YAML file; raises MappingError for what is refused first."""
+    """Return the nodes of a YAML file; raises MappingError with the first thing refused."""
     file = str(path)
     try:
         data = read(Path(path))
@@ -198,7 +200,8 @@ class _Composer:
         root: Node | None = None
         if isinstance(next(self._events), yaml.DocumentStartEvent):
             event = next(self._events)
-            mark, root = _mark(self._file, event.start_mark), self._node(event, 1)
+            mark = _mark(self._file, event.start_mark)
+            root = self._node(event, 1)
             next(self._events)  # The document ends.
             another = next(self._events)
             if isinstance(another, yaml.DocumentStartEvent):
@@ -240,7 +243,7 @@ class _Composer:
         return Table(mark, entries, marks)
 
     def _begin(self, event: Any, mark: Mark) -> Mark | None:
-        """Return where the characters of a text begin, if each line of it is one here."""
+        """Return where the characters of a text begin, None where lines of the file are joined."""
         if event.style == "|":
             below = self._lines[mark.line : event.end_mark.line]
             first = next((line for line in below if line.strip()), "")
@@ -248,7 +251,9 @@ class _Composer:
             return Mark(mark.file, mark.line + 1, indent + 1)
         if event.start_mark.line != event.end_mark.line:
             return None
-        return Mark(mark.file, mark.line, mark.column + (1 if event.style else 0))
+        # A quoted text begins after its quotation mark.
+        width = 1 if event.style else 0
+        return Mark(mark.file, mark.line, mark.column + width)
 
 
 def _not_of_the_format(event: Any, depth: int) -> str:
