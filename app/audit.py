@@ -159,6 +159,7 @@ class AuditTrail:
         return True
 
     def _described(self, call: Call, status: int) -> AuditedResponse:
+        """Return what the event of a response contains."""
         settings = self._settings
         interaction, kind = _VIEWS.get(call.view, (None, None))
         is_returned = status < HTTPStatus.BAD_REQUEST
@@ -196,7 +197,11 @@ class AuditTrail:
         )
 
     def _parameters(self, kind: str, call: Call) -> Iterator[tuple[str, str]]:
-        """Yield the names of parameters with digests of their values."""
+        """Yield the names of parameters with digests of their values.
+
+        `kind` is the requested type, "" for none. The id of a read, the search of a page and
+        the patients whom identifiers name are parameters, too.
+        """
         parts: list[tuple[str, Parameters]] = [(kind, call.parameters)]
         if call.resource_id:
             parts.append((kind, (("_id", call.resource_id),)))
@@ -219,7 +224,10 @@ class AuditTrail:
 
 
 def _meaning(kind: str, name: str, value: str) -> str:
-    """Return what is digested of a value: an id as its reference."""
+    """Return the text to digest: "Patient/42" for an id or a reference, else the value.
+
+    So a patient has one digest, whichever parameter names them.
+    """
     if name == "_id" and kind:
         return f"{kind}/{value}"
     base = name.partition(":")[0]
@@ -232,7 +240,10 @@ def _meaning(kind: str, name: str, value: str) -> str:
 def _references(
     rows: Iterable[Record | RowFault],
 ) -> tuple[dict[str, list[str]], list[str], list[str]]:
-    """Return each patient with the ids of its encounters; references of patients and others."""
+    """Return the ids of the encounters of each patient, and two lists of references.
+
+    These are of the patients that are rows themselves, and of organizations.
+    """
     patients: dict[str, list[str]] = {}
     patient_rows: list[str] = []
     others: list[str] = []
@@ -363,7 +374,8 @@ class SyslogSink:
 
     def _send(self, connection: socket.socket, frame: bytes) -> None:
         """Send the rest of an interrupted message, and a whole new one."""
-        data, sent = self._rest + frame, 0
+        data = self._rest + frame
+        sent = 0
         try:
             while sent < len(data):
                 sent += connection.send(data[sent:])
@@ -378,7 +390,8 @@ class SyslogSink:
             raise
         except OSError:
             connection.close()
-            self._connection, self._rest = None, b""
+            self._connection = None
+            self._rest = b""
             raise
         self._rest = b""
 

@@ -213,13 +213,13 @@ class Authenticator:
 
     def client(self, token: str, claims: dict[str, Any]) -> Client:
         """Return the client of a token's claims, which are valid now, or raise BadTokenError."""
-        settings, now = self._settings, self._clock()
+        settings = self._settings
         check_claims(
             claims,
             {"iss": settings.issuer, "aud": settings.audience},
             required=self._has_signature(token),
             leeway=settings.leeway_seconds,
-            now=now,
+            now=self._clock(),
         )
         id = client_id(claims, settings.client_claims)
         names = scope_names(claims, settings.scope_claims)

@@ -688,7 +688,9 @@ def _port(bind: str | None) -> str | None:
 
 
 def _provider_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
-    client_id, url = settings.introspection_client_id, settings.introspection_url
+    """Yield what is missing of the identity provider's settings."""
+    client_id = settings.introspection_client_id
+    url = settings.introspection_url
     if url and client_id is None:
         yield "INTROSPECTION_CLIENT_ID", "is missing: introspection requires it."
     if (url or client_id) and settings.introspection_client_secret is None:

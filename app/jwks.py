@@ -173,13 +173,14 @@ def provider_addresses(
 
     A setting wins. Else the metadata of the issuer names it, once it is needed.
     """
-    key_set, introspection = settings.key_set_url, settings.introspection_url
+    key_set = settings.key_set_url
+    introspection = settings.introspection_url
     introspects = settings.introspection_client_id is not None
     if introspection or (key_set and not introspects):
         return key_set, introspection
     address = Metadata(settings, clock).address
-    named = partial(address, "introspection_endpoint") if introspects else None
-    return key_set or partial(address, "jwks_uri"), named
+    endpoint = partial(address, "introspection_endpoint") if introspects else None
+    return key_set or partial(address, "jwks_uri"), endpoint
 
 
 class KeySource:

@@ -191,9 +191,11 @@ class Requests:
 
     def __call__(self, environ: _Environ, start_response: Any) -> Iterable[bytes]:
         """Answer a request (PEP 3333)."""
-        sent = environ.get("HTTP_X_REQUEST_ID", "")
-        id = sent if _WELL_FORMED.fullmatch(sent) else secrets.token_hex(16)
-        call = environ[CALL] = Call(id, environ)
+        id = environ.get("HTTP_X_REQUEST_ID", "")
+        if not _WELL_FORMED.fullmatch(id):
+            id = secrets.token_hex(16)
+        call = Call(id, environ)
+        environ[CALL] = call
         token = begin(id)
         span = RequestSpan(call) if self._is_traced else None
         try:
@@ -218,7 +220,8 @@ class Requests:
             if span is not None:
                 span.close()
             end(token)
-        start_response(started.status, self._complete(call, started, is_secure))
+        headers = self._complete(call, started, is_secure=is_secure)
+        start_response(started.status, headers)
         return body
 
     def _answer(
@@ -236,15 +239,13 @@ class Requests:
             return error_response(error, call)(environ, started)
 
     def _complete(
-        self, call: Call, started: _Started, is_secure: bool
+        self, call: Call, started: _Started, *, is_secure: bool
     ) -> list[tuple[str, str]]:
         """Return the headers of a response with those that every response has."""
         headers = started.headers
         names = {name for name, _ in headers}
-        if (
-            call.environ["REQUEST_METHOD"] == "OPTIONS"
-            and ("Content-Length", "0") in headers
-        ):
+        is_options = call.environ["REQUEST_METHOD"] == "OPTIONS"
+        if is_options and ("Content-Length", "0") in headers:
             headers = [pair for pair in headers if pair[0] != "Content-Type"]
         # A file of the explorer names its own: a browser may keep it.
         added = [pair for pair in self._headers if pair[0] not in names]

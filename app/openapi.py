@@ -341,7 +341,8 @@ def _read(offer: ResourceOffer) -> JsonObject:
     kind = offer.resource_type
     schema = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
     id = _parameter("id", schema, "path", required=True)
-    conditions, headers = ["If-None-Match"], ["ETag"]
+    conditions = ["If-None-Match"]
+    headers = ["ETag"]
     if offer.dated:
         conditions.append("If-Modified-Since")
         headers.append("Last-Modified")

@@ -71,7 +71,7 @@ class Throttle:
         self._counts: dict[str, _Count] = {}
         self._minute = 0
         self._lock = Lock()
-        self._own = FixedWindowRateLimiter(MemoryStorage())
+        self._in_process = FixedWindowRateLimiter(MemoryStorage())
         self._key = key
         self._clock, self._monotonic = clock, monotonic
         self._retry_at: float | None = None
@@ -98,7 +98,8 @@ class Throttle:
 
     def _hit(self, item: RateLimitItemPerMinute, *names: str) -> bool:
         """Count one request, in Redis if it answers; return whether it is allowed."""
-        if self._retry_at is None or self._monotonic() >= self._retry_at:
+        calls_redis = self._retry_at is None or self._monotonic() >= self._retry_at
+        if calls_redis:
             try:
                 is_allowed = self._hit_shared(item, item.key_for(*names))
             except REDIS_ERRORS as error:
@@ -113,9 +114,13 @@ class Throttle:
                     _log.warning("limits are counted in Redis again")
                 self._retry_at = None
                 return is_allowed
-        return self._own.hit(item, *names)
+        return self._in_process.hit(item, *names)
 
     def _hit_shared(self, item: RateLimitItemPerMinute, key: str) -> bool:
+        """Count one request; return whether the total of all processes allows it.
+
+        Redis is called once enough requests are unreported; it may raise REDIS_ERRORS.
+        """
         with self._lock:
             count = self._counts.setdefault(key, _Count())
             count.unreported += 1
@@ -124,7 +129,8 @@ class Throttle:
             # After a failure each request goes to Redis, to learn when it is back.
             if is_within and is_small and self._retry_at is None:
                 return True
-            added, count.unreported = count.unreported, 0
+            added = count.unreported
+            count.unreported = 0
         with observe(CallKind.STORE, "redis", "throttle"):
             total = self._shared.incr(key, item.get_expiry(), added)
         # Answers may come in another order than they were counted.

@@ -22,6 +22,7 @@ from adapters.lifetime import end_of_life
 from adapters.transport import is_loopback
 
 SCHEMES = ("redis+sentinel", "rediss+sentinel")
+_SENTINEL_OPTIONS = frozenset({"sentinel_username", "sentinel_password"})
 REDIS_SECONDS = 0.25
 """How long a call to Redis may take; the library's own defaults are several seconds."""
 
@@ -49,22 +50,22 @@ class SentinelAddress:
 
     @classmethod
     def read(cls, url: str) -> Self:
-        """Read an address. Raises ValueError for one that is none."""
+        """Read the URL of sentinels. Raises ValueError for any other text."""
         parts = urlsplit(url)
         credentials, _, hosts = parts.netloc.rpartition("@")
         user, _, password = credentials.partition(":")
         master, _, number = parts.path.strip("/").partition("/")
         if parts.scheme not in SCHEMES or not master or parts.fragment:
             raise ValueError
-        account = {
-            "sentinel_username": unquote(user),
-            "sentinel_password": unquote(password),
-        }
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        if (parts.query and not options) or options.keys() - account.keys():
+        if (parts.query and not options) or options.keys() - _SENTINEL_OPTIONS:
             raise ValueError
+        sentinel_user = unquote(user)
+        sentinel_password = unquote(password)
         if options:
-            account = options
+            # They replace the account as a whole: what is not in them is empty.
+            sentinel_user = options.get("sentinel_username", "")
+            sentinel_password = options.get("sentinel_password", "")
         if number and not (number.isascii() and number.isdigit()):
             raise ValueError
         return cls(
@@ -74,8 +75,8 @@ class SentinelAddress:
             secure=parts.scheme == "rediss+sentinel",
             user=unquote(user) or None,
             password=unquote(password) or None,
-            sentinel_user=account.get("sentinel_username") or None,
-            sentinel_password=account.get("sentinel_password") or None,
+            sentinel_user=sentinel_user or None,
+            sentinel_password=sentinel_password or None,
         )
 
     def client(self, **options: Any) -> redis.Redis:

@@ -173,7 +173,8 @@ def authenticate(call: Call) -> None:
     verified, for the address that it comes from. Raises UnauthenticatedError,
     TooManyRequests, UnavailableError.
     """
-    service, header = call.service, call.header("AUTHORIZATION")
+    service = call.service
+    header = call.header("AUTHORIZATION")
     client = service.authenticator.recall(header)
     if client is not None:
         call.client_id = client.id
@@ -186,7 +187,8 @@ def authenticate(call: Call) -> None:
     if person and not client.id.endswith(f"/{person}"):
         # Pages belong to the person, and the audit trail names them. Most tokens do, too.
         client = replace(client, id=f"{client.id}/{person}")
-    call.client, call.client_id = client, client.id
+    call.client = client
+    call.client_id = client.id
 
 
 # The calls of the interface
@@ -319,7 +321,9 @@ def description(call: Call) -> Response:
 def history(resource_type: str, id: str, version: str = "") -> Response:  # noqa: ARG001
     """Refuse: versions are not stored (FHIR STU3 http, vread)."""
     call: Call = request.environ[CALL]
-    call.route, call.view, call.resource_id = str(request.url_rule), "history", id
+    call.route = str(request.url_rule)
+    call.view = "history"
+    call.resource_id = id
     raise UnknownResourceError("History is not supported: versions are not stored.")
 
 
@@ -332,7 +336,8 @@ def search(call: Call, kind: ResourceType) -> Response:
     offer = service.offer.resources.get(kind)
     if offer is None or not offer.searchable:
         raise UnknownResourceError(f"{kind} is not searched here.")
-    parameters, lenient = _parameters(call), _is_lenient(call)
+    parameters = _parameters(call)
+    lenient = _is_lenient(call)
     query = parse_search(parameters, offer, service.context, lenient=lenient)
     _require_linked(call, query)
     single = dict(parameters)

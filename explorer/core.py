@@ -155,18 +155,22 @@ class Explorer:
         most: int,
         includes: Sequence[str] = INCLUDES,
     ) -> Iterator[SearchResult]:
-        """Search, and yield the pages of the whole result as far as `most` matches."""
-        criteria = [pair for pair in criteria if pair[0] != "_count"]
+        """Search, and yield the pages of the result until they have `most` matches.
+
+        The last one may have more. Raises PageError.
+        """
+        sized = [pair for pair in criteria if pair[0] != "_count"]
         if size := self.search_offer(kind).most_count:
-            criteria.append(("_count", str(min(most, size))))
-        page = self.search(kind, criteria, includes)
+            sized.append(("_count", str(min(most, size))))
+        page = self.search(kind, sized, includes)
+        left = most
         while True:
             yield page
-            most -= len(BundleEntries(page.bundle).matches)
-            link = step_of(page.bundle, "next")
-            if not link or most <= 0:
+            left -= len(BundleEntries(page.bundle).matches)
+            next_query = step_of(page.bundle, "next")
+            if not next_query or left <= 0:
                 return
-            page = replace(page, bundle=self.call("Bundle", query=link))
+            page = replace(page, bundle=self.call("Bundle", query=next_query))
 
     def collect(self, kind: str, criteria: FormPairs, most: int) -> SearchResult:
         """Search and follow pages to `most` matches, as one Bundle. Raises PageError."""

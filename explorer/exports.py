@@ -40,7 +40,8 @@ def may_export() -> bool:
 @blueprint.post("/results/<id>/export")
 def export(id: str) -> Response:
     """Send a whole result as a file."""
-    result, format = explorer.stored(id), request.form.get("format", "")
+    result = explorer.stored(id)
+    format = request.form.get("format", "")
     if not may_export() or format not in MEDIA_TYPES:
         raise NotFound
     parts = _parts(result, format)
@@ -77,7 +78,8 @@ def _parts(result: SearchResult, format: str) -> Iterator[bytes]:
         results.matches = results.matches[:left]
         left -= len(results.matches)
         if format == "csv":
-            rows, now = results.rows(result.kind), explorer.offer.now()
+            rows = results.rows(result.kind)
+            now = explorer.offer.now()
             text = csv_lines(result.kind, rows, now, head=is_first)
             yield text.encode("utf-8-sig" if is_first else "utf-8")
         elif format == "ndjson":

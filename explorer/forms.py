@@ -126,9 +126,9 @@ class Conditions:
             if values:
                 self.chips[field] = words
             extension = offer.searches[field.of].parameters[field.parameter].extension
-            before = f"{extension}|" if extension else ""
+            prefix = f"{extension}|" if extension else ""
             pairs = self.criteria if field.of == kind else self.patients
-            pairs += [(field.parameter, f"{before}{value}") for value in values]
+            pairs += [(field.parameter, f"{prefix}{value}") for value in values]
 
     def describe(self) -> str:
         """Return the search in words that identify no patient."""
@@ -157,7 +157,8 @@ class Conditions:
                 shown = _any_of([gettext(names[code]).lower() for code in codes])
                 sent = ",".join(codes)
             case "number":
-                shown = sent = _escaped(value.replace(" ", ""))
+                sent = _escaped(value.replace(" ", ""))
+                shown = sent
                 if value and not re.search(r"\d", value):
                     text = gettext(
                         "“%(text)s” looks like a name: a number has digits.", text=value
@@ -170,7 +171,8 @@ class Conditions:
                 shown = f"{code} {self.wards.get(code, '')}".strip()
                 sent = _escaped(code)
             case _:
-                shown, sent = value, _escaped(value)
+                shown = value
+                sent = _escaped(value)
         words = gettext("%(title)s: %(value)s", title=title, value=shown)
         return words, [sent] if sent else []
 
@@ -226,13 +228,14 @@ def read_box(
 ) -> tuple[str, Sequence[tuple[str, FormValues]]]:
     """Return how the text of the search box is read: in words, and as one or two forms.
 
-    It is a name, a birth date, both, or a number, which is a visit's or a patient's. Each form
-    comes with its resource type. Raises ReadingError.
+    The text is a name, a birth date, both, or a number, which is a visit's or a patient's.
+    Each form comes with its resource type. Raises ReadingError.
     """
     text = " ".join(text.split())
     if not text:
         raise ReadingError(gettext("Write a name, a number or a birth date."))
-    name, born = text, ""
+    name = text
+    born = ""
     if match := DATE_IN_TEXT.search(text):
         name = " ".join(text.replace(match[0], " ").split())
         born = day(read_day(match[0]))

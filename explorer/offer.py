@@ -20,15 +20,18 @@ _ZONE = re.compile(r"A time without an offset is in ([\w/+-]+)\.")
 
 
 class Parameter:
-    """A search parameter: how many values it takes, None for any number.
+    """A search parameter.
 
-    `extension` is what stands before the bar of a value.
+    `most` is how many values it accepts, None for any number. `extension` is the text before
+    the bar of each value, "" for none.
     """
 
     def __init__(self, element: Mapping[str, Any]) -> None:
         text = element.get("documentation", "")
-        values, extension = _VALUES.search(text), _EXTENSION.search(text)
-        self.most = int(values[1] or 1) if values else None
+        limit = _VALUES.search(text)
+        extension = _EXTENSION.search(text)
+        # "One value." has no number.
+        self.most = int(limit[1] or 1) if limit else None
         self.extension = extension[1] if extension else ""
 
 
@@ -37,7 +40,8 @@ class SearchOffer:
 
     def __init__(self, resource: Mapping[str, Any], search: Mapping[str, Any]) -> None:
         text = search.get("documentation", "")
-        sizes, sorts = _SIZES.search(text), _SORTS.search(text)
+        sizes = _SIZES.search(text)
+        sorts = _SORTS.search(text)
         parameters = resource.get("searchParam", ())
         self.parameters = {
             element["name"]: Parameter(element) for element in parameters

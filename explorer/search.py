@@ -178,12 +178,15 @@ def _faults(kind: str, error: PageError) -> dict[str, FieldFault]:
 def _search(conditions: Conditions, sort: str = "", patients: str = "") -> SearchResult:
     """Search what a form says; its conditions on patients find these first.
 
-    `patients` are their ids where they are known. Raises PageError.
+    Without a condition on stays the patients are the result. `patients` are the ids of
+    those that the conditions find, with commas, where they are known. Raises PageError.
     """
-    kind, criteria = conditions.kind, [*conditions.criteria]
+    kind = conditions.kind
+    criteria = [*conditions.criteria]
     has_patients = "Patient" in explorer.offer.searches
     if conditions.patients and not criteria and has_patients:
-        kind, criteria = "Patient", [*conditions.patients]
+        kind = "Patient"
+        criteria = [*conditions.patients]
     elif conditions.patients:
         if not patients:
             sized = [*conditions.patients, ("_count", str(forms.PATIENTS_OF_A_SEARCH))]
@@ -202,7 +205,8 @@ def _search(conditions: Conditions, sort: str = "", patients: str = "") -> Searc
 def _store(result: SearchResult, *, is_new: bool = False) -> str:
     """Store a result and return its id; a new one is listed among the recent searches."""
     if is_new:
-        session, form = g.session, MultiDict(result.form)
+        session = g.session
+        form: FormValues = MultiDict(result.form)
         entry = {
             "id": f"{time.time_ns():x}",
             "time": f"{clock(result.at):%H:%M}",
@@ -225,7 +229,8 @@ def _store(result: SearchResult, *, is_new: bool = False) -> str:
 @blueprint.get("/results/<id>")
 def results(id: str) -> str:
     """Show a page of a result, in one of the tabs."""
-    result, tab = explorer.stored(id), request.args.get("tab", "table")
+    result = explorer.stored(id)
+    tab = request.args.get("tab", "table")
     has_times = result.kind == "Encounter"
     tabs = ["table", "timeline", "json"] if has_times else ["table", "json"]
     if tab not in tabs:
@@ -233,9 +238,12 @@ def results(id: str) -> str:
     return _page(id, result, tab=tab, tabs=tabs)
 
 
-def _page(id: str, result: SearchResult, **more: Any) -> str:
-    kind, search = result.kind, explorer.search_offer(result.kind)
-    shown, at = BundleEntries(result.bundle), clock(result.at)
+def _page(id: str, result: SearchResult, *, tab: str, **more: Any) -> str:
+    """Return the page of a result; `more` is what its template needs besides."""
+    kind = result.kind
+    search = explorer.search_offer(kind)
+    shown = BundleEntries(result.bundle)
+    at = clock(result.at)
     return render_template(
         "results.html" if shown.matches else "none.html",
         id=id,
@@ -250,7 +258,8 @@ def _page(id: str, result: SearchResult, **more: Any) -> str:
         sorts=search.sorts,
         columns=columns_of(kind),
         all_columns=COLUMNS[kind],
-        frise=_drawn(shown, id, at) if more["tab"] == "timeline" else [],
+        tab=tab,
+        frise=_drawn(shown, id, at) if tab == "timeline" else [],
         most_printed=MOST_PRINTED,
         now=at,
         **more,
@@ -297,7 +306,8 @@ def step(id: str, relation: str) -> BaseResponse:
 @blueprint.get("/results/<id>/again")
 def again(id: str) -> PageResponse:
     """Search again: in another order, or without one of the conditions."""
-    result, dropped = explorer.stored(id), request.args.get("without")
+    result = explorer.stored(id)
+    dropped = request.args.get("without")
     form: FormValues = MultiDict(result.form)
     if dropped:
         form = forms.without(form, dropped)

@@ -74,13 +74,14 @@ class _Search:
 
     def _disclosure(self, event: AuditedResponse) -> Iterator[Disclosure]:
         """Yield the disclosure of an event, if it is one; note an unknown key."""
-        shown = self.names & event.patients.keys()
+        names = self.names & event.patients.keys()
         # A request that succeeded may name the patient and show nothing, as a count does.
-        is_named = any(value in self.names for _, value in event.parameters)
-        if shown or (is_named and event.status < HTTPStatus.BAD_REQUEST):
-            ids = ",".join(event.patients[name] for name in shown)
+        is_requested = any(value in self.names for _, value in event.parameters)
+        if names or (is_requested and event.status < HTTPStatus.BAD_REQUEST):
+            ids = ",".join(event.patients[name] for name in names)
             references = [f"{event.returned}/{id}" for id in ids.split(",") if id]
-            if shown and (not references or self.names & {*event.included}):
+            is_included = not self.names.isdisjoint(event.included)
+            if names and (not references or is_included):
                 references.append(self.patient)
             yield Disclosure(
                 time=event.recorded,

@@ -74,7 +74,9 @@ class Deployment(NamedTuple):
 
 def audit_event(response: AuditedResponse, deployment: Deployment) -> Element:
     """Return an AuditEvent."""
-    status, kind, reason = response.status, response.resource_type, response.reason
+    status = response.status
+    kind = response.resource_type
+    reason = response.reason
     subtype = {"system": _INTERACTIONS, "code": response.interaction}
     agent = {
         "userId": {"value": response.client} if response.client else None,
@@ -118,18 +120,21 @@ def read_event(event: Mapping[str, Any]) -> AuditedResponse:
     returned: str | None = None
     patients: dict[str, str] = {}
     included: list[str] = []
+    bundle: str | None = None
     others: list[str] = []
     for entity in content:
         kind, names = _read_patients(entity)
         if kind is None:
-            if reference := _reference_of(entity):
+            reference = _reference_of(entity)
+            if reference.startswith("Bundle/"):
+                bundle = reference.removeprefix("Bundle/")
+            elif reference:
                 others.append(reference)
         elif returned in (None, kind):
             returned = kind
             patients |= names
         else:
             included += names
-    bundles = [r for r in others if r.startswith("Bundle/")]
     return AuditedResponse(
         recorded=event["recorded"],
         status=int(event["outcomeDesc"].split()[0]),
@@ -144,8 +149,8 @@ def read_event(event: Mapping[str, Any]) -> AuditedResponse:
         returned=returned,
         patients=patients,
         included=tuple(included),
-        others=tuple(others[len(bundles) :]),
-        bundle=bundles[0].removeprefix("Bundle/") if bundles else None,
+        others=tuple(others),
+        bundle=bundle,
     )
 
 

@@ -113,8 +113,8 @@ def items(
     records_of = attrgetter(attribute)
 
     def write(record: object) -> object:
-        elements = [element for part in records_of(record) if (element := item(part))]
-        return elements or missing
+        elements = [item(part) for part in records_of(record)]
+        return [element for element in elements if element] or missing
 
     return fields.Function(write, data_key=data_key)
 

@@ -117,7 +117,8 @@ def cut(resource: Element, presentation: Presentation) -> Element:
     that lost an element carries the tag SUBSETTED. The argument is not changed.
     """
     kind = str(resource["resourceType"])
-    table, needed = TABLES[kind], _NEEDED.get(kind, ())
+    table = TABLES[kind]
+    needed = _NEEDED.get(kind, ())
     part = {
         name: value
         for name, value in resource.items()

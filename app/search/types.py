@@ -216,7 +216,9 @@ class TokenType(ValueType):
             if token.code is not None and token.code not in row.codes:
                 allowed = f"use one of {', '.join(row.codes)}"
                 raise value.bad(allowed, IssueCode.CODE_INVALID)
-            for code in row.codes if token.code is None else (token.code,):
+            # `system|` stands for every code of the system.
+            wanted = row.codes if token.code is None else (token.code,)
+            for code in wanted:
                 system = row.system or context.class_systems.get(code)
                 if token.system is None or token.system == system:
                     codes[code] = None
@@ -352,11 +354,18 @@ class ReferenceType(ValueType):
         return (f":{row.target}",)
 
     def _id(self, value: Value, target: str, base_url: str) -> str | None:
-        text, home = value.text, f"{base_url}/"
+        """Return the id in a reference, None for one to another server or type.
+
+        It is `id`, `type/id` or the address of a resource below `base_url`.
+        """
+        text = value.text
+        home = f"{base_url}/"
         if ":" in text and not text.startswith(home):
             return None
         kind, slash, id = text.removeprefix(home).rpartition("/")
-        if not is_id(id) or (slash and not _TYPE.fullmatch(kind)) or text == home + id:
+        is_bad_type = slash and not _TYPE.fullmatch(kind)
+        is_address_without_type = text == home + id
+        if not is_id(id) or is_bad_type or is_address_without_type:
             raise value.bad(f"use {target}/<id>, <id> or an address below {base_url}")
         return id if kind in ("", target) else None
 

@@ -162,14 +162,14 @@ class Watch:
             check.name: tuple(r.text for r in check.run() if r.status is Status.ERROR)
             for check in self._checks
         }
-        for name, now in problems.items():
-            before = self.problems.get(name, ())
-            for problem in sorted(set(now) - set(before)):
+        for name, present in problems.items():
+            earlier = self.problems.get(name, ())
+            for problem in sorted(set(present) - set(earlier)):
                 data = {"part": name, "problem": problem}
                 _log.error("not ready", extra={"data": data})
-            if before and not now:
+            if earlier and not present:
                 _log.warning("ready again", extra={"data": {"part": name}})
-            PART_READY.labels(name).set(not now)
+            PART_READY.labels(name).set(not present)
         self.problems = problems
         return bool(self.body()["ready"])
 
