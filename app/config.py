@@ -229,7 +229,7 @@ def is_null_device(status: os.stat_result) -> bool:
 
 @_kind("path", "off, stdout, syslog://127.0.0.1:port, or a file")
 def _audit_target(text: str) -> str:
-    """Refuse what accepts events that nobody gets; `app.audit` does so for stdout."""
+    """Refuse a file that would drop events without an error; `app.audit` checks stdout."""
     if text.startswith(AUDIT_SYSLOG):
         # In clear: the daemon of this machine sends them on with TLS.
         host, _, port = text.removeprefix(AUDIT_SYSLOG).rpartition(":")
@@ -294,7 +294,8 @@ class Need(StrEnum):
 class Setting(NamedTuple):
     """One environment variable and the field of `Settings` that it becomes.
 
-    `first` is what a first file of settings holds: of a secret, the path of its file.
+    `first` is its value in the file that `encounters settings --first` prints; for a secret
+    that is the path of a file.
     """
 
     field: str

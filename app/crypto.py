@@ -44,14 +44,14 @@ class Signatures:
         self._clock = clock
 
     def issue(self, *belonging: str) -> str:
-        """Return a new id of 32 characters a-z and 2-7 that belongs to these."""
+        """Return a new id of 32 characters a-z and 2-7, valid with the same texts only."""
         issued = int(self._clock()).to_bytes(_TIME_BYTES)
         body = secrets.token_bytes(_RANDOM_BYTES) + issued
         digest = _signature(self._keys[0], body, belonging)
         return base64.b32encode(body + digest).decode().lower()
 
     def is_valid(self, id: str, *belonging: str) -> bool:
-        """Whether the id was issued here, for these."""
+        """Whether a well-formed id was issued here with the same texts."""
         raw = base64.b32decode(id.upper())
         body, digest = raw[:-_DIGEST_BYTES], raw[-_DIGEST_BYTES:]
         return any(

@@ -28,8 +28,7 @@ _log = logging.getLogger(__name__)
 
 def handle_error(error: Exception) -> Response | HTTPException:
     """Answer an error of a view or of the framework."""
-    status = error.code if isinstance(error, HTTPException) else None
-    if isinstance(error, HTTPException) and (status or 0) < HTTPStatus.BAD_REQUEST:
+    if isinstance(error, HTTPException) and (error.code or 0) < HTTPStatus.BAD_REQUEST:
         # A redirect or a ready response is no error.
         return error
     response = error_response(error, request.environ[CALL])

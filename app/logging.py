@@ -54,7 +54,7 @@ class RedactingFormatter(logging.Formatter):
     """Writes a log record as one JSON object, without data that may be a patient's."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, without what it was formatted from."""
+        """Return a record as one JSON object, without arguments and messages of errors."""
         data = getattr(record, "data", None)
         line: dict[str, object] = {**data} if isinstance(data, dict) else {}
         line["time"] = _time(record.created)
@@ -134,11 +134,11 @@ def describe_error(error: BaseException) -> dict[str, object]:
 
 
 def _event(record: logging.LogRecord) -> str:
+    """Return what a record reports: its text if it is safe, else its template or place."""
     # The logger named just "app" is Flask's own, which quotes the path of a request.
+    is_ours = record.name.startswith(_OURS)
     is_server = record.name == "gunicorn.error"
-    if record.name.startswith(_OURS) or (
-        is_server and str(record.msg).startswith(_SERVER_SAYS)
-    ):
+    if is_ours or (is_server and str(record.msg).startswith(_SERVER_SAYS)):
         return record.getMessage()
     if record.args and isinstance(record.msg, str):
         return record.msg

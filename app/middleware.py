@@ -135,7 +135,7 @@ class Transport:
         return trusted and protocols.rpartition(",")[2].strip().lower() == "https"
 
     def allows_plain(self, environ: Mapping[str, Any]) -> bool:
-        """Return whether plain HTTP is allowed for who is connected."""
+        """Return whether plain HTTP is allowed for the connected peer."""
         address = _address(_peer(environ))
         return self.on_loopback and address is not None and address.is_loopback
 

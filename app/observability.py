@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""The methods that are named; any other may hold anything."""
+"""The methods that metrics and spans name; another one is any text of a client."""
 
 CLOSE_SECONDS = 2.0
 

@@ -85,7 +85,7 @@ _FHIR_VERSIONS = frozenset({_FHIR_VERSION, "3.0.1", "3.0.2"})
 _ASCII_CHARSETS = frozenset(
     {"us-ascii", "ascii", "iso-8859-1", "iso-8859-15", "windows-1252"}
 )
-"""Charsets of which clients send the ASCII part, where the same bytes are the same letters."""
+"""Charsets in which ASCII text has the same bytes as in UTF-8: such a form is accepted."""
 _JSON = frozenset(
     {_FHIR_JSON, "application/json", "application/json+fhir", "text/json"}
 )
@@ -99,8 +99,8 @@ _LINKS = {
 """Relation and cursor of each link of a page (spec 4.3)."""
 _CURSORS = {cursor: direction for direction, (_, cursor) in _LINKS.items()}
 _WITHOUT_PAGING = ("_id", "_format", "_pretty")
-"""What a deployment without paging lists as offered. It reads cursors all the same: they
-are invented, or from the time before.
+"""The parameters that a deployment without paging lists as offered. It reads cursors all
+the same: a client may have invented them, or got them while there was paging.
 """
 _PAGE = ("_id", "_index", "_searchAfter", "_searchBefore", "_format", "_pretty")
 _INDEX = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
@@ -139,10 +139,10 @@ def register_views(app: Flask) -> None:
 def fhir_view(
     *scopes: Scope, is_open: bool = False
 ) -> Callable[[Callable[Concatenate[Call, _P], Response]], Callable[_P, Response]]:
-    """Give a view its call: of a client with a valid token and one of the scopes.
+    """Pass a view the `Call` of its request, of a client with one of the scopes.
 
-    An open view shows no patient data: everybody may call it, if a setting allows that
-    (decision 22).
+    The client needs a valid token. An open view shows no patient data: everybody may call
+    it if a setting allows that (decision 22).
     """
 
     def decorate(

@@ -29,7 +29,7 @@ from explorer.records import BundleEntries
 from explorer.sessions import FormPairs, SearchResult, Sessions
 
 INCLUDES = ("Encounter:patient", "Encounter:service-provider")
-"""What comes with stays, so that they have names."""
+"""The references of stays that are included, for the names of patients and hospitals."""
 
 LOGINS_PER_MINUTE = 30
 """How many logins an address may begin in a minute."""

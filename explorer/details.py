@@ -1,4 +1,4 @@
-"""Views of one stay, one patient, one hospital: for reading, what is technical at the end."""
+"""Views of one stay, one patient and one hospital."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -103,7 +103,7 @@ class FieldFault:
 
 
 class Conditions:
-    """A form as it was sent, read; `wards` are the names of wards by their codes.
+    """The conditions of a form that was sent; `wards` are names of wards by their codes.
 
     `chips` are the conditions that it has, in words. `criteria` are the parameters of its
     search, `patients` those of a search for patients that comes before it.

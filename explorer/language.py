@@ -72,7 +72,7 @@ def gettext(message: str, **values: Any) -> str:
 
 
 def pgettext(context: str, message: str) -> str:
-    """Return a text that other languages have several of, by its context."""
+    """Return a text whose translation depends on a context."""
     return catalogue(language()).pgettext(context, message)
 
 
@@ -107,7 +107,7 @@ def moment(value: datetime) -> str:
 
 
 def named(value: date, pattern: str) -> str:
-    """Return a part of a date by its pattern (CLDR), such as a month's name."""
+    """Return a date as a pattern of CLDR writes it, such as a month's name."""
     return str(format_date(value, pattern, locale=language()))
 
 
@@ -133,9 +133,13 @@ def read_day(text: str) -> date:
         parts = re.split(r"[^\w]+", text.lower())
         if len(parts[0]) == len("2024"):
             parts.reverse()
-        month = int(parts[1]) if parts[1].isdecimal() else _months().get(parts[1], 0)
+        day_text, month_text, year_text = parts
+        # An unknown name is month 0, which no date has.
+        month = _months().get(month_text, 0)
+        if month_text.isdecimal():
+            month = int(month_text)
         with suppress(ValueError):
-            return date(int(parts[2]), month, int(parts[0]))
+            return date(int(year_text), month, int(day_text))
     words = gettext(
         "“%(text)s” is not a date: the day comes first, then the month. Write it like "
         "%(example)s.",

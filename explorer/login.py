@@ -75,7 +75,7 @@ class LoginProvider(FlaskOAuth2App):  # type: ignore[misc] # Authlib has no type
         return metadata
 
     def start(self) -> dict[str, str]:
-        """Begin a login: its `url`, and what the session stores. Raises PageError."""
+        """Begin a login; return its `url` and what the session stores. Raises PageError."""
         with _calling():
             started: dict[str, str] = self.create_authorization_url(
                 audience=self._settings.audience
@@ -83,7 +83,7 @@ class LoginProvider(FlaskOAuth2App):  # type: ignore[misc] # Authlib has no type
         return started
 
     def finish(self, code: str, login: Mapping[str, str]) -> dict[str, Any]:
-        """Return the session of who logged in and got a code. Raises PageError."""
+        """Return the values of a session for the code of a login. Raises PageError."""
         issuer = {"iss": {"value": self._settings.issuer}}
         client = {"aud": {"value": self.client_id}}
         with _calling():

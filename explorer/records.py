@@ -210,7 +210,7 @@ class BundleEntries:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a table: its title, and the text of a row at a time of looking.
+    """A column of a table; `text` returns its text for a row and the present time.
 
     `sort` is what the service sorts it by, "" for nothing.
     """

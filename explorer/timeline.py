@@ -13,7 +13,7 @@ from explorer.language import day, gettext, named, ngettext
 from explorer.records import Stay
 
 GAP = 4
-"""What is between two bars of a lane at least."""
+"""The least distance between two bars of a lane."""
 
 _MOST_LANES = 3
 """A band of more lanes gathers short neighbours."""
@@ -27,14 +27,14 @@ _LETTER, _RIGHT, _TOP = 6.7, 8, 44
 
 @dataclass(frozen=True)
 class TickStep:
-    """What is between two ticks: hours, counted from a Monday, or months."""
+    """The time between two ticks: hours, counted from a Monday, or months."""
 
     hours: int = 0
     months: int = 0
 
     @property
     def size(self) -> timedelta:
-        """About how long it is."""
+        """The time as a duration; that of months is a mean."""
         return timedelta(hours=self.hours or self.months * 730.5)
 
     def floor(self, time: datetime, more: int = 0) -> datetime:
@@ -66,9 +66,9 @@ _STEPS = (
 
 @dataclass(frozen=True)
 class Drawing:
-    """A width to draw for, and its sizes; about a pixel a unit.
+    """A width to draw for, and the sizes of its parts; a unit is about a pixel.
 
-    Titles are at the left of the bars, above them where there is nothing at the `left`.
+    Titles of bands are in the first `left` units, or above the bars where `left` is 0.
     """
 
     width: int
@@ -99,7 +99,7 @@ class Band:
 
 @dataclass
 class Bar:
-    """One stay, or several short ones that are neighbours; `tail` is behind an open end."""
+    """One stay, or several short neighbours; `tail` is the width behind an open end."""
 
     stays: list[Stay]
     x: float
@@ -133,7 +133,7 @@ class Bar:
 
 
 class Timeline:
-    """A drawing of bands in the time from `first`, perhaps the tick before it, to `last`."""
+    """A drawing of bands from `first`, with `is_rounded` from the tick before it, to `last`."""
 
     def __init__(
         self,

@@ -81,8 +81,8 @@ def run(*, seconds: float, token: Path | None, as_json: bool) -> int:
     logging.getLogger().addHandler(logging.NullHandler())
     checks: Iterable[ServiceCheck] = checks_of_deployment(settings)
     if token is not None:
-        run = partial(_check_token, settings, _text_of(token))
-        checks = [ServiceCheck("token", run)]
+        check_token = partial(_check_token, settings, _text_of(token))
+        checks = [ServiceCheck("token", check_token)]
     ended = run_at_once(checks, seconds)
     if as_json:
         print_json({"checks": [check.as_json() for check in ended]})
@@ -237,6 +237,7 @@ def _check_public_address(settings: Settings) -> Results:
 
 
 def _mapping_checks(settings: Settings) -> Iterator[ServiceCheck]:
+    """Yield the check of the mapping and, if it is valid, one for each of its sources."""
     try:
         mapping = load_mapping(settings.mapping, os.environ)
         profile_of(mapping)

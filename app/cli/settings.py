@@ -91,7 +91,9 @@ def _variable_faults(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _row(entry: Entry) -> tuple[str, str, str]:
-    value = entry.text or ("none" if entry.origin is SettingOrigin.DEFAULT else "")
+    value = entry.text or ""
+    if not value and entry.origin is SettingOrigin.DEFAULT:
+        value = "none"
     if entry.fault:
         value = _AT_FAULT
     elif entry.setting.secret and value:

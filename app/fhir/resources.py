@@ -109,7 +109,10 @@ def value(attribute: str, data_key: str | None = None) -> fields.Function:
 def items(
     attribute: str, item: Callable[[Any], Element], data_key: str | None = None
 ) -> fields.Function:
-    """Return the field of a list with an item for each of a tuple in the record."""
+    """Return the field of a list: `item` writes an element for each record of a tuple.
+
+    Empty elements are left out.
+    """
     records_of = attrgetter(attribute)
 
     def write(record: object) -> object:

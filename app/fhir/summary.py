@@ -100,7 +100,7 @@ ELEMENTS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 _ALWAYS = ("resourceType", "id", "meta")
 _CHOICES = {"deceasedBoolean": "deceased", "deceasedDateTime": "deceased"}
-"""The element that a name is of, where it has one of several types."""
+"""The element of each name that ends in its type: `deceased[x]` in FHIR."""
 _NEEDED = {"Organization": ("identifier", "name")}
 """Elements of which an invariant requires one (org-1): every part has them."""
 _SUBSETTED = {

@@ -151,7 +151,10 @@ def check_audit(file: Path) -> Results:
 
 
 def check_room(place: Path, purpose: str, *, least: int, scant: int) -> Results:
-    """Check that this account may write there, and that so many bytes are free."""
+    """Check that this account may write to `place`, and that it has free bytes.
+
+    Fewer than `least` are an error, fewer than `scant` a warning.
+    """
     remedy = "free space, or check the owner (TMPDIR, ENCOUNTERS_AUDIT)"
     try:
         free = shutil.disk_usage(place).free

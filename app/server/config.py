@@ -108,7 +108,7 @@ control_socket_disable = True
 
 
 def when_ready(_arbiter: object) -> None:
-    """Keep the collector from the memory that workers share; reload if that was requested."""
+    """Exclude shared memory from garbage collection; reload if SIGHUP came meanwhile."""
     gc.collect()
     gc.freeze()
     if _reload.is_set():
@@ -116,7 +116,10 @@ def when_ready(_arbiter: object) -> None:
 
 
 def post_fork(_arbiter: object, _worker: object) -> None:
-    """Let a stop end a worker that has not begun: it would wait in the master's queue."""
+    """Restore the default for stop signals until a worker handles them itself.
+
+    The handlers that it inherits from the master only put a signal into the master's queue.
+    """
     for number in STOPS:
         signal.signal(number, signal.SIG_DFL)
 

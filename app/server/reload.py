@@ -72,7 +72,7 @@ class MasterState:
     refused: tuple[str, ...] = ()
 
     def start(self) -> SourceMapping:
-        """Check and read the mapping; return it. Raises RefusedError."""
+        """Check and read the mapping; return it. Raises RefusedMappingError."""
         # The memory of a process that crashes holds patients and keys: no core files.
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, most))
@@ -97,7 +97,7 @@ served = MasterState()
 
 
 def _read_checked() -> tuple[Settings, SourceMapping]:
-    """Return settings and mapping as they are now. Raises RefusedError."""
+    """Return settings and mapping as they are now. Raises RefusedMappingError."""
     # The mapping keeps what each of its files holds: nobody reads them again.
     read = cache(from_disk)
     try:
@@ -115,10 +115,10 @@ def _read_checked() -> tuple[Settings, SourceMapping]:
 
 
 def _problems(settings: Settings, mapping: SourceMapping) -> tuple[Problem, ...]:
-    """Return what a process of its own finds; a source that hangs counts as away.
+    """Return the problems of mapping and source that a process of its own finds.
 
-    A source that is away does not count against the mapping: it may be back soon, and
-    until then the service answers 503.
+    A source that hangs counts as away. That does not count against the mapping: the source
+    may be back soon, and until then the service answers 503.
     """
     results, sender = _FORK.Pipe(duplex=False)
     process = _FORK.Process(target=_check, args=(sender, settings, mapping))
@@ -170,6 +170,7 @@ def example_faults(settings: Settings, read: ReadFile) -> list[str]:
 
 
 def _warn(mapping: SourceMapping, problems: Iterable[Problem], threads: int) -> None:
+    """Log the sources that are away, and those with connections for all threads."""
     if away := sorted({p.source or mapping.name for p in problems if p.outage}):
         _log.warning("sources do not answer", extra={"data": {"sources": away}})
     sources = mapping.sources.items()
