@@ -79,7 +79,7 @@ def _named(schema: str) -> JsonObject:
 
 
 def _parameter(
-    name: str, schema: JsonObject, place: str = "query", *, required: bool = False
+    name: str, schema: JsonObject, *, place: str = "query", required: bool = False
 ) -> JsonObject:
     return {"name": name, "in": place, "required": required, "schema": schema}
 
@@ -318,7 +318,7 @@ def _searches(offer: ResourceOffer) -> JsonObject:
         properties[parameter["name"]] = schema
     form = {"type": "object", "properties": properties, "additionalProperties": False}
     handling = _text("handling=strict", "handling=lenient")
-    prefer = _parameter("Prefer", handling, "header")
+    prefer = _parameter("Prefer", handling, place="header")
     get = {
         "operationId": f"search{kind}",
         "tags": [kind],
@@ -340,7 +340,7 @@ def _searches(offer: ResourceOffer) -> JsonObject:
 def _read(offer: ResourceOffer) -> JsonObject:
     kind = offer.resource_type
     schema = {"type": "string", "pattern": f"^{FHIR_ID.pattern}$"}
-    id = _parameter("id", schema, "path", required=True)
+    id = _parameter("id", schema, place="path", required=True)
     conditions = ["If-None-Match"]
     headers = ["ETag"]
     if offer.dated:
@@ -357,7 +357,7 @@ def _read(offer: ResourceOffer) -> JsonObject:
         "parameters": [
             id,
             *_presentation(kind),
-            *(_parameter(name, _text(), "header") for name in conditions),
+            *(_parameter(name, _text(), place="header") for name in conditions),
         ],
         "responses": {
             **_responses(kind, _READ_STATUSES, headers),

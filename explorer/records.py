@@ -51,17 +51,17 @@ class Person:
 
     def __init__(self, resource: Resource) -> None:
         by_use = {name.get("use"): name for name in resource.get("name", ())}
-        official, usual = by_use.get("official", {}), by_use.get("usual", {})
-        family = usual.get("family") or official.get("family", "")
+        official = by_use.get("official", {})
+        usual = by_use.get("usual", {})
+        birth_name = official.get("family", "")
+        family = usual.get("family") or birth_name
         given = _first([*usual.get("given", ()), *official.get("given", ())])
-        written = _first([name.get("text", "") for name in by_use.values()])
-        name = f"{family} {given}".strip() or written
-        birth_name = official.get("family", "") if usual.get("family") else ""
+        text = _first([name.get("text", "") for name in by_use.values()])
         links = [_reference(link["other"]) for link in resource.get("link", ())]
         self.resource = resource
         self.changed = _changed(resource)
         self.reference = f"Patient/{resource['id']}"
-        self.name = name or gettext("no name")
+        self.name = f"{family} {given}".strip() or text or gettext("no name")
         self.birth_name = birth_name if birth_name != family else ""
         self.given_names = ", ".join(official.get("given", ()))
         self.born = partial_day(resource.get("birthDate", ""))
@@ -130,9 +130,10 @@ class Stay:
         self.visit = _first(visits)
 
     def took(self, now: datetime) -> str:
-        """Return how long it took, or has taken; "" for one that has not begun."""
-        has_begun = self.start is not None and (self.end or self.start <= now)
-        if self.start is None or not has_begun or self.status == "planned":
+        """Return the duration of the stay until now; "" for one that has not begun."""
+        if self.start is None or self.status == "planned":
+            return ""
+        if self.end is None and self.start > now:
             return ""
         return duration((self.end or now) - self.start)
 

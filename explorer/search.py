@@ -327,6 +327,7 @@ def widen(id: str) -> str:
         wider = _read(result.kind, forms.without(conditions.form, field.name))
         patients = ""
         if wider.patients == conditions.patients:
+            # The result was searched by their ids: they need not be found again.
             patients = dict(result.criteria).get("patient", "")
         try:
             bundle = _search(wider, patients=patients).bundle

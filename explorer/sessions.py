@@ -134,9 +134,13 @@ class Sessions:
     def current(self) -> Session | None:
         """Return the session of the request and count it as used. Raises PageError."""
         id = self.cookie()
-        raw = self._read(_key(id), id, b"session") if id else None
-        session = Session(**orjson.loads(raw)) if raw else None
-        if session is None or session.expires <= time.time():
+        if not id:
+            return None
+        raw = self._read(_key(id), id, b"session")
+        if not raw:
+            return None
+        session = Session(**orjson.loads(raw))
+        if session.expires <= time.time():
             return None
         with _calling_redis():
             self._redis.expire(_key(id), self._seconds(session))

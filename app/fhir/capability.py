@@ -51,7 +51,7 @@ def capability_statement(
     Clients get tokens at `token_url`. Resource types that are not served are not in it.
     """
     resources = [
-        _resource(resource, offer.paging, unit_extension)
+        _resource(resource, paging=offer.paging, unit_extension=unit_extension)
         for resource in offer.resources.values()
     ]
     if any(resource.searchable for resource in offer.resources.values()):
@@ -59,7 +59,11 @@ def capability_statement(
         if offer.paging:
             text = "For further pages, follow the links of a result unchanged."
         search: Element = {"code": "search-type", "documentation": text}
-        resources.append(_element("Bundle", [search], "not-supported", []))
+        resources.append(
+            _element(
+                "Bundle", [search], conditional_read="not-supported", parameters=[]
+            )
+        )
     security = {"cors": False, "service": [_SECURITY_SERVICE], "description": _SCOPES}
     if token_url:
         token = {"url": "token", "valueUri": token_url}
@@ -90,8 +94,9 @@ def capability_statement(
 
 
 def _resource(
-    offer: ResourceOffer, paging: bool, unit_extension: str | None
+    offer: ResourceOffer, *, paging: bool, unit_extension: str | None
 ) -> Element:
+    """Return the `resource` of a type: its interactions and its search parameters."""
     interactions: list[Element] = [{"code": "read"}]
     if offer.searchable:
         text = _search_text(offer, paging)
@@ -104,16 +109,19 @@ def _resource(
         if row.extension and unit_extension:
             text = f"{text} The extension url is {unit_extension}."
         parameters.append(filled({**element, "documentation": text}))
-    conditional = "full-support" if offer.dated else "not-match"
-    includes = [*offer.includes]
     return _element(
-        offer.resource_type, interactions, conditional, parameters, includes
+        offer.resource_type,
+        interactions,
+        conditional_read="full-support" if offer.dated else "not-match",
+        parameters=parameters,
+        includes=[*offer.includes],
     )
 
 
 def _element(
     kind: str,
     interactions: list[Element],
+    *,
     conditional_read: str,
     parameters: list[Element],
     includes: Sequence[str] = (),

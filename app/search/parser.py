@@ -284,6 +284,7 @@ def _bad_modifier(name: str, words: Sequence[str] = ()) -> BadRequestError:
 
 def _split(name: str, text: str) -> Sequence[Value]:
     """Return the alternatives in one repetition of a parameter (decision 4)."""
+    # Alternatives, each a list of the parts between its bars.
     values = [[""]]
     for piece in _PIECES.findall(text):
         if piece == ",":

@@ -75,19 +75,16 @@ def included_in(
     """
     ids: dict[ResourceType, dict[str, None]] = {}
     for include in includes:
-        of_type = ids.setdefault(include.target, {})
+        target_ids = ids.setdefault(include.target, {})
         for row in matches:
             if not isinstance(row, RowFault) and (id := getattr(row, include.field)):
-                of_type[id] = None
-    rows = {
-        kind: tuple(_rows_by_id(kind, tuple(of_type), adapter))
-        for kind, of_type in ids.items()
-    }
-    missing = [
-        f"{kind}/{id}"
-        for kind, of_type in ids.items()
-        for id in of_type.keys() - {row.id for row in rows[kind]}
-    ]
+                target_ids[id] = None
+    rows: dict[ResourceType, Sequence[Record | RowFault]] = {}
+    missing: list[str] = []
+    for kind, target_ids in ids.items():
+        rows[kind] = tuple(_rows_by_id(kind, tuple(target_ids), adapter))
+        missing_ids = target_ids.keys() - {row.id for row in rows[kind]}
+        missing += [f"{kind}/{id}" for id in missing_ids]
     return Included(rows, sorted(missing))
 
 
@@ -95,8 +92,10 @@ def _rows_by_id(
     kind: ResourceType, ids: Sequence[str], adapter: Adapter
 ) -> Iterator[Record | RowFault]:
     """Yield the resources with these ids, in as many searches as the source needs."""
+    if not ids:
+        return
     most = adapter.capabilities[kind].parameters["_id"].most or len(ids)
-    for start in range(0, len(ids), most or 1):
+    for start in range(0, len(ids), most):
         tokens = tuple(Token(None, id) for id in ids[start : start + most])
         criterion = TokenCriterion("_id", tokens)
         sort = Sort(SortKey.ID)
