@@ -215,12 +215,13 @@ class AuditTrail:
         for searched, pairs in parts:
             for name, text in pairs:
                 base, _, modifier = name.partition(":")
-                if base not in _NAMES or modifier not in _MODIFIERS:
-                    name = OTHER
+                is_known = base in _NAMES and modifier in _MODIFIERS
+                written_name = name if is_known else OTHER
                 values = _COMMA.split(text, maxsplit=left) if left else [text]
                 left = max(0, left - len(values))
                 for value in values:
-                    yield name, self._digests.of(_meaning(searched, name, value))
+                    meaning = _meaning(searched, written_name, value)
+                    yield written_name, self._digests.of(meaning)
 
 
 def _meaning(kind: str, name: str, value: str) -> str:

@@ -230,7 +230,8 @@ class PageStore:
         for field, value in links.items():
             if value.startswith(link.cursor.encode()):
                 values = self._decrypt(page.id, field, value[ID_LENGTH:])
-                target_id, start = values[0], _unpack_start(values[1])
+                target_id = values[0]
+                start = _unpack_start(values[1])
                 # Else somebody has exchanged the links of a page in Redis.
                 if (start.direction, start.index) == (link.direction, link.index):
                     return StoredPage(target_id, page.search, start)
@@ -243,8 +244,9 @@ class PageStore:
         return life
 
     def _new_link(self, page: StoredPage, target: Start) -> tuple[bytes, bytes]:
-        """Return the field and the value of a link."""
-        client, start = page.search.client, _pack_start(target)
+        """Return the field and the value of a link: its cursor, and the encrypted target."""
+        client = page.search.client
+        start = _pack_start(target)
         # The same in every format: links are recognised by it.
         place = orjson.dumps(["", start])
         field = blake2b(place, key=self._field_key, digest_size=16).digest()
