@@ -105,15 +105,17 @@ class Part:
         return f"source {self.name}: {text}" if self.name else str(text)
 
     def _can_meet(self, criterion: Criterion) -> bool:
+        """Whether a row of this part can meet a criterion."""
         row = SEARCH_PARAMETERS[self.kind][criterion.parameter]
         is_patient = row.target is ResourceType.PATIENT
         if is_patient and isinstance(criterion, ReferenceCriterion):
             return any(id.startswith(self.patients) for id in criterion.values)
         if isinstance(criterion, TokenCriterion) and row.is_id:
-            return any((t.code or "").startswith(self.prefix) for t in criterion.values)
+            ids = [token.code or "" for token in criterion.values]
+            return any(id.startswith(self.prefix) for id in ids)
         systems = self.systems.get(criterion.parameter)
         if isinstance(criterion, TokenCriterion) and systems is not None:
-            return any(t.system in (None, *systems) for t in criterion.values)
+            return any(token.system in (None, *systems) for token in criterion.values)
         return criterion.parameter not in self.lacks
 
 
@@ -265,7 +267,7 @@ def common(parts: Sequence[Part]) -> ResourceCapabilities:
     sorts = tuple(
         key
         for key in keys
-        if all(key in p.capabilities.sorts or key in p.lacks for p in parts)
+        if all(key in part.capabilities.sorts or key in part.lacks for part in parts)
     )
     return ResourceCapabilities(
         parameters={
@@ -370,7 +372,7 @@ def _merged(pages: list[list[_Placed]], more: bool, query: SearchQuery) -> Page:
         ticks = (position.moment - _ORIGIN) // _TICK if position.moment else 0
         return position.group is Group.UNKEYED, sign * ticks
 
-    # Sorting is stable: at one instant the order of the sources and their own remain.
+    # Sorting is stable: rows of one instant stay in the order of the sources, and of each.
     rows = sorted((row for page in pages[::sign] for row in page), key=rank)
     more = more or len(rows) > query.count
     rows = rows[-query.count :] if query.backwards else rows[: query.count]

@@ -54,11 +54,11 @@ def fold(text: str) -> str:
 
 
 MOST_WORDS = 10
-"""As many words of one text are compared."""
+"""A text of more words matches nothing."""
 
 
 def words_of(needle: str) -> Mapping[str, int]:
-    """Return how often each word is in a folded text, none for what matches nothing."""
+    """Return how often each word is in a folded text, {} if it has too many to compare."""
     words = Counter(needle.split())
     return words if words.total() <= MOST_WORDS else {}
 
@@ -68,7 +68,8 @@ def starts_words(haystack: str, needle: str) -> bool:
 
     Two equal words need two. A needle without letters, or of too many words, matches nothing.
     """
-    words, wanted = haystack.split(), words_of(needle)
+    words = haystack.split()
+    wanted = words_of(needle)
     return bool(wanted) and all(
         sum(word.startswith(start) for word in words) >= number
         for start, number in wanted.items()

@@ -104,7 +104,9 @@ class observe:  # noqa: N801 - used as a statement
     """
 
     def __init__(self, kind: CallKind, name: str, operation: str) -> None:
-        self._kind, self._name, self._operation = kind, name, operation
+        self._kind = kind
+        self._name = name
+        self._operation = operation
         self.span: trace.Span = trace.INVALID_SPAN
 
     def __enter__(self) -> trace.Span:

@@ -100,7 +100,7 @@ class Matcher:
 
 
 def criterion_of(parameter: str, record: Record) -> Criterion | None:
-    """Return a criterion that the record meets, None when it lacks what is compared."""
+    """Return a criterion of a parameter that the record meets, None if it has no value for it."""
     row = SEARCH_PARAMETERS[resource_type_of(record)].get(parameter)
     if row is None:
         return None
@@ -122,7 +122,7 @@ def criterion_of(parameter: str, record: Record) -> Criterion | None:
 
 
 def _day_of(moment: date | str) -> DateValue:
-    """Return the day of a time, of a half-known birth date all of its days."""
+    """Return the day of a time; of a birth date without a day, all days that it may be."""
     if isinstance(moment, str):
         first, last = days_of(moment)
         end = _midnight(last) + timedelta(days=1)

@@ -130,10 +130,14 @@ def _open_custom(mapping: SourceMapping) -> Adapter:
         text = f"cannot be found: {path} has no class '{name}'"
         raise _refusal(mapping, text)
     adapter: Adapter = _call(mapping, "cannot be created", lambda: custom(mapping))
-    members = [name for name in vars(Adapter) if not name.startswith("_")]
-    lacking = [n for n in members if inspect.getattr_static(adapter, n, None) is None]
-    if lacking:
-        raise _refusal(mapping, f"is not an adapter: it lacks {', '.join(lacking)}")
+    members = [member for member in vars(Adapter) if not member.startswith("_")]
+    missing = [
+        member
+        for member in members
+        if inspect.getattr_static(adapter, member, None) is None
+    ]
+    if missing:
+        raise _refusal(mapping, f"is not an adapter: it lacks {', '.join(missing)}")
     capabilities = _call(mapping, "has no capabilities", lambda: adapter.capabilities)
     if not isinstance(capabilities, Mapping) or not all(
         isinstance(kind, ResourceType) and isinstance(capability, ResourceCapabilities)

@@ -225,7 +225,8 @@ class HttpAdapter:
         self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
     ) -> Window:
         """Return the rows of a page; one deadline holds for all of its requests."""
-        section, listed = questions[0].section, questions[0].list
+        section = questions[0].section
+        listed = questions[0].list
         fetch, *others = (
             partial(self._fetch, question, deadline) for question in questions
         )
@@ -494,7 +495,8 @@ def questions_of(section: OpenHttpSection, query: SearchQuery) -> tuple[Question
 def _questions(
     section: OpenHttpSection, searches: Iterable[SearchQuery]
 ) -> tuple[Question, ...]:
-    listed, sort = section.http.list, section.http.sort
+    listed = section.http.list
+    sort = section.http.sort
     assert listed is not None, "a section without a list offers no search"
     questions = []
     for query in searches:
@@ -522,7 +524,8 @@ def _read_row(
 
     Raises NotFoundError, GoneError, SourceUnavailableError, SourceDataError.
     """
-    kind, read = section.mapping.resource_type, section.http.read
+    kind = section.mapping.resource_type
+    read = section.http.read
     source_id = "".join(section.mapping.fields["id"].source_ids([id]))
     # Dots alone would lead to another address of the server.
     if not FHIR_ID.fullmatch(id) or not source_id.strip("."):

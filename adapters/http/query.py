@@ -236,30 +236,37 @@ class _Filter(NamedTuple):
         return template.several(values, self.rule, call.separator, trusted=trusted)
 
     def _codes(self, criterion: Criterion) -> list[str]:
-        """Return the source's own codes or ids for the values of a criterion."""
+        """Return the source's own codes or ids for the values of a criterion.
+
+        Raises NotAskableError for a value that means every code without an entry.
+        """
         values: Sequence[str] = ()
         if isinstance(criterion, ReferenceCriterion):
             values = criterion.values
         elif isinstance(criterion, TokenCriterion):
             values = [token.code for token in criterion.values if token.code]
-        field, codes = self._field, self._field.codes
+        field = self._field
+        codes = field.codes
         if self._row.is_id or isinstance(criterion, ReferenceCriterion):
             values = field.source_ids(id for id in values if len(id) <= LONGEST_ID)
         if field.slot == "status":
             values = [code for code in values if code not in UNSERVED]
         if codes is not None:
             if codes.otherwise in values:
-                # It means every code without an entry: the source has no word for that.
                 raise _refusal(self.call, Limit.CODE)
             values = [source for code in values for source in codes.sources(code)]
         absent = self._absent
         return [value for value in values if value not in absent]
 
     def _in_all(self, codes: Sequence[Sequence[str]]) -> Sequence[str]:
-        """Return the codes that all criteria have in common."""
-        common = [code for code in codes[0] if all(code in other for other in codes)]
-        # Two ids may be those of one merged patient, which only the source knows.
-        differ = all(codes) and all({*common} != {*other} for other in codes)
+        """Return the codes that all criteria of a parameter name.
+
+        Raises NotAskableError if the criteria name different patients of a source that
+        merges patients: only the source knows whether two ids are of one patient.
+        """
+        first = codes[0]
+        common = [code for code in first if all(code in named for named in codes)]
+        differ = all(codes) and all({*common} != {*named} for named in codes)
         if self.call.merged and differ:
             raise _refusal(self.call, Limit.ONCE)
         return common

@@ -29,7 +29,8 @@ class ThreadSessions:
     def __init__(
         self, headers: Mapping[str, str], lifetime: float = LIFETIME_SECONDS
     ) -> None:
-        self._headers, self._lifetime = headers, lifetime
+        self._headers = headers
+        self._lifetime = lifetime
         self._threads = local()
         self._sessions: WeakSet[requests.Session] = WeakSet()
 

@@ -56,7 +56,7 @@ class Partial(NamedTuple):
 
     @classmethod
     def around(cls, day: date) -> "Iterator[Partial]":
-        """Yield the periods that began before a day and have not ended before it."""
+        """Yield the year and month of a day, without those that begin with the day."""
         if (day.month, day.day) != (1, 1):
             yield cls(day.year)
         if day.day > 1:
@@ -84,7 +84,8 @@ def read_birth(value: object, rule: TimeRule, today: date) -> date | str:
         partial = _partial(value, rule, today)
         if partial is None:
             raise
-        first, birth = partial.first, str(partial)
+        first = partial.first
+        birth = str(partial)
     else:
         if rule.format and "y" in directives(rule.format):
             first = birth = _of_last_century(birth, today)
@@ -127,10 +128,11 @@ def _partial(value: object, rule: TimeRule, today: date) -> Partial | None:
 
 @lru_cache
 def _pattern(form: str | None) -> re.Pattern[str]:
-    """Return the pattern of the texts of a format whose day is 00."""
+    """Return the pattern of texts in a format whose day is 00; it may match none."""
     if form is None:
         return _IN_ISO
     if not {"m", "d"} <= directives(form):
+        # This matches no text.
         return re.compile("(?!)")
     # Texts between directives stand at even places, the letters of directives at odd ones.
     parts = re.split("%(:z|.)", form)

@@ -38,12 +38,14 @@ class Builder:
     """Makes the mapping of a document that has no problems."""
 
     def __init__(self, doc: Document) -> None:
-        self._doc, self._root = doc, doc.root
+        self._doc = doc
+        self._root = doc.root
         self._zone = ZoneInfo(doc.root.text("time_zone"))
 
     def mapping(self) -> model.SourceMapping:
         """Return the mapping."""
-        doc, root = self._doc, self._root
+        doc = self._doc
+        root = self._root
         sources = {
             path: self._source(path, table) for path, table in doc.sources.items()
         }
@@ -102,7 +104,8 @@ class Builder:
     # --------------------------------------------------------------------- sources
 
     def _source(self, path: KeyPath, source: Table) -> model.SourceConfig:
-        kind, zone = source.text("kind"), source.text("time_zone")
+        kind = source.text("kind")
+        zone = source.text("time_zone")
         mark = place(self._root, path, at_key=True)
         if self._doc.is_own:
             mark = source["kind"].mark
@@ -163,14 +166,16 @@ class Builder:
     # -------------------------------------------------------------------- sections
 
     def _section(self, section: Section) -> model.ResourceMapping:
-        kind, data = section.kind, section.data
+        kind = section.kind
+        data = section.data
         fields = {
             s.slot.record: self._field(s) for s in section.sites if s.item is None
         }
         slot = "visit_number_system"
         if "visit_number" in fields and slot not in fields:
             constants = self._root.table("constants")
-            mark, system = constants[slot].mark, constants.text(slot)
+            mark = constants[slot].mark
+            system = constants.text(slot)
             fields[slot] = model.FieldMapping(slot, mark, constant=system)
         records = {slot.name: slot.record for slot in SLOTS[kind]}
         required = (*REQUIRED[kind], *data.texts("requires"))
@@ -198,7 +203,8 @@ class Builder:
         return MappingProxyType(lists)
 
     def _item(self, item: Item) -> model.ItemMapping:
-        options, mark = item.options, item.options.mark
+        options = item.options
+        mark = item.options.mark
         values = [(site.slot, self._field(site)) for site in item.sites]
         fields = {slot.record: value for slot, value in values if slot is not LINES}
         if item.listed.name == "identifiers" and "type" in fields:
@@ -219,7 +225,8 @@ class Builder:
 
     def _field(self, site: Site) -> model.FieldMapping:
         """Return one value of a section or of an item."""
-        options, columns = site.options, site.options.get("from")
+        options = site.options
+        columns = site.options.get("from")
         return model.FieldMapping(
             slot=site.slot.record,
             mark=site.mark if columns is None else columns.mark,
@@ -381,7 +388,8 @@ def _count_call(listed: Table) -> model.CountCall:
 
 
 def _paging(listed: Table) -> model.Paging:
-    paging, mark = listed.table("paging"), listed.key_marks["paging"]
+    paging = listed.table("paging")
+    mark = listed.key_marks["paging"]
     (kind,) = (kind for kind in model.PagingKind if kind in paging)
     if kind is model.PagingKind.NEXT:
         return model.Paging(kind, path=_place_of(paging["next"]), mark=mark)

@@ -136,7 +136,9 @@ class Id(Converter):
     """A FHIR id."""
 
     def __init__(self, field: FieldMapping) -> None:
-        self.absent, self.prefix, self.strip = field.absent, field.prefix, field.strip
+        self.absent = field.absent
+        self.prefix = field.prefix
+        self.strip = field.strip
         self.is_plain = not (field.absent or field.prefix or field.strip)
         self.form = field.form or BinaryForm.HEX
 
@@ -166,7 +168,8 @@ class Id(Converter):
             return super().column(cells)
         if {int}.issuperset(map(type, cells)):
             return list(map(str, cells))
-        one, fits = self.one, FHIR_ID.fullmatch
+        one = self.one
+        fits = FHIR_ID.fullmatch
         return [
             cell if type(cell) is str and fits(cell) else one(cell) for cell in cells
         ]
@@ -176,7 +179,8 @@ class Parts(Converter):
     """Several texts for people; a cell is a text or a list."""
 
     def __init__(self, field: FieldMapping) -> None:
-        self.text, self.split = Text(field), field.split
+        self.text = Text(field)
+        self.split = field.split
 
     def one(self, cell: Any) -> tuple[str, ...]:
         """Return the texts of a cell."""
@@ -198,7 +202,8 @@ class Codes(Converter):
     """What a code table has for the code of a cell: a code, a text, a flag or several texts."""
 
     def __init__(self, field: FieldMapping, codes: CodeTable, kind: SlotKind) -> None:
-        self.absent, self.name = field.absent, codes.name
+        self.absent = field.absent
+        self.name = codes.name
         self.values = {
             code: _target(field.prefix + text, kind)
             for code, text in codes.table.items()
@@ -260,7 +265,8 @@ class _OfTime(Converter):
 
     def __init__(self, field: FieldMapping) -> None:
         assert field.time is not None, "the loader gives every time a rule"
-        self.rule, self.has_parts = field.time, len(field.columns) > 1
+        self.rule = field.time
+        self.has_parts = len(field.columns) > 1
         self.present = presence(field.absent)
 
     def value(self, cell: Any) -> object:

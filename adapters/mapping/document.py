@@ -58,7 +58,8 @@ def read_layers(
     """
     path = Path(path)
     layer = parse_file(path, read)
-    version, extended = layer.get("mapping"), layer.get("extend")
+    version = layer.get("mapping")
+    extended = layer.get("extend")
     # Before anything else: the keys of another version may mean other things.
     if isinstance(version, Scalar) and version != VERSION:
         text = f"version '{version}' of the format is not known: this service reads {VERSION}"
@@ -284,7 +285,8 @@ def _sites(
 ) -> Iterator[Site]:
     for slot in slots:
         if (node := values.get(slot.name)) is not None:
-            where, mark = (*path, slot.name), values.key_marks[slot.name]
+            where = (*path, slot.name)
+            mark = values.key_marks[slot.name]
             yield Site(
                 section, slot, path=where, mark=mark, options=_options(node), item=item
             )
@@ -327,7 +329,8 @@ class Document:
         for key, kind in SECTIONS.items():
             if key not in self.root:
                 continue
-            whole, mark = self.root.table(key), self.root.key_marks[key]
+            whole = self.root.table(key)
+            mark = self.root.key_marks[key]
             if "sources" not in whole:
                 sections.append(self._section((key,), kind, mark, whole, whole))
             for n, entry in enumerate(whole.tables("sources")):
@@ -414,7 +417,8 @@ def variable(name: str, environ: Mapping[str, str]) -> str:
     It is "" when neither is set. Line ends around it are those of a file, and no part of
     it. Raises VariableError when both are set, or the file cannot be read.
     """
-    text, path = environ.get(name, ""), environ.get(f"{name}_FILE", "")
+    text = environ.get(name, "")
+    path = environ.get(f"{name}_FILE", "")
     if text and path:
         raise VariableError(f"{name} and {name}_FILE are both set")
     if path:

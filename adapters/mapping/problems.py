@@ -27,7 +27,7 @@ class MappingProblem:
 
 
 class MappingError(Exception):
-    """A mapping or profile file cannot be used; `problems` holds all there is to mend."""
+    """A mapping or profile file cannot be used; `problems` is all that has to be corrected."""
 
     def __init__(self, problems: Iterable[MappingProblem]) -> None:
         unique = dict.fromkeys(problems)
@@ -40,13 +40,13 @@ class MappingError(Exception):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known word, "" when none is near."""
     words = tuple(known)
-    same = [other for other in words if other.casefold() == word.casefold()]
+    same = [candidate for candidate in words if candidate.casefold() == word.casefold()]
     near = same or get_close_matches(word, words, n=1, cutoff=0.6)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def one_of(word: str, known: Iterable[str], what: str) -> str:
-    """Return the sentence that refuses `word` because it is not one of `known`."""
+    """Return the text that `word` is not `what`: it names the nearest of `known`, or all."""
     words = tuple(known)
     near = did_you_mean(word, words)
     return f"'{word}' is not {what}{near or ': use ' + ', '.join(words)}"

@@ -113,7 +113,8 @@ class FieldReader(Reader):
     """Reads a field from its column, or from its two."""
 
     def __init__(self, cell: Cell, kind: SlotKind) -> None:
-        self._fault, self._converter = cell.fault, converter_of(cell.field, kind)
+        self._fault = cell.fault
+        self._converter = converter_of(cell.field, kind)
         self._cell_in: Callable[[Row], Any] = itemgetter(*cell.indexes)
 
     def column(self, rows: Sequence[Row]) -> list[Any]:
@@ -197,7 +198,8 @@ class OnlyIfReader(Reader):
     """Reads by `only_if` whether an item counts in its row."""
 
     def __init__(self, text: Reader, values: Collection[str]) -> None:
-        self._text, self._values = text, values
+        self._text = text
+        self._values = values
 
     def column(self, rows: Sequence[Row]) -> list[Any]:
         """Return whether the item counts, for each row."""
@@ -219,8 +221,10 @@ class ItemReader(Reader):
         content: Sequence[int],
         counts: Reader,
     ) -> None:
-        self._record, self._slots = record, slots
-        self._content, self._counts = content, counts
+        self._record = record
+        self._slots = slots
+        self._content = content
+        self._counts = counts
 
     def column(self, rows: Sequence[Row]) -> list[Any]:
         """Return the item of each row."""
@@ -320,7 +324,8 @@ class Required(Rule):
     """At least one of these slots has a value; False is a value."""
 
     def __init__(self, slots: Sequence[int], fault: RowFault) -> None:
-        self._slots, self._fault = slots, fault
+        self._slots = slots
+        self._fault = fault
 
     def check(self, columns: Sequence[list[Any]], _: Sequence[Row]) -> None:
         """Refuse a row with a value in none of the slots."""
@@ -340,8 +345,10 @@ class EndAfterStart(Rule):
 
     def __init__(self, end: Cell, positions: Mapping[str, int]) -> None:
         index = EncounterRecord._fields.index
-        self._start, self._end = index("start"), index("end")
-        self._fault, time = end.fault("ends before it starts"), end.field.time
+        self._start = index("start")
+        self._end = index("end")
+        self._fault = end.fault("ends before it starts")
+        time = end.field.time
         self._read_late: Reader | None = None
         if time is not None and time.twice is Twice.FIRST:
             late = replace(end.field, time=replace(time, twice=Twice.SECOND))
@@ -542,7 +549,9 @@ def _of_row(section: ResourceMapping, *, searched: bool = False) -> Iterator[_Na
 
 def _of_places(places: Iterable[Place], *, searched: bool) -> Iterator[_Named]:
     for place in places:
-        field, element, item = place.field, place.element, place.item
+        field = place.field
+        element = place.element
+        item = place.item
         for column in field.columns:
             yield column, element, field.mark
         if searched and field.search_column:

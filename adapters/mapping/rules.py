@@ -207,13 +207,17 @@ def _is_http(url: str) -> bool:
 
 def rows_only_read(doc: Document) -> Iterator[Fault]:
     """Refuse `rows` that is not one SELECT, or that ends in a semicolon."""
-    sections = [section for section in doc.sections if not section.is_http]
-    holders = [(s.path, s.data) for s in sections]
-    holders += [(item.path, item.options) for s in sections for item in s.items]
+    holders: list[tuple[KeyPath, Table]] = []
+    for section in doc.sections:
+        if not section.is_http:
+            holders.append((section.path, section.data))
+            holders += [(item.path, item.options) for item in section.items]
     for holder, options in holders:
-        rows, path = options.text("rows"), (*holder, "rows")
+        rows = options.text("rows")
+        path = (*holder, "rows")
         if not rows:
             continue
+        # Quoted texts and comments become blanks, so that offsets stay.
         bare = _SKIPPED.sub(lambda skipped: re.sub(r"[^\n]", " ", skipped[0]), rows)
         if not _READS.match(bare):
             begin = len(bare) - len(bare.lstrip())
@@ -271,7 +275,11 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
 
 
 def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
-    """Refuse to compare half a time, texts that do not sort as times, or ids in code."""
+    """Refuse a search or sort by values that differ from those in the column.
+
+    Such as a time in two columns, a text that does not sort as its time, or an id or number
+    with a code table.
+    """
     uses: dict[KeyPath, tuple[Use, Site]] = {}
     for use in _uses(doc):
         for site in use.sites:
@@ -283,7 +291,7 @@ def searched_columns_can_be_compared(doc: Document) -> Iterator[Fault]:
 
 
 def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]:
-    """Yield why the values of a site are not compared as they are."""
+    """Yield why the column of a site cannot be compared, with the key that is at fault."""
     has_two_columns = len(site.columns) > 1
     if column := site.options.text("search"):
         if has_two_columns and column in site.columns:
@@ -293,17 +301,20 @@ def _faults_of_comparison(use: Use, site: Site) -> Iterator[tuple[KeyPath, str]]
             )
             yield ("search",), text
         return
-    text = (
-        f"'{use.word}' cannot compare {{}}: compute one value in the SELECT, or name"
-        " another column under search"
-    )
+
+    def cannot_compare(values: str) -> str:
+        return (
+            f"'{use.word}' cannot compare {values}: compute one value in the SELECT, or"
+            " name another column under search"
+        )
+
     if has_two_columns:
-        yield (), text.format("two columns")
+        yield (), cannot_compare("two columns")
     form = site.options.text("format")
     if form and not sorts_as_text(form):
-        yield ("format",), text.format(f"texts like {form}")
+        yield ("format",), cannot_compare(f"texts like {form}")
     if "codes" in site.options and not _compares_words(site, use.word):
-        yield ("codes",), text.format("the results of a code table")
+        yield ("codes",), cannot_compare("the results of a code table")
 
 
 def _compares_words(site: Site, name: str) -> bool:
@@ -320,7 +331,7 @@ def _compares_words(site: Site, name: str) -> bool:
 
 
 def searched_changes_are_whole(doc: Document) -> Iterator[Fault]:
-    """Refuse to search by a last change that some change of the resource leaves as it is."""
+    """Refuse `_lastUpdated` by a time that does not change with every change of a resource."""
     for use in _uses(doc):
         partial = [site for site in use.sites if "covers" not in site.options]
         if use.word == "_lastUpdated" and "search" in use.path and partial:
@@ -345,13 +356,19 @@ def _uses(doc: Document) -> Iterator[Use]:
 def _listed(
     doc: Document, path: KeyPath, data: Table, sections: list[Section]
 ) -> Iterator[Use]:
-    """Yield what one list of parameters and one of sort keys need of the sections."""
-    kind, several = sections[0].kind, sections[0].is_entry
-    # An HTTP API has a table of each: of parameters, and of what its sort keys are.
-    searches: list[tuple[str | int, str]] = [(n, n) for n in data.table("search")]
+    """Yield the slots that one list of parameters and one of sort keys need in sections.
+
+    `data` is the table at `path` that holds both lists.
+    """
+    kind = sections[0].kind
+    several = sections[0].is_entry
+    # A database has a list of parameters, an HTTP API a table of them.
+    searches: list[tuple[str | int, str]] = [
+        (name, name) for name in data.table("search")
+    ]
     searches += enumerate(data.texts("search"))
-    for at, name in searches:
-        where = (*path, "search", at)
+    for step, name in searches:
+        where = (*path, "search", step)
         yield Use(
             where,
             name,
@@ -364,10 +381,10 @@ def _listed(
             for section in sections:
                 if not several or "start" in section.fields:
                     yield Use(where, "date: period", slots=("end",), sections=[section])
-    for at, name in enumerate(data.texts("sort")):
+    for index, name in enumerate(data.texts("sort")):
         if slot := SORTS[kind].get(name):
             yield Use(
-                (*path, "sort", at),
+                (*path, "sort", index),
                 name,
                 slots=(slot,),
                 sections=sections,
@@ -437,24 +454,24 @@ def parameters_differ(doc: Document) -> Iterator[Fault]:
         for path in _template_paths(section):
             template = template_of(str(find(section.data, path)))
             for name, _ in template.parameters:
-                other = first_use.setdefault(name, path)
-                if name in combined or _is_shared(section, other, path):
+                first_path = first_use.setdefault(name, path)
+                if name in combined or _is_shared(section, first_path, path):
                     continue
-                text = f"{'.'.join(map(str, other))} already sends '{name}'"
+                text = f"{'.'.join(map(str, first_path))} already sends '{name}'"
                 yield Fault((*section.path, *path), text)
 
 
-def _is_shared(section: Section, one: KeyPath, other: KeyPath) -> bool:
+def _is_shared(section: Section, first: KeyPath, second: KeyPath) -> bool:
     """Whether two templates of a section may send the same parameter.
 
     Those of one search or of one sort are sent in each other's place; two bounds of a search
     are sent together, so they have to differ.
     """
-    if one[:2] != other[:2]:
+    if first[:2] != second[:2]:
         return False
-    if one == other or other[-1] not in _BOUNDS:
+    if first == second or second[-1] not in _BOUNDS:
         return True
-    return find(section.data, one) != find(section.data, other)
+    return find(section.data, first) != find(section.data, second)
 
 
 _BOUNDS = ("ge", "gt", "lt", "le")
@@ -477,7 +494,8 @@ def several_are_sent(doc: Document) -> Iterator[Fault]:
     """Refuse a separator for several parameters, and templates that place values differently."""
     for section in doc.http_sections:
         for name in section.search:
-            search, path = section.search.table(name), (*section.path, "search", name)
+            search = section.search.table(name)
+            path = (*section.path, "search", name)
             if "query" not in search or "separator" not in search:
                 continue
             template = template_of(search.text("query"))
@@ -495,7 +513,8 @@ def several_are_sent(doc: Document) -> Iterator[Fault]:
 def order_can_be_kept(doc: Document) -> Iterator[Fault]:
     """Refuse `nulls` other than last where the rows that have the key cannot be requested."""
     for section in doc.http_sections:
-        sort, listed = section.data.table("sort"), section.data.table("list")
+        sort = section.data.table("sort")
+        listed = section.data.table("list")
         if sort.text("nulls", Nulls.LAST) == Nulls.LAST:
             continue
         is_numbered = not {"offset", "page"}.isdisjoint(listed.table("paging"))

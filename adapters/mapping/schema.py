@@ -105,7 +105,8 @@ def _schema() -> SchemaNode:
     """Return the file's content, with the parts that follow from the tables."""
     file = resources.files("adapters.mapping") / "schema.json"
     schema: SchemaNode = json.loads(file.read_text(encoding="utf-8"))
-    sections, described = schema.pop("sections"), schema.pop("slots")
+    sections = schema.pop("sections")
+    described = schema.pop("slots")
     definitions: SchemaNode = schema["definitions"]
     definitions |= _values(**schema.pop("values"))
 
@@ -122,7 +123,8 @@ def _schema() -> SchemaNode:
     definitions["TestCase"] = _table(case)
 
     # Where several sections serve a type, each has the keys of an entry before its own.
-    section, prefix = sections["Section"], schema.pop("entry")
+    section = sections["Section"]
+    prefix = schema.pop("entry")
     sections["SectionEntry"] = section | {
         "required": [*prefix, *section["required"]],
         "properties": prefix | section["properties"],
@@ -333,7 +335,8 @@ class Fault(NamedTuple):
 
 def problem_of(root: Table, fault: Fault) -> MappingProblem:
     """Return the problem of a fault: its place and the element."""
-    mark, node = place(root, fault.path, fault.at_key), find(root, fault.path)
+    mark = place(root, fault.path, fault.at_key)
+    node = find(root, fault.path)
     if fault.offset >= 0 and isinstance(node, Scalar):
         mark = node.at(fault.offset)
     return MappingProblem(mark, element(fault.path), fault.text)
@@ -526,7 +529,8 @@ def _of_value(error: Any, path: KeyPath, text: str) -> Fault:
 
 def _standard(error: Any) -> str:
     """Return the message of an error for which the schema has none."""
-    schema, words = error.schema, error.validator_value
+    schema = error.schema
+    words = error.validator_value
     match error.validator:
         case "enum":
             texts = [word for word in words if isinstance(word, str)]

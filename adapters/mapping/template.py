@@ -69,9 +69,10 @@ class Placeholder:
     bare: re.Pattern[str] | None = None
 
     def fitted(self, value: str, rule: ValueRule, *, trusted: bool) -> str | None:
-        """Return a value as it is written here, None if it does not fit.
+        """Return a value as it is written in this place, None if it does not fit.
 
-        `trusted` values are those of the file or of this service: they may be any text.
+        A `trusted` value is from the file or from this service, not from a client: without
+        quotation marks around it, it may be any text.
         """
         if not value or _UNSENDABLE.search(value):
             return None
@@ -217,7 +218,8 @@ def text_of(text: str) -> TextTemplate:
     quote = ""
     end = 0
     for match in _PLACE.finditer(text):
-        name, form = match[1], match[2] or ""
+        name = match[1]
+        form = match[2] or ""
         literal = text[end : match.start()]
         end = match.end()
         quote = _quote_after(literal, quote)
@@ -257,8 +259,9 @@ PLACES: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def template_fault(text: str, purpose: str) -> str:
-    """Return what is wrong with a template for a purpose, "" if nothing is."""
-    template, allowed = template_of(text), PLACES[purpose]
+    """Return what is wrong with a template for a purpose (a key of PLACES), "" if nothing is."""
+    template = template_of(text)
+    allowed = PLACES[purpose]
     if purpose != "one" and "=" not in text:
         return f"'{text}' has no name: write name=text"
     if not all(name and "{value" not in name for name, _ in template.parameters):

@@ -60,7 +60,8 @@ def _time_of_day(value: timedelta) -> str:
     return f"0{text}" if text[1] == ":" else text
 
 
-_NO_TIME, _DAY = timedelta(), timedelta(days=1)
+_NO_TIME = timedelta()
+_DAY = timedelta(days=1)
 
 _WRITERS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
     {
@@ -113,7 +114,8 @@ class Memo(dict[Any, Any]):
 
     def __init__(self, function: Callable[[Any], Any], *, most: int) -> None:
         super().__init__()
-        self._function, self._most = function, most
+        self._function = function
+        self._most = most
 
     def __missing__(self, key: Any) -> Any:
         value = self._function(key)

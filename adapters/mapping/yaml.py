@@ -36,7 +36,8 @@ class Scalar(str):
     def __new__(cls, text: str, mark: Mark, begins: Mark | None = None) -> Self:
         """Return the text with its place."""
         scalar = super().__new__(cls, text)
-        scalar.mark, scalar.begins = mark, begins
+        scalar.mark = mark
+        scalar.begins = begins
         return scalar
 
     def at(self, offset: int) -> Mark:
@@ -190,7 +191,8 @@ class _Composer:
     """Makes nodes of the events of a YAML text."""
 
     def __init__(self, text: str, file: str) -> None:
-        self._file, self._lines = file, text.splitlines()
+        self._file = file
+        self._lines = text.splitlines()
         self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CBaseLoader)
 
     def document(self) -> Table:
