@@ -304,10 +304,11 @@ def _capabilities(
 class OpenSqlSection:
     """One resource type of a mapping, ready to search; `selected` are its columns in order.
 
-    `id` is the column that the id of the resource comes from, `times` those that searches
-    are sorted by, none for the id alone; `indexes` are the positions of columns in a row,
-    `fine_times` those of times that are read as texts. Stays have the `merges` of their
-    patients, where the file names who replaced a patient.
+    `id` is the column of the resource's id. `times` are the columns that searches can be
+    sorted by, besides the id. `indexes` are the positions of columns in a row, `fine_times`
+    those of FINE_TIME columns. `merges` are those of the patients of stays, None for other
+    resources, and where the mapping does not name who replaced a patient. `unequal` are the
+    columns whose texts do not compare as times, by slot.
     """
 
     mapping: ResourceMapping
@@ -482,7 +483,10 @@ class OpenSqlSection:
 
 
 def _with_times(row: Sequence[Any], indexes: Iterable[int]) -> Sequence[Any]:
-    """Return a row with the times whose full precision only its position needs."""
+    """Return a row with datetimes for the texts of FINE_TIME columns, where they can be read.
+
+    The mapping reads microseconds; only the position of the row needs the whole fraction.
+    """
     cells = list(row)
     for index in indexes:
         with suppress(TypeError, ValueError):

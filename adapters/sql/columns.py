@@ -3,9 +3,9 @@
 A value that a column's type cannot hold matches nothing; it never reaches the database,
 where it would be an error (decision 6).
 
-A source that is one of several is continued by instants. A value of its column has one even
-where the mapping reads none from it (an hour that never happens, a text that is no time):
-the last instant whose bound is not behind the value, so that no row is read twice or missed.
+Pages of several sources continue at an instant. Every value of a column has one, even where
+the mapping reads none from it (an hour that never happens, a text that is no time): the last
+instant whose bound is not above the value. So no row is read twice or missed.
 """
 
 import re
@@ -42,40 +42,41 @@ _STEPS = (
 
 
 class ColumnKind(StrEnum):
-    """Kinds of column, as far as searching distinguishes them.
-
-    Of texts, FOLDING ones are compared by their database without case or accents, FILLED
-    ones are NULL where they are empty, PADDED ones are FILLED and end in blanks. A
-    TICK_TIME holds 1/300 seconds from 1753 on, which come as .000, .003 or .007; a
-    SECOND_TIME whole seconds. LOOSE is a column of SQLite without a type:
-    it compares text with text and numbers with numbers. OTHER (an enumeration, say) is
-    compared by its text. BINARY ones hold bytes, a FINE_TIME more than microseconds: it is
-    read and bound as a text. BITS are a number that the driver would read as bytes. A DOUBLE
-    is a float of 64 bits; a SINGLE one of 32 bits, equal to no value that is sent; a LARGE one
-    (BLOB, CLOB) equals none.
-    """
+    """Kinds of column, as far as searching distinguishes them."""
 
     TEXT = "text"
+    # A text that the database compares without case or accents.
     FOLDING = "folding text"
+    # A text that is NULL where it is empty.
     FILLED = "filled text"
+    # A FILLED text that ends in blanks.
     PADDED = "padded text"
     INTEGER = "integer"
     WIDE = "integer, signed or not"
+    # A number that the driver would read as bytes.
     BITS = "bits"
     NUMBER = "number"
+    # A float of 64 bits.
     DOUBLE = "double-precision number"
+    # A float of 32 bits, which equals no value that is sent.
     SINGLE = "single-precision number"
     BOOLEAN = "boolean"
     UUID = "uuid"
     BINARY = "bytes"
     DATE = "date"
     LOCAL_TIME = "local time"
+    # Read and bound as a text: a datetime would cut its fraction.
     FINE_TIME = "local time of more than microseconds"
+    # Of 1/300 seconds, from 1753 on: its fractions end in 0, 3 or 7 milliseconds.
     TICK_TIME = "time in ticks"
+    # Of whole seconds.
     SECOND_TIME = "time in seconds"
     INSTANT = "instant"
+    # A column of SQLite without a type: text compares with text, a number with numbers.
     LOOSE = "loose"
+    # BLOB and CLOB, which equal no value.
     LARGE = "large object"
+    # Compared by its text: an enumeration, for example.
     OTHER = "other"
 
 
@@ -420,18 +421,18 @@ def _iso_text(local: datetime, *, with_time: bool) -> str:
     return f"{text}.{local.microsecond:06d}".rstrip("0") if local.microsecond else text
 
 
-# ---------------------------------------------------------------- places
+# ------------------------------------------------------ instants of values
 
 TICK = timedelta(microseconds=1)
 FIRST = datetime(1, 1, 3, tzinfo=UTC)
 LAST = datetime(9999, 12, 29, tzinfo=UTC)
-"""All that is earlier, or later, becomes one of these: every zone can write them."""
+"""Earlier and later instants are replaced by these, which every time zone can write."""
 
 _LATE = re.compile("[0-9]{5}")
 """How a year past 9999 starts, where a database has such."""
 
 _WRITTEN = (*TEXTS, ColumnKind.LOOSE, *NUMBERS)
-"""Kinds whose values are read by a format: not each compares as the time that it means."""
+"""Kinds whose values are read by a format: a value may compare as another time than it means."""
 
 
 def instant_of(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
@@ -446,10 +447,7 @@ def instant_of(kind: ColumnKind, rule: TimeRule, value: object) -> datetime:
 
 
 def edge(moment: datetime, *, later: bool) -> bool:
-    """Whether all values lie on one side of an instant: before LAST if `later`, else after FIRST.
-
-    With `later` the instant meant is the one that follows `moment`.
-    """
+    """Whether an instant is the last one, if `later`, or the first one that values can have."""
     return moment >= LAST if later else moment <= FIRST
 
 

@@ -202,7 +202,7 @@ class SqlColumn:
             return any_of([Condition(equal, (value,)) for value in values])
         equal_exactly = self._listed(self._equated, "IN", values)
         if self.kind is ColumnKind.BINARY and self.dialect.pads_bytes:
-            # Bytes with zeros at their end equal those without.
+            # Bytes with zeros at their end equal those without, unless another byte follows.
             mark = f"CAST({MARK} AS VARBINARY(8000)) + 0x01"
             marks = ", ".join([mark] * len(values))
             whole = Condition(f"{self.plain} + 0x01 IN ({marks})", tuple(values))
@@ -470,12 +470,12 @@ class Columns:
 
     def key(self, field: FieldMapping) -> KeyColumn:
         """Return the column that filters and sorts compare of a field."""
-        compared, absent = field.filter_column, field.absent
-        name = field.columns[0] if field.columns else None
-        if (compared, absent, name) not in self._keys:
-            key = KeyColumn(self.column(compared), absent, self._shown(field))
-            self._keys[compared, absent, name] = key
-        return self._keys[compared, absent, name]
+        shown_name = field.columns[0] if field.columns else None
+        compared = (field.filter_column, field.absent, shown_name)
+        if compared not in self._keys:
+            column = self.column(field.filter_column)
+            self._keys[compared] = KeyColumn(column, field.absent, self._shown(field))
+        return self._keys[compared]
 
     def _shown(self, field: FieldMapping) -> KeyColumn | None:
         """Return the column that a field shows, if it has absent values and another is searched."""
@@ -660,7 +660,7 @@ class ComparedField(NamedTuple):
 
 @dataclass(frozen=True)
 class Filters:
-    """The conditions of one section; `item_columns` are those of each second SELECT."""
+    """The conditions of one section; `item_columns` are the columns of each item's own SELECT."""
 
     section: ResourceMapping
     columns: Columns

@@ -41,7 +41,7 @@ class SessionError(SourceDataError):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # For the log: it has the lines that mend it.
+        # The log shows it: the text has the statements that repair the session.
         self.reason = text
 
 
@@ -156,106 +156,117 @@ _COLONS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one kind of database is used.
+    """How one kind of database is used: connections, SQL, errors, and what it reports."""
 
-    Connecting: `engine` creates a pool of read-only connections by the `driver`, SQLAlchemy's
-    name for it, whose placeholders look like `placeholder`. `ready` is called before a
-    statement with a cursor and the seconds that it may take. `transport`: whether TLS verifies
-    the server, as options like `verifying` make it. `columns` reads the columns of a SELECT
-    without reading a row. `write_grant`: a privilege by which the account could change a table,
-    "" for none. Once `unread` has recognised the error of a value that has no value of its type
-    or is no text, `lenient` makes connections read such values as texts or as bytes.
-
-    SQL, as functions of a text: `fold` writes `adapters.folding.fold` as far as a LIKE needs
-    it, `fold_in` for a text in an encoding where `fold` is refused; `exact` makes a FOLDING
-    text compare character by character, `searched` one that LIKE accepts, `collated` one of
-    another collation. `text_mark` stands for a value beside a FOLDING text of a collation;
-    `pads`: whether the collation ignores blanks at the end, as `exact` does. `joint` stands
-    between two texts that become one, `substring` is the function. `marks` are how values are
-    written for columns of a kind, where a MARK alone has no index; `reads` how they are selected,
-    where the driver would change them. `writes` converts a value to the text that the service
-    shows, where a CAST differs; `long` and `short` are the types of other texts and of ids in a
-    CAST. `label` finds the value of an enumeration, by its type, that has a text. `top` stands
-    before and `limit` after a SELECT of a number of rows; `is_null` compares with NULL. `clock`
-    returns the values of `:now` and `:today` for a time in the source's zone; `some_time` is a
-    literal of any time. With `orders_nulls`, ORDER BY names a column even where it is NULL in
-    every row: PostgreSQL needs that to use the index, MariaDB would sort. With
-    `has_included_columns`, an index can hold columns beside its keys (INCLUDE). With `pads_bytes`,
-    zeros at the end of bytes count in no comparison.
-
-    Errors: `code` is that of a driver's error, "" for none; `timeouts` are those of a statement
-    timeout, `pooler` those of a pooler that loses prepared statements, `unknowns` matches those
-    of a statement that the database refuses. Patterns of messages: `missing` of a column or
-    table that is missing, `denied` of one that the account may not read, each with the GRANT
-    that it lacks, `repeated` of two of one name, `refusals` of code and message, each with why
-    there is no connection. `invalid_option` names the option of the address that the driver
-    refuses, "" for an unknown one, None for other errors. `replans`: whether prepared
-    statements no longer fit their tables, on any connection.
-
-    Where the database reports it: `rows_read` runs a statement and counts, `origins` are those
-    of the columns of a SELECT,
-    `computed` those of its columns that a table can have an index on as an expression,
-    `filtered` the tables of a SELECT of which a policy hides rows, `server_time` is its clock.
-    Its catalogue: `readable` selects the names of the tables of `:schema` that the account may
-    read, where it sees others too; `folds_names` means that names ignore case. With
-    `has_texts_in_numbers`, a column of numbers also holds texts that are no number. `zero_date`
-    is what IS NULL matches too. `unreal`: whether a text is a time that its columns of times
-    hold, and no datetime.
-    """
-
+    # The pool of read-only connections, by the `driver`, SQLAlchemy's name for it.
     driver: str
     engine: Callable[[URL, PoolConfig], Engine]
+    # Reads the columns of a SELECT, without reading a row.
     columns: Callable[[sa.Connection, str], tuple[Column, ...]]
+    # Reads a privilege by which the account could change a table, "" for none.
     write_grant: Callable[[sa.Connection], str]
+    # SQL that folds a text as `adapters.folding.fold` does, as far as a LIKE needs it.
     fold: Callable[[Sql], Sql]
+    # The codes of errors of a statement timeout, and a pattern of those of a statement that
+    # the database refuses.
     timeouts: tuple[str, ...]
     unknowns: str
+
+    # Connections.
     placeholder: str = "?"
-    fold_in: Callable[[Sql, str], Sql] | None = None
+    # Is called before a statement, with a cursor and the seconds that the statement may take.
     ready: Callable[[Any, float], None] = lambda _cursor, _seconds: None
+    # Whether an error is of a value that has no value of its type, or is no text. `lenient`
+    # then makes a connection read such values as texts or as bytes.
     unread: Callable[[BaseException], bool] = lambda _error: False
     lenient: Callable[[Any], None] = lambda _connection: None
+    # Whether prepared statements no longer fit their tables, on any connection.
     replans: Callable[[BaseException], bool] = lambda _error: False
+    # The hosts of an address, and whether TLS verifies them, as options like `verifying` do.
     transport: Callable[[URL], DatabaseTransport] = lambda _url: DatabaseTransport()
     verifying: str = ""
-    code: Callable[[BaseException], str] = _first_argument
+
+    # SQL of an expression.
+    # Folds a text in an encoding, where `fold` is refused.
+    fold_in: Callable[[Sql, str], Sql] | None = None
+    # Makes a FOLDING text compare character by character.
     exact: Convert = _unchanged
+    # Makes a FOLDING text one that LIKE accepts.
     searched: Convert = _unchanged
+    # Gives a text another collation.
     collated: Callable[[str, str], str] = lambda text, _collation: text
+    # Stands for a value beside a FOLDING text of a collation.
     text_mark: Convert = lambda _collation: MARK
+    # Whether a collation ignores blanks at the end, as `exact` does.
     pads: Callable[[str], bool] = lambda _collation: True
+    # The operator that joins two texts, and the function that cuts one.
     joint: str = "||"
     substring: str = "substr"
+    # How values are written for a kind of column, where a MARK alone would not use the index.
     marks: Mapping[ColumnKind, str] = field(default_factory=dict)
+    # How a kind of column is selected, where the driver would change its values.
     reads: Mapping[ColumnKind, Convert] = field(default_factory=dict)
+    # Converts a value to the text that the service shows, where a CAST differs.
     writes: Mapping[ColumnKind, Convert] = field(default_factory=dict)
+    # The types, in a CAST, of other texts and of ids.
     long: str = "TEXT"
     short: str = f"VARCHAR({LONGEST_ID})"
+    # Finds the value of an enumeration, by its type, that has a text.
     label: Callable[[str], str] = lambda _type: MARK
+    # Stand before and after a SELECT of a number of rows.
     top: str = ""
     limit: str = f"\nLIMIT {MARK}"
     is_null: Convert = lambda column: f"{column} IS NULL"
+    # Returns the values of `:now` and `:today` for a time in the source's zone.
     clock: Callable[[datetime], tuple[object, object]] = _local
+    # A literal of any time.
     some_time: str = "'2000-01-01 00:00:00'"
+    # Whether ORDER BY names a column even where it is NULL in every row: PostgreSQL needs that
+    # to use the index, MariaDB would sort.
     orders_nulls: bool = False
+    # Whether an index can hold columns beside its keys (INCLUDE).
     has_included_columns: bool = False
+    # Whether comparisons ignore zeros at the end of bytes.
     pads_bytes: bool = False
+    # Whether a column of numbers also holds texts that are no number.
+    has_texts_in_numbers: bool = False
+    # The date that IS NULL matches too.
+    zero_date: str = ""
+    # Whether a text is a time that its columns of times hold, and no datetime.
+    unreal: Callable[[str], bool] = lambda _text: False
+
+    # Errors.
+    # The code of a driver's error, "" for none.
+    code: Callable[[BaseException], str] = _first_argument
+    # Patterns of code and message of a connection that failed, each with the reason.
     refusals: Mapping[str, str] = field(default_factory=dict)
+    # The codes of a pooler that loses prepared statements.
     pooler: tuple[str, ...] = ()
+    # Patterns of messages: a missing column or table; one that the account may not read, with
+    # the GRANT that it lacks; two columns of one name.
     missing: tuple[str, ...] = ()
     denied: Mapping[str, str] = field(default_factory=dict)
     repeated: str = "$^"
+    # The option of the address that the driver refuses, "" for an unknown one, None for other
+    # errors.
     invalid_option: Callable[[BaseException], str | None] = lambda _error: None
+
+    # What the database reports.
+    # Runs a statement and counts the rows that it reads.
     rows_read: Callable[[sa.Connection, str, Any], RowsRead | None] = lambda *_: None
+    # The origins of the columns of a SELECT.
     origins: Report = lambda *_: {}
+    # The origins of columns that a table can have an index on as an expression.
     computed: Report = lambda *_: {}
+    # The tables of a SELECT of which a policy hides rows.
     filtered: Callable[[sa.Connection, str], Collection[str]] = lambda *_: ()
+    # The clock of the server.
     server_time: Callable[[sa.Connection], datetime | None] = lambda _connection: None
+    # Selects the names of the tables of `:schema` that the account may read, where the
+    # catalogue has others too.
     readable: str = ""
+    # Whether names ignore case.
     folds_names: bool = False
-    has_texts_in_numbers: bool = False
-    zero_date: str = ""
-    unreal: Callable[[str], bool] = lambda _text: False
 
     def quoted(self, name: str) -> str:
         """Return the name of a column as SQL, in quotes where it needs them."""

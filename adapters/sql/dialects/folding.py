@@ -8,7 +8,7 @@ from adapters.folding import ACCENTS, BLANKS, LETTERS, UNSEEN, fold
 from adapters.sql.columns import can_hold
 from adapters.sql.dialects.base import Sql
 
-# There are none further on.
+# No character from U+3001 on is a blank.
 _SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 _LATIN = (range(0xA0, 0x250), range(0x1E00, 0x1F00), range(0xFB00, 0xFB07))
 _OTHERS = (

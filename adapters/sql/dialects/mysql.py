@@ -226,7 +226,8 @@ def _collated(text: str, collation: str) -> str:
 
 
 def _text_mark(collation: str) -> str:
-    # What a character set does not hold becomes ?: the exact comparison is beside it.
+    # A character that the set lacks becomes ?, and may match: the exact comparison beside this
+    # one decides.
     is_unicode = not collation or collation.startswith("utf8mb4")
     return MARK if is_unicode else _collated(MARK, collation)
 

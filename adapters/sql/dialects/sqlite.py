@@ -141,7 +141,7 @@ def _kind(declared: str) -> ColumnKind:
 
 
 def _code(error: BaseException) -> str:
-    # Errors of the file are of these classes, which errors of the statement may be as well.
+    # Errors of the file are of these classes. Those of other classes are the statement's fault.
     is_of_file = type(error) in (sqlite3.OperationalError, sqlite3.DatabaseError)
     return getattr(error, "sqlite_errorname", "") if is_of_file else "SQLITE_ERROR"
 
