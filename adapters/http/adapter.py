@@ -227,16 +227,17 @@ class HttpAdapter:
         """Return the rows of a page; one deadline holds for all of its requests."""
         section = questions[0].section
         listed = questions[0].list
-        fetch, *others = (
-            partial(self._fetch, question, deadline) for question in questions
-        )
+        fetches = [partial(self._fetch, question, deadline) for question in questions]
         if listed.paging is not None and not listed.paging.is_numbered:
-            return linked_page(fetch, listed.paging, query, section.id_text)
+            return linked_page(fetches[0], listed.paging, query, section.id_text)
         end = self.count(query) if query.from_end else 0
-        is_second = keyed(section.mapping, query) is not None
-        belongs = partial(section.lacks_key, query.sort.key) if is_second else None
+        second = fetches[1] if len(fetches) > 1 else None
+        belongs = None
+        if keyed(section.mapping, query) is not None:
+            # The second list is of all rows, also those of the first, which have the key.
+            belongs = partial(section.lacks_key, query.sort.key)
         return numbered_page(
-            Lists(fetch, others[0] if others else None, belongs),
+            Lists(fetches[0], second, belongs),
             listed.paging,
             query,
             end,
@@ -399,7 +400,7 @@ class OpenHttpSection:
         return self.matcher.matches(record, criterion)
 
     def _follows_merges(self, criterion: Criterion) -> bool:
-        """Whether the source finds the stays of the patients that others were merged into."""
+        """Whether the source also finds the stays of patients merged with those named."""
         return self.http.search[criterion.parameter].merged
 
 

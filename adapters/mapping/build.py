@@ -66,7 +66,7 @@ class Builder:
         )
         if len(sources) > 1 or any(section.is_entry for section in sections):
             return replace(whole, parts=tuple(self._parts(whole, sources, sections)))
-        # One section for each type: what is beside it are the sections of the other types.
+        # There is one section for each type; its ids have no prefix.
         resources = {section.kind: built for section, built in sections.items()}
         beside = {(kind, ""): section for kind, section in resources.items()}
         return replace(whole, resources=MappingProxyType(resources), beside=beside)

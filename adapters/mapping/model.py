@@ -366,7 +366,7 @@ class CodeTable:
 
     def sources(self, target: str) -> tuple[str, ...]:
         """Return the source codes that become `target`, in the file's order."""
-        return tuple(code for code, word in self.table.items() if word == target)
+        return tuple(code for code, result in self.table.items() if result == target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,10 +172,11 @@ class ListReader:
         """Return the items of each row; raises CellError if any item is invalid."""
         lists: list[list[Any]] = [[] for _ in rows]
         for item, read in self._items:
-            # Most items come from the row itself, some from several rows of a SELECT.
+            # An item is read from the row itself, or from its rows of a second SELECT.
             sources: Sequence[Sequence[Row]] = [[row] for row in rows]
             if item.rows:
                 sources = [extra.get(item, ()) for extra in extras]
+            # All are read at once, and then given to the rows that they belong to.
             records = iter(read.column(list(chain.from_iterable(sources))))
             for items, source in zip(lists, sources, strict=True):
                 items += filter(None, islice(records, len(source)))
@@ -209,8 +210,8 @@ class OnlyIfReader(Reader):
 class ItemReader(Reader):
     """Reads one item of a list, None where it is not there.
 
-    `slots` read the values of its record. It is there if it counts and one of its slots
-    in `content` has a value.
+    `slots` read the values of its record. The item is there if `counts` reads True and one
+    of the slots at the indexes in `content` has a value.
     """
 
     def __init__(

@@ -256,14 +256,16 @@ def searched_slots_have_columns(doc: Document) -> Iterator[Fault]:
         return
     for use in _uses(doc):
         sites = use.sites
-        is_unserved = any(site.options.text("value") in UNSERVED for site in sites)
+        has_column = any(site.columns for site in sites)
         is_code = any(
             site.slot.kind is SlotKind.CODE or site.slot.name == "functional_unit"
             for site in sites
         )
-        if any(site.columns for site in sites) or (use.several and is_code):
+        # A code may be the same for all rows of one of several sources.
+        if has_column or (use.several and is_code):
             continue
         constants = [site for site in sites if site.slot.kind is not SlotKind.CODE]
+        is_unserved = any(site.options.text("value") in UNSERVED for site in sites)
         if constants:
             text = f"is a constant; '{use.word}' needs a column: {{from: …}}"
             yield Fault(constants[0].path, text)
@@ -415,7 +417,8 @@ def paths_can_be_read(doc: Document) -> Iterator[Fault]:
     """Refuse a path into the answers of an HTTP API that cannot be parsed."""
     for path, text in _paths(doc):
         if fault := path_fault(text):
-            yield Fault(path, fault[0], offset=fault[1])
+            fault_text, offset = fault
+            yield Fault(path, fault_text, offset=offset)
 
 
 def _paths(doc: Document) -> Iterator[tuple[KeyPath, str]]:
@@ -546,7 +549,11 @@ def _says_merges(doc: Document, site: Site, target: Section) -> bool:
     same_source = target.source_path == site.section.source_path
     if not (same_source and site.columns):
         return False
-    survivors = [s for s in target.sites if s.slot.name == "replaced_by" and s.columns]
+    survivors = [
+        survivor
+        for survivor in target.sites
+        if survivor.slot.name == "replaced_by" and survivor.columns
+    ]
     return any(doc.prefix_of(survivor) == target.prefix for survivor in survivors)
 
 
@@ -625,13 +632,15 @@ def dates_can_be_sent(doc: Document) -> Iterator[Fault]:
         path = (*section.path, "search", name)
         is_birth = name == "birthdate"
         step = Step(bounds.text("step", Step.DAY if is_birth else Step.SECOND))
-        starts = [s.zone_name for s in section.sites if s.full_name == "start"]
-        says_zone = is_birth or "time_zone" in bounds or any(starts)
+        start_zones = [
+            site.zone_name for site in section.sites if site.full_name == "start"
+        ]
+        says_zone = is_birth or "time_zone" in bounds or any(start_zones)
         if is_birth and step is not Step.DAY:
             yield Fault((*path, "step"), "a birth date needs the step day")
-        for bound in (bound for bound in Prefix if bound in bounds):
+        for bound in [bound for bound in Prefix if bound in bounds]:
             template = template_of(bounds.text(bound))
-            for form in (place.form for place in template.places if place.form):
+            for form in [place.form for place in template.places if place.form]:
                 if form not in EPOCHS and set(_CLOCK[step]) - directives(form):
                     text = f"'{form}' is less precise than the step, a {step}"
                     yield Fault((*path, bound), text)
@@ -669,10 +678,9 @@ def keys_fit_their_source(doc: Document) -> Iterator[Fault]:
             kind = "an HTTP API" if is_http else "a database"
             text = f"'{wrong_key}' cannot be used with this source, which is {kind}"
             yield Fault((*section.path, wrong_key), text, at_key=True)
-        for path, options in (
-            *((item.path, item.options) for item in section.items),
-            *((site.path, site.options) for site in section.sites),
-        ):
+        holders = [(item.path, item.options) for item in section.items]
+        holders += [(site.path, site.options) for site in section.sites]
+        for path, options in holders:
             for key in refused.keys() & options.keys():
                 yield Fault((*path, key), refused[key], at_key=True)
             if not is_http and "rows" in options and "key" not in options:

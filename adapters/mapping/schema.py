@@ -116,18 +116,18 @@ def _schema() -> SchemaNode:
         table = _table({key: searches["options"][key] for key in keys}, ["query"])
         definitions[name] = table | {"errorMessage": searches["errorMessage"]}
 
-    # A case of a test has its keys, but for those that hold for all cases.
+    # A case of a test has the keys of a test, without those that hold for all cases.
     test = definitions["Test"]["properties"]
-    of_all = ("of", "source", "cases")
-    case = {key: node for key, node in test.items() if key not in of_all}
+    keys_for_all_cases = ("of", "source", "cases")
+    case = {key: node for key, node in test.items() if key not in keys_for_all_cases}
     definitions["TestCase"] = _table(case)
 
-    # Where several sections serve a type, each has the keys of an entry before its own.
+    # An entry of a section with several sources has some keys before those of a section.
     section = sections["Section"]
-    prefix = schema.pop("entry")
+    keys_of_entry = schema.pop("entry")
     sections["SectionEntry"] = section | {
-        "required": [*prefix, *section["required"]],
-        "properties": prefix | section["properties"],
+        "required": [*keys_of_entry, *section["required"]],
+        "properties": keys_of_entry | section["properties"],
     }
 
     systems = definitions["Constants"]["properties"]["class_systems"]

@@ -113,10 +113,9 @@ def join_parts(day: object, clock: object, rule: TimeRule) -> object:
 
 
 def to_local(instant: datetime, rule: TimeRule) -> datetime:
-    """Return the smallest local value whose instant is not before `instant`.
+    """Return the smallest local value, naive, whose instant is not before `instant`.
 
-    It is naive: what a search bound is compared with. Values that the rule refuses have
-    no instant, and are passed over.
+    It is the bound of a search in the source. Values that the rule refuses do not count.
     """
     try:
         local = instant.astimezone(rule.zone)
@@ -129,14 +128,14 @@ def in_format(moment: date, form: str) -> str:
     """Return a time in a strptime format, the year in the four digits that this reads."""
     # By itself, strftime writes 999 on some systems: as a text it comes after 2024.
     offset = moment.strftime("%z")
-    portable = {"%Y": f"{moment.year:04}", "%:z": f"{offset[:3]}:{offset[3:]}"}
-    padded = _DIRECTIVE.sub(lambda at: portable.get(at[0], at[0]), form)
-    return moment.strftime(padded)
+    written = {"%Y": f"{moment.year:04}", "%:z": f"{offset[:3]}:{offset[3:]}"}
+    form = _DIRECTIVE.sub(lambda match: written.get(match[0], match[0]), form)
+    return moment.strftime(form)
 
 
 def _readable(form: str) -> str:
     """Return a format for strptime, whose %z reads offsets with a colon, too."""
-    return _DIRECTIVE.sub(lambda at: "%z" if at[0] == "%:z" else at[0], form)
+    return _DIRECTIVE.sub(lambda match: "%z" if match[0] == "%:z" else match[0], form)
 
 
 def epoch_of(instant: datetime, form: str) -> Fraction:
@@ -427,7 +426,7 @@ def sorts_as_text(form: str) -> bool:
 
 
 def says_offset(form: str | None) -> bool:
-    """Return whether values of a format say their own distance from UTC."""
+    """Return whether values of a format have their own offset from UTC."""
     return form is not None and (form in EPOCHS or "z" in directives(form))
 
 
