@@ -153,6 +153,7 @@ class MemoryAdapter:
         """Do nothing: a list has no connections."""
 
     def _matching(self, query: SearchQuery) -> list[tuple[Record, ShownRow]]:
+        """Return the records that match a search, each with what a page shows of it."""
         criteria = tuple(
             self._with_survivors(query.resource_type, c) for c in query.criteria
         )
@@ -199,6 +200,7 @@ class MemoryAdapter:
         ]
 
     def _position(self, record: Record, sort: Sort) -> Position:
+        """Return the position of a record; rows without the sort key are UNKEYED."""
         kind = resource_type_of(record)
         id_: Key = int(record.id) if kind in self._number_ids else record.id
         if sort.key is SortKey.ID:
@@ -221,4 +223,5 @@ def _page(rows: Placed, more: bool) -> Page:
 
 
 def _status(record: Record | None) -> str | None:
+    """Return the status of a stay, None for other resources."""
     return record.status if isinstance(record, EncounterRecord) else None

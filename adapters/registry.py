@@ -94,6 +94,7 @@ class _Source:
 
 
 def _open_federated(mapping: SourceMapping) -> Adapter:
+    """Return the adapter that searches all parts of a mapping as one system."""
     from adapters.federated import FederatedAdapter, Part
 
     sources: dict[Mark, _Source] = {}

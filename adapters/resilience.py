@@ -97,6 +97,7 @@ class Breaker:
             self._trial.release()
 
     def _run_closed(self, operation: str, call: Callable[[], T]) -> T:
+        """Return what a call returns while the breaker is closed, and count its failure."""
         # pybreaker counts each error as a failure or as a success. A full queue is neither:
         # as a success it would keep the breaker of a source closed that hangs. So the call
         # is made first, and its outcome reported afterwards.

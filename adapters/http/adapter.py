@@ -123,6 +123,7 @@ class HttpAdapter:
     def _page(
         self, questions: Sequence["Question"], query: SearchQuery, deadline: Deadline
     ) -> tuple[Page, Sequence[JsonRow]]:
+        """Return a page, and its rows as the source returned them. Raises SourceDataError."""
         section = questions[0].section
         window = self._window(questions, query, deadline)
         ids = list(filter(None, map(section.id_text, window.rows)))
@@ -153,6 +154,7 @@ class HttpAdapter:
             raise TooCostlyError("the count took too long") from error
 
     def _count(self, question: "Question", deadline: Deadline) -> int:
+        """Return how many rows match one of the requests of a search."""
         listed = question.list
         if listed.counting is not None:
             values = combined(listed, (*listed.fixed, *question.criteria))
@@ -287,6 +289,7 @@ class HttpAdapter:
 
 
 def _capabilities(section: ResourceMapping, http: HttpSection) -> ResourceCapabilities:
+    """Return what one resource type of an HTTP source can do."""
     last_updated = section.fields.get("last_updated")
     paging = http.list.paging if http.list else None
     return ResourceCapabilities(
@@ -440,6 +443,7 @@ def open_section(
 
 
 def _item_rows(row: JsonRow, path: Path, columns: tuple[Path, ...]) -> Sequence[Any]:
+    """Return the values at the columns of each item in a row."""
     rows = at(row, path)
     if rows is None:
         return ()
@@ -496,6 +500,7 @@ def questions_of(section: OpenHttpSection, query: SearchQuery) -> tuple[Question
 def _questions(
     section: OpenHttpSection, searches: Iterable[SearchQuery]
 ) -> tuple[Question, ...]:
+    """Return the requests for searches, without those that nothing can match."""
     listed = section.http.list
     sort = section.http.sort
     assert listed is not None, "a section without a list offers no search"

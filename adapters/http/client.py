@@ -186,6 +186,7 @@ class HttpClient:
     def _once(
         self, call: HttpCall, headers: RequestHeaders, deadline: Deadline
     ) -> SourceAnswer:
+        """Send a request once; raises SourceUnavailableError, SourceDataError."""
         left = deadline.left()
         is_get = call.method == "GET"
         try:
@@ -248,6 +249,7 @@ def failure_text(error: Exception) -> str:
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port of an address."""
     default_port = {"http": 80, "https": 443}.get(url.scheme)
     return url.scheme, url.hostname, url.port or default_port
 
@@ -336,6 +338,7 @@ class Credentials:
 
 
 def _credentials_of(source: HttpSource, client: HttpClient) -> Credentials:
+    """Return the credentials for requests to a source."""
     match source.auth:
         case Basic(user, password):
             return Credentials(_basic(user, password))
@@ -413,6 +416,7 @@ def _reason(fields: Mapping[str, Any]) -> str:
 def _log_in(
     login: Login, headers: RequestHeaders, client: HttpClient, deadline: Deadline
 ) -> tuple[RequestHeaders, float]:
+    """Open a session of the source; return its header, which never expires by itself."""
     call = HttpCall(
         "POST", login.path, values=tuple(login.form.items()), json=login.body
     )
@@ -429,6 +433,7 @@ def _log_in(
 
 
 def _fits_header(text: str) -> bool:
+    """Whether a text can be the value of a header."""
     return text != "" and text.isascii() and text.isprintable()
 
 
@@ -505,6 +510,7 @@ def _is_blank(body: Any) -> bool:
 
 
 def _raise_for_status(status: int) -> None:
+    """Raise the error that a status means; return for 2xx."""
     match status:
         case 404:
             raise NotFoundError("the source has no such row")

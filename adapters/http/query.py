@@ -188,6 +188,7 @@ class _Filter(NamedTuple):
             raise _refusal(self.call, Limit.ONCE)
 
     def _texts(self, criterion: StringCriterion) -> QueryPairs | None:
+        """Return what to send for texts, None if none of them can match."""
         template = _match_templates(self.call)[criterion.match]
         if template is None:
             raise _refusal(self.call, Limit.PREFIX)
@@ -218,6 +219,7 @@ class _Filter(NamedTuple):
         return self._sent(excluding, excluded) if excluded else ()
 
     def _sent(self, template: Template, values: Sequence[str]) -> QueryPairs | None:
+        """Return what to send for values, each once, None if none of them fits."""
         distinct = dict.fromkeys(values)
         return self._pairs(template, [{"value": v, "values": v} for v in distinct])
 
@@ -374,6 +376,7 @@ def _match_templates(call: SearchCall) -> Mapping[StringMatch, Template | None]:
 
 
 def _refusal(call: SearchCall, limit: Limit) -> NotAskableError:
+    """Return the error of a criterion that the source cannot compare."""
     return NotAskableError("the source cannot compare it", call.name, limit)
 
 

@@ -140,6 +140,7 @@ class Builder:
         )
 
     def _auth(self, auth: Table) -> model.Auth | None:
+        """Return how requests are authenticated, None if they are not."""
         if "basic" in auth:
             return model.Basic(**self._secrets(auth.table("basic")))
         if "oauth2" in auth:
@@ -169,15 +170,18 @@ class Builder:
         kind = section.kind
         data = section.data
         fields = {
-            s.slot.record: self._field(s) for s in section.sites if s.item is None
+            site.slot.record: self._field(site)
+            for site in section.sites
+            if site.item is None
         }
-        slot = "visit_number_system"
-        if "visit_number" in fields and slot not in fields:
+        # Without a field of its own, the system of visit numbers is a constant of the file.
+        system = "visit_number_system"
+        if "visit_number" in fields and system not in fields:
             constants = self._root.table("constants")
-            mark = constants[slot].mark
-            system = constants.text(slot)
-            fields[slot] = model.FieldMapping(slot, mark, constant=system)
-        records = {slot.name: slot.record for slot in SLOTS[kind]}
+            fields[system] = model.FieldMapping(
+                system, constants[system].mark, constant=constants.text(system)
+            )
+        attributes = {slot.name: slot.record for slot in SLOTS[kind]}
         required = (*REQUIRED[kind], *data.texts("requires"))
         return model.ResourceMapping(
             resource_type=kind,
@@ -187,7 +191,7 @@ class Builder:
             items=self._items(section),
             parameters=section.offered("search"),
             sorts=tuple(map(SortKey, section.offered("sort"))),
-            required=frozenset(records.get(name, name) for name in required),
+            required=frozenset(attributes.get(name, name) for name in required),
             http=self._http_section(section) if section.is_http else None,
         )
 
@@ -245,6 +249,7 @@ class Builder:
         )
 
     def _time_rule(self, site: Site) -> model.TimeRule | None:
+        """Return how a time or day is read, None for a value of another kind."""
         if site.slot.kind not in (SlotKind.TIME, SlotKind.DATE):
             return None
         options = site.options
@@ -290,7 +295,11 @@ class Builder:
             # Of several codes for a system, the first is sent.
             pairs = reversed([*table.table.items()])
             codes = MappingProxyType({word: code for code, word in pairs})
-        bounds = {p: template_of(search.text(p)) for p in BOUNDS if p in search}
+        bounds = {
+            prefix: template_of(search.text(prefix))
+            for prefix in BOUNDS
+            if prefix in search
+        }
         return model.SearchCall(
             name=name,
             query=_template(search, "query"),
@@ -388,6 +397,7 @@ def _count_call(listed: Table) -> model.CountCall:
 
 
 def _paging(listed: Table) -> model.Paging:
+    """Return how further pages are requested: the file names one of the kinds."""
     paging = listed.table("paging")
     mark = listed.key_marks["paging"]
     (kind,) = (kind for kind in model.PagingKind if kind in paging)

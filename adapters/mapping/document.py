@@ -283,6 +283,7 @@ def _sites(
     values: Table,
     item: Item | None = None,
 ) -> Iterator[Site]:
+    """Yield the value of each slot that a table of the file has."""
     for slot in slots:
         if (node := values.get(slot.name)) is not None:
             where = (*path, slot.name)
@@ -293,6 +294,7 @@ def _sites(
 
 
 def _options(value: Node) -> Table:
+    """Return the options of a value; a constant has the option `value`."""
     return value if isinstance(value, Table) else Table(value.mark, {"value": value})
 
 
@@ -341,6 +343,7 @@ class Document:
     def _section(
         self, path: KeyPath, kind: ResourceType, mark: Mark, data: Table, whole: Table
     ) -> Section:
+        """Return a section, with the source that it names or else the first one."""
         source = next(iter(self.sources))
         if "source" in data:
             source = ("sources", data.text("source"))

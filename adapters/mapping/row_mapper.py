@@ -278,6 +278,7 @@ def item_positions(
 def _item_slot(
     item: ItemMapping, listed: ListSlot, slot: Slot, positions: Mapping[str, int]
 ) -> Reader:
+    """Return the reader of one slot of an item; without a field it reads no value."""
     name = f"{listed.name}.{slot.name}"
     if slot is LINES and item.lines:
         cells = (Cell(line, name, positions) for line in item.lines)
@@ -545,10 +546,12 @@ def unknown_item_columns(
 
 
 def _of_row(section: ResourceMapping, *, searched: bool = False) -> Iterator[_Named]:
+    """Yield the columns of the section's own SELECT, as `_of_places` does."""
     return _of_places(own_places(section), searched=searched)
 
 
 def _of_places(places: Iterable[Place], *, searched: bool) -> Iterator[_Named]:
+    """Yield the columns of fields; with `searched` also those that only searches name."""
     for place in places:
         field = place.field
         element = place.element
@@ -569,6 +572,7 @@ def two_columns(name: str) -> str:
 def _problems(
     named: Iterable[_Named], columns: Sequence[str]
 ) -> tuple[MappingProblem, ...]:
+    """Return a problem for each name that not exactly one of the columns has."""
     problems: dict[tuple[str, Mark], MappingProblem] = {}
     for column, element, mark in named:
         count = columns.count(column)
