@@ -74,11 +74,11 @@ from toolkit.checks.rows import (
 from toolkit.findings import Check, Finding, Measurement, Result, Severity, timed
 
 LIST_ROWS = 2000
-"""How many rows are requested at once, of the list as it comes."""
+"""How many rows of the list are requested at once, without a filter or an order."""
 
 _FILTER_PAGE = 10
 _CLOCK_CHANGE = timedelta(hours=1)
-"""How far apart the times of an autumn night may be read from their order."""
+"""Times may be so far out of order: in autumn the hour of the clock change comes twice."""
 
 _CHECK_PARAMETER = "check that the API has this parameter"
 _FORBIDDEN = 403
@@ -111,7 +111,7 @@ class HttpInspection(Inspection):
         except AdapterError as error:
             if isinstance(error, SourceDataError) and error.refused:
                 raise
-            # It may have a limit of its own, or take too long for so many.
+            # The API may limit the page size, or be too slow for so many rows.
             self.size = API_PAGE
             return self.adapter.first_rows(self.kind, API_PAGE)
 
@@ -131,15 +131,17 @@ class HttpInspection(Inspection):
         return [_value(row, path) for row in _rows_within(self.rows, place)]
 
     def counted_codes(self, place: Place) -> Counted:
-        """Return the codes of a field in the rows in which it counts."""
-        path, rows = path_of(place.field.columns[0]), _rows_within(self.rows, place)
+        """Return the codes of a field, one for each row that meets its `only_if`."""
+        rows = _rows_within(self.rows, place)
         if place.only_if is not None:
-            of_condition, values = path_of(place.only_if.column), place.only_if.values
-            rows = [r for r in rows if plain_text(_value(r, of_condition)) in values]
-        return [(_value(row, path), 1) for row in rows]
+            condition = place.only_if
+            path = path_of(condition.column)
+            rows = [r for r in rows if plain_text(_value(r, path)) in condition.values]
+        code_path = path_of(place.field.columns[0])
+        return [(_value(row, code_path), 1) for row in rows]
 
     def counted_days(self, place: Place) -> Counted:
-        """Return the values of a time."""
+        """Return the values of a time, one for each row."""
         return [(value, 1) for value in self.values(place)]
 
     @property
@@ -157,7 +159,7 @@ class HttpInspection(Inspection):
         return Finding.at(mark, text, f"{self.kind}.{key}", severity=severity)
 
     def criteria(self, parameter: str) -> Iterator[Criterion]:
-        """Yield for each of the records the criterion that it meets, if it has a value."""
+        """Yield a criterion of a parameter for each record that has a value, which meets it."""
         criteria = (criterion_of(parameter, record) for record in self.records)
         return (criterion for criterion in criteria if criterion is not None)
 
@@ -168,7 +170,7 @@ class HttpInspection(Inspection):
         return SearchQuery(self.kind, criteria, sort or Sort(SortKey.ID), count)
 
     def search(self, query: SearchQuery) -> tuple[Page | None, str]:
-        """Return the page, or why there is none, though the list was answered.
+        """Return the page and "", or None and the error of the source.
 
         Raises SourceDataError if the source refuses the credentials.
         """
@@ -202,7 +204,11 @@ def _run(
     subject: str,
     check: Callable[[HttpInspection], Iterator[Result]],
 ) -> Iterator[Result]:
-    """Run a check; what the source refuses is a finding, and refused rows end the others."""
+    """Run a check; an error of the source is a finding.
+
+    After an error of the check "rows" the other checks yield nothing. Raises SourceDataError
+    if the source refuses credentials that the file sends.
+    """
     if sample.is_refused:
         return
     try:
@@ -217,15 +223,15 @@ def _run(
             raise
         else:
             call = opened.http.read if subject == "read" else opened.http.list
-            names = {"read": "read", "filters": "search"}
-            at = (call.mark if call else None) or sample.section.mark
-            element = f"{sample.kind}.{names.get(subject, 'list')}"
-            yield Finding.at(at, str(error), element)
+            mark = (call.mark if call else None) or sample.section.mark
+            keys = {"read": "read", "filters": "search"}
+            element = f"{sample.kind}.{keys.get(subject, 'list')}"
+            yield Finding.at(mark, str(error), element)
 
 
 def _not_examined(sample: HttpInspection) -> Findings:
+    """Yield the note about what is not examined, unless the list cannot be read at all."""
     if sample.is_refused:
-        # The error about the list says so.
         return
     sample.skipped.insert(0, "types and indexes (an API does not report them)")
     if sample.kind is ResourceType.ENCOUNTER:
@@ -234,7 +240,7 @@ def _not_examined(sample: HttpInspection) -> Findings:
 
 
 def _check_rows(sample: HttpInspection) -> Findings:
-    """Report what of the list cannot be read, and states that it should not have."""
+    """Report an empty list, columns that no row has, and rows that must not be served."""
     if not sample.rows:
         yield _no_rows(sample)
         return
@@ -256,7 +262,7 @@ def _check_zones(sample: HttpInspection) -> Findings:
 
 
 def _no_rows(sample: HttpInspection) -> Finding:
-    """Return the finding for a list without a row: no hospital has one of stays."""
+    """Return the finding for an empty list, which is an error for stays."""
     keys = ", ".join(sample.adapter.keys_beside_rows(sample.kind)) or "none"
     text = (
         f"the list has no rows; the keys of its answer are: {keys}. If one of them reports"
@@ -278,37 +284,40 @@ def missing_columns(sample: HttpInspection) -> Findings:
 
 
 def _rows_within(rows: Sequence[JsonRow], place: Place) -> list[Any]:
-    """Return the rows that hold a field: those of a list in each, for some items."""
+    """Return the rows with a field: for an item with its own list, the entries of that."""
     if not place.rows:
         return list(rows)
     return [item for row in rows for item in _value(row, path_of(place.rows)) or ()]
 
 
 def _has(row: Any, path: Path) -> bool:
+    """Whether a row has the key at a path, even if its value is null."""
     if isinstance(path, Expression):
         return _value(row, path) is not None
-    # The object around it may be absent itself, as in a row without a unit.
-    holder = _value(row, path[:-1])
-    return isinstance(holder, Mapping) and path[-1] in holder
+    parent = _value(row, path[:-1])
+    return isinstance(parent, Mapping) and path[-1] in parent
 
 
 def _value(row: Any, path: Path) -> Any:
+    """Return the value at a path of a row, None where the row has no such key."""
     if isinstance(path, Expression):
         return at(row, path)
+    value = row
     for key in path:
-        row = row.get(key) if isinstance(row, Mapping) else None
-    return row
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
-def _paths(row: Any, above: str = "") -> Iterator[str]:
+def _paths(row: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the path of each key of a row, with that of each key in its objects."""
     if isinstance(row, Mapping):
         for key, value in row.items():
-            yield f"{above}{key}"
-            yield from _paths(value, f"{above}{key}.")
+            yield f"{prefix}{key}"
+            yield from _paths(value, f"{prefix}{key}.")
 
 
 def _check_paging(sample: HttpInspection) -> Findings:
-    """Request two pages of one row each: an API that ignores the parameter repeats it."""
+    """Request two pages of one row each: an API that ignores the parameter repeats the row."""
     paging = sample.listed.paging
     if paging is None or paging.mark is None:
         return
@@ -317,26 +326,32 @@ def _check_paging(sample: HttpInspection) -> Findings:
     if not first.more or first.last is None:
         sample.skip("paging", "the list has at most one row")
         return
-    second, error = sample.search(replace(query, after=first.last))
-    is_same = second is not None and bool({*_ids(first)} & {*_ids(second)})
-    if error or is_same:
-        reason = error or "the second page is the same as the first"
+    second, fault = sample.search(replace(query, after=first.last))
+    if set(_ids(first)) & set(_ids(second)):
+        fault = "the second page is the same as the first"
+    if fault:
         element = f"{sample.kind}.list.paging"
         sent = paging.query.source if paging.query else ""
-        yield Finding.at(paging.mark, f"{reason}: {_CHECK_PARAMETER}", element, sent)
+        yield Finding.at(paging.mark, f"{fault}: {_CHECK_PARAMETER}", element, sent)
 
 
 def _check_total(sample: HttpInspection) -> Findings:
-    """Compare the totals of two page sizes, and look for rows beyond the end."""
+    """Compare the totals of two page sizes, and look for rows beyond the total."""
     if not sample.rows:
         return
-    totals = [sample.search(sample.query(count=size)) for size in (1, API_PAGE)]
-    small, large = (page.total if page else None for page, _ in totals)
-    if small is not None and large is not None and small != large:
+    small_page, _ = sample.search(sample.query(count=1))
+    large_page, _ = sample.search(sample.query(count=API_PAGE))
+    total_of_small = small_page.total if small_page else None
+    total_of_large = large_page.total if large_page else None
+    if (
+        total_of_small is not None
+        and total_of_large is not None
+        and total_of_small != total_of_large
+    ):
         text = (
-            f"the total is {small:,} on a page of 1 row and {large:,} on a page of"
-            f" {API_PAGE}: it does not count all matches. Name another path in list.total,"
-            " or use list.counting"
+            f"the total is {total_of_small:,} on a page of 1 row and {total_of_large:,} on a"
+            f" page of {API_PAGE}: it does not count all matches. Name another path in"
+            " list.total, or use list.counting"
         )
         yield sample.of_list(text, "list.total")
         return
@@ -347,36 +362,37 @@ def _check_total(sample: HttpInspection) -> Findings:
 
 
 def _beyond_the_end(sample: HttpInspection, total: int) -> str:
-    """Return which rows there are beyond a total, "" for none."""
-    paging, query = sample.listed.paging, sample.query(count=1)
+    """Return what is wrong with a total: the list has more rows. Return "" if it is right."""
+    paging = sample.listed.paging
     if paging is not None and paging.is_numbered:
         last = Position(Group.KEYED, total - 1, id=None)
-        page, _ = sample.search(replace(query, after=last))
+        page, _ = sample.search(replace(sample.query(count=1), after=last))
         if page is not None and page.rows:
             return f"the total is {total:,}, but the list has more rows"
     elif paging is not None and total <= LIST_ROWS:
-        records, error = _walk(sample, replace(query, count=API_PAGE))
-        if error or len(records) > total:
-            numbers = (
-                f"the total is {total:,}, but the pages have {len(records):,} rows"
-            )
-            return error or numbers
+        records, error = _walk(sample, sample.query(count=API_PAGE))
+        if error:
+            return error
+        if len(records) > total:
+            return f"the total is {total:,}, but the pages have {len(records):,} rows"
     else:
         sample.skip("the end of the list", "it cannot be requested by a number")
     return ""
 
 
 def _check_steady(sample: HttpInspection) -> Findings:
-    """Send one request twice: pages of an order that changes lose rows and repeat others."""
+    """Send one request twice: where the order changes, pages lose rows and repeat others."""
     sorts = [*sample.section.sorts, SortKey.ID]
     query = sample.query(sort=Sort(sorts[0], descending=True), count=API_PAGE)
-    (one, _), (other, _) = sample.search(query), sample.search(query)
-    first, second = _ids(one), _ids(other)
-    # A stay that comes or goes in between is none of both.
-    both = {*first} & {*second}
-    is_same = [id for id in first if id in both] == [id for id in second if id in both]
-    is_whole = len(both) >= max(len(first), len(second)) // 2
-    if not (is_same and is_whole):
+    first_page, _ = sample.search(query)
+    second_page, _ = sample.search(query)
+    first, second = _ids(first_page), _ids(second_page)
+    # A row that was added or removed in between is on one page only.
+    common = set(first) & set(second)
+    common_in_first = [id for id in first if id in common]
+    common_in_second = [id for id in second if id in common]
+    are_most = len(common) >= max(len(first), len(second)) // 2
+    if common_in_first != common_in_second or not are_most:
         text = (
             "two identical requests return the rows in different orders, so pages repeat"
             " some rows and omit others. Add the id to the order (sort.by, or list.fixed)"
@@ -385,8 +401,8 @@ def _check_steady(sample: HttpInspection) -> Findings:
 
 
 def _check_page_size(sample: HttpInspection) -> Findings:
-    """Compare the list with its total, where one request has to return a whole page."""
-    paging, severity = sample.listed.paging, Severity.WARNING
+    """Report a list that returns fewer rows than its total, where a request is one page."""
+    paging = sample.listed.paging
     if paging is not None and paging.kind is not PagingKind.PAGE:
         return
     rows = len(sample.adapter.first_rows(sample.kind, API_PAGE))
@@ -397,19 +413,21 @@ def _check_page_size(sample: HttpInspection) -> Findings:
             "searches with more than one page of matches have no total: counting takes"
             " longer than source.count_timeout_seconds"
         )
+        yield sample.of_list(text, severity=Severity.WARNING)
+        return
+    expected = min(API_PAGE, total)
+    if rows >= expected:
+        return
+    text = f"the list returns {rows} rows instead of {expected}: "
+    if sample.listed.total is None:
+        text += "the others are never served"
+        yield sample.of_list(text)
     else:
-        if rows >= (due := min(API_PAGE, total)):
-            return
-        text = f"the list returns {rows} rows instead of {due}: "
-        if sample.listed.total is None:
-            text += "the others are never served"
-            severity = Severity.ERROR
-        else:
-            text += (
-                "a search with a larger _count fails (502). Ask the vendor for the largest"
-                " page, and set it as the maximum in a profile (count: {max: …})"
-            )
-    yield sample.of_list(text, severity=severity)
+        text += (
+            "a search with a larger _count fails (502). Ask the vendor for the largest"
+            " page, and set it as the maximum in a profile (count: {max: …})"
+        )
+        yield sample.of_list(text, severity=Severity.WARNING)
 
 
 def _check_filters(sample: HttpInspection) -> Iterator[Result]:
@@ -434,7 +452,8 @@ def _check_filter(
     sample: HttpInspection, place: Place, criterion: Criterion
 ) -> Iterator[Result]:
     """Measure a filter, then report the first of its trials that fails."""
-    name, query = criterion.parameter, sample.query(criterion, count=_FILTER_PAGE)
+    name = criterion.parameter
+    query = sample.query(criterion, count=_FILTER_PAGE)
     page, _, costs = _measured(sample, name, query)
     yield from costs
     if page and len(page.rows) == _FILTER_PAGE and _may_be_ignored(sample, query):
@@ -446,9 +465,13 @@ def _check_filter(
     for trial in _trials(sample, criterion):
         query = sample.query(trial.criterion, count=API_PAGE)
         records, error = _walk(sample, query)
-        brought = {criterion_of(name, record) for record in records}
-        text = f"does not filter{trial.text}: {error}" if error else ""
-        if not error and len(records) < _FILTER_PAGE and not {*trial.finds} <= brought:
+        criteria_met = {criterion_of(name, record) for record in records}
+        text = ""
+        if error:
+            text = f"does not filter{trial.text}: {error}"
+        elif len(records) < _FILTER_PAGE and not criteria_met.issuperset(
+            trial.expected
+        ):
             text = (
                 f"returns no row{trial.text}, although the list has one with the value"
             )
@@ -458,19 +481,22 @@ def _check_filter(
 
 
 class FilterTrial(NamedTuple):
-    """A filter, how it is sent in words, and the values of which it has to bring rows."""
+    """One way to send a filter; `text` says in words how it is sent.
+
+    For each `expected` criterion the filter has to return a row that meets it.
+    """
 
     text: str
     criterion: Criterion
-    finds: Sequence[Criterion] = ()
+    expected: Sequence[Criterion] = ()
 
 
 def _trials(sample: HttpInspection, criterion: Criterion) -> Iterator[FilterTrial]:
-    """Yield each way in which a filter is sent.
+    """Yield each way in which a filter is sent: dates by one bound, one value, two values.
 
-    A bound that is sent alone lies beyond all rows of the sample, so that a list that
-    ignores it has such rows; then between them, for rows of an API that compares it with
-    the end of a stay.
+    A bound is first sent with a time that no row of the sample meets: an API that ignores it
+    returns rows all the same. Then with a time in the middle of the sample, which shows an
+    API that compares the bound with the end of a stay.
     """
     name = criterion.parameter
     call = sample.opened.http.search[name]
@@ -478,30 +504,38 @@ def _trials(sample: HttpInspection, criterion: Criterion) -> Iterator[FilterTria
     days = [c.values[0] for c in criteria if isinstance(c, DateCriterion)]
     if days:
         middle = sorted(day.low for day in days)[len(days) // 2]
-        first, last = min(day.low for day in days), max(day.high for day in days)
-        for bound, prefix, end in (
-            (call.lower, Prefix.GE, last),
-            (call.upper, Prefix.LT, first),
+        after_all = max(day.high for day in days)
+        before_all = min(day.low for day in days)
+        for bound, prefix, beyond in (
+            (call.lower, Prefix.GE, after_all),
+            (call.upper, Prefix.LT, before_all),
         ):
-            for moment in (end, middle) if bound else ():
+            if bound is None:
+                continue
+            sent = bound.parameters[0][0]
+            for moment in (beyond, middle):
                 alone = DateCriterion(name, (DateValue(prefix, moment, moment),))
-                sent = bound.parameters[0][0] if bound else ""
                 yield FilterTrial(f" by '{sent}' alone", alone)
     yield FilterTrial("", criterion, [criterion])
     coded = [c for c in criteria if isinstance(c, (TokenCriterion, ReferenceCriterion))]
     if len(coded) > 1 and call.query and call.query.takes_several(call.separator):
-        values: Any = tuple(value for c in coded[:2] for value in c.values)
-        both = type(coded[0])(name, values)
+        first, second = coded[:2]
+        values: Any = (*first.values, *second.values)
+        either = type(first)(name, values)
         with suppress(NotAskableError):
             # Two numbers of two systems cannot always be sent at once.
-            sample.adapter.explain(sample.query(both, count=_FILTER_PAGE))
-            yield FilterTrial(" by two values at once (separator:)", both, coded[:2])
+            sample.adapter.explain(sample.query(either, count=_FILTER_PAGE))
+            text = " by two values at once (separator:)"
+            yield FilterTrial(text, either, [first, second])
 
 
 def _measured(
     sample: HttpInspection, name: str, query: SearchQuery
 ) -> tuple[Page | None, str, list[Measurement]]:
-    """Return what a search brought, or why it failed, and what it cost."""
+    """Return the page of a search, the error if there is none, and what the search cost.
+
+    A search that failed has no cost.
+    """
     (page, error), milliseconds = timed(partial(sample.search, query))
     if page is None:
         return None, error, []
@@ -510,7 +544,7 @@ def _measured(
 
 
 def _walk(sample: HttpInspection, query: SearchQuery) -> tuple[list[Record], str]:
-    """Return the rows of a search, up to the limit, and why one of its pages is unusable."""
+    """Return the records of a search, at most LIST_ROWS, and the error of a page or ""."""
     records = list[Record]()
     for number in range(1, LIST_ROWS // API_PAGE + 1):
         page, error = sample.search(query)
@@ -524,9 +558,12 @@ def _walk(sample: HttpInspection, query: SearchQuery) -> tuple[list[Record], str
 
 
 def _may_be_ignored(sample: HttpInspection, query: SearchQuery) -> bool:
-    """Whether a filter that rows cannot be compared with narrows nothing."""
+    """Whether a search by text, or one whose merges the API follows, filters nothing.
+
+    It filters nothing if it matches as many rows as a search without it. Always false for
+    other filters: their trials compare the rows themselves.
+    """
     (criterion,) = query.criteria
-    # The rows of all others are compared.
     is_merged = sample.opened.http.search[criterion.parameter].merged
     if not (is_merged or isinstance(criterion, StringCriterion)):
         return False
@@ -561,16 +598,15 @@ def _check_orders(sample: HttpInspection) -> Iterator[Result]:
             # Only a later page shows where the rows with the key are.
             later, error = _walk(sample, replace(query, after=page.last))
             records += later
-        text = f"fails: {error}" if error else ""
-        text = text or _order_fault(slot, records, query.sort)
-        if text:
+        fault = f"fails: {error}" if error else _order_fault(slot, records, query.sort)
+        if fault:
             sent = ", ".join(text for _, text in value)
-            element, text = f"{sample.kind}.sort", f"'{word}' {text}"
-            yield Finding.at(sort.mark, text, element, sent)
+            element = f"{sample.kind}.sort"
+            yield Finding.at(sort.mark, f"'{word}' {fault}", element, sent)
 
 
 def _order_fault(slot: str, records: Sequence[Record], sort: Sort) -> str:
-    """Return what is wrong with an order, by its first rows and its last."""
+    """Return what is wrong with the order of records by a slot, "" if nothing is."""
     keys = [getattr(record, slot, None) for record in dict.fromkeys(records)]
     times = [key for key in keys if isinstance(key, datetime)]
     first_without = keys.index(None) if None in keys else len(keys)
@@ -579,8 +615,8 @@ def _order_fault(slot: str, records: Sequence[Record], sort: Sort) -> str:
             "returns the rows without a value first. Set sort.nulls to high, low or first,"
             " or remove sort"
         )
-    ordered = times[::-1] if sort.descending else times
-    if all(start <= later + _CLOCK_CHANGE for start, later in pairwise(ordered)):
+    ascending = times[::-1] if sort.descending else times
+    if all(time <= later + _CLOCK_CHANGE for time, later in pairwise(ascending)):
         return ""
     return f"returns the rows in another order: {_CHECK_PARAMETER}"
 

@@ -43,12 +43,12 @@ FEW_ROWS = 5
 
 
 def rows_that(number: int, verb: str = "") -> str:
-    """Return so many rows in words, and what they do: "1 row has", "1,200 rows have"."""
+    """Return a number of rows in words, with a plural verb: "1 row has", "1,200 rows have"."""
     if number != 1:
         return f"{number:,} rows {verb}".rstrip()
-    if verb == "have":
-        return "1 row has"
-    return f"1 row {verb}s" if verb else "1 row"
+    if not verb:
+        return "1 row"
+    return "1 row has" if verb == "have" else f"1 row {verb}s"
 
 
 def selects(section: ResourceMapping) -> Iterator[tuple[str, Mark]]:
@@ -59,7 +59,7 @@ def selects(section: ResourceMapping) -> Iterator[tuple[str, Mark]]:
 
 
 def plain_text(value: object) -> str:
-    """Return a value as a cell is read, "" for none and for what has no text."""
+    """Return the text of a cell, "" for NULL and for a value that has no text."""
     try:
         return "" if value is None else as_text(value)
     except ValueError:
@@ -70,7 +70,7 @@ def plain_text(value: object) -> str:
 
 
 RULES_OF_CODES = ("no entry for ", "required and empty")
-"""How the rules begin whose breaches are reported where all codes are counted."""
+"""How the rules of faults begin that `codes` reports, as it counts all rows."""
 
 _HINTS: Mapping[str, str] = {
     "a local time that does not exist (clock change)": " (set time_zone if the"
@@ -83,14 +83,12 @@ _HINTS: Mapping[str, str] = {
 def invalid_rows(inspection: Inspection) -> Findings:
     """Report how many rows of the sample break which rule.
 
-    Breaches that were counted in all rows are left out.
+    Faults that another check has counted in all rows are omitted.
     """
     faults = Counter(row for row in inspection.sample if isinstance(row, RowFault))
     for fault, number in faults.most_common():
-        if any(
-            fault.column == column and fault.rule.startswith(rule)
-            for column, rule in inspection.reported
-        ):
+        rules = [rule for name, rule in inspection.reported if name == fault.column]
+        if any(fault.rule.startswith(rule) for rule in rules):
             continue
         text = (
             f"{number:,} of {len(inspection.sample):,} rows of the sample cannot be"
@@ -108,7 +106,7 @@ def invalid_rows(inspection: Inspection) -> Findings:
 
 
 def empty(place: Place, column: str, rows: int) -> Finding:
-    """Return the finding of rows that lack what they must have."""
+    """Return the finding of rows without a value in a required field."""
     text = (
         f"{rows_that(rows, 'have')} no value here, but the field requires one: they cannot"
         " be served"
@@ -120,7 +118,7 @@ _CODE_OF_RULE = re.compile(r" for .* in (?=codes\.)", re.DOTALL)
 
 
 def without_code(rule: str) -> str:
-    """Return the rule of a fault without the code that it quotes: a kind of fault."""
+    """Return the rule of a fault without the code that it quotes, to count faults alike."""
     return _CODE_OF_RULE.sub(" in ", rule)
 
 
@@ -131,13 +129,13 @@ MOST_DIFFERENT = 100
 """A column with more different values than this holds no codes."""
 
 _OFTEN = 3
-"""More than a few different values are codes where each has so many rows."""
+"""Values are codes if each has so many rows on average."""
 
 _RARELY = 0.05
-"""In more of the rows than these, codes that become no code of FHIR were forgotten."""
+"""In a larger share of the rows, codes without an entry are a warning and no note."""
 
 _OPEN = ("UNK", "unknown", "other", HIDDEN, REMOVED)
-"""What codes become of which somebody decided, or forgot to decide, what they mean."""
+"""Values of `otherwise` that say nothing of the code: an entry may have been forgotten."""
 
 _SHOWN = 20
 MEANS = {HIDDEN: "never served", REMOVED: "answered 410"}
@@ -154,9 +152,9 @@ def code_of(place: Place, cell: object) -> str:
 
 @dataclass(frozen=True)
 class CodeCounts:
-    """The codes of one field and how many rows have each, or `nothing`.
+    """The codes of one field and how many rows have each.
 
-    `column` is where they stand.
+    `nothing` is the number of rows without a code, `column` the column as the source names it.
     """
 
     place: Place
@@ -166,7 +164,7 @@ class CodeCounts:
 
     @classmethod
     def of(cls, inspection: Inspection, place: Place) -> "CodeCounts":
-        """Count the codes of a field, as a cell is read, in the rows in which it counts."""
+        """Count the codes of a field, in the rows that meet its `only_if`."""
         counts: Counter[str] = Counter()
         for value, rows in inspection.counted_codes(place):
             counts[code_of(place, value)] += rows
@@ -182,23 +180,27 @@ class CodeCounts:
 
     @property
     def unnamed(self) -> Mapping[str, int]:
-        """How many rows have each code that no entry names, "" for all the others.
+        """How many rows have each code without an entry in the table.
 
-        The others are texts that may be anything: they are not quoted (decision 16).
+        Texts that may be no codes are not quoted (decision 16): "" has the sum of their rows.
         """
-        unnamed, are_codes = Counter[str](), self._are_codes
+        unnamed = Counter[str]()
+        are_codes = self._are_codes
         for code, rows in self.counts.items():
-            if code not in self.table.table:
-                is_code = are_codes and len(code) <= LONGEST_CODE
-                unnamed[code if is_code else ""] += rows
+            if code in self.table.table:
+                continue
+            if are_codes and len(code) <= LONGEST_CODE:
+                unnamed[code] += rows
+            else:
+                unnamed[""] += rows
         return unnamed
 
     @property
     def _are_codes(self) -> bool:
-        """Whether values come back often enough to be codes, and not names of people.
+        """Whether the values are codes, rather than names of people or free text.
 
-        A table that names half of them was written for codes: a small copy of a hospital has
-        few rows of each.
+        They are if there are few, if each has several rows, or if the table names half of them:
+        a small copy of a hospital has few rows of each code.
         """
         different = len(self.counts)
         if different <= FEW_ROWS:
@@ -210,7 +212,7 @@ class CodeCounts:
         return are_repeated or 2 * len(named) >= different
 
     def findings(self, required: Collection[str]) -> Findings:
-        """Yield the codes that no entry names, and where a required one is missing."""
+        """Yield the finding of codes without an entry, and of a required field without a code."""
         place, table, unnamed = self.place, self.table, self.unnamed
         is_required = place.item is None and place.field.slot in required
         if self.nothing and table.otherwise is None and is_required:
@@ -221,14 +223,11 @@ class CodeCounts:
         texts = [f"{c!r} ({rows_that(unnamed[c])})" for c in codes[:_SHOWN]]
         if len(codes) > _SHOWN:
             texts.append(f"{len(codes) - _SHOWN} more")
-        if others := unnamed.get("", 0):
-            number = len(self.counts)
-            values = (
-                f"over {MOST_DIFFERENT} values"
-                if number > MOST_DIFFERENT
-                else f"{number} values"
-            )
-            texts.append(f"texts not shown here ({rows_that(others)}; {values})")
+        if hidden_rows := unnamed.get("", 0):
+            values = f"{len(self.counts)} values"
+            if len(self.counts) > MOST_DIFFERENT:
+                values = f"over {MOST_DIFFERENT} values"
+            texts.append(f"texts not shown here ({rows_that(hidden_rows)}; {values})")
         text = f"codes.{table.name} has no entry for {', '.join(texts)}"
         doubt = "" if codes else ". Check that this is a column of codes"
         if table.otherwise is None:
@@ -246,14 +245,15 @@ class CodeCounts:
         yield Finding.of_field(place, self.column, text, severity, topic=topic)
 
     def _rank(self, code: str) -> tuple[int, str]:
+        """Return a sort key: codes with many rows first."""
         return -self.counts[code], code
 
     def _entry(self, code: str) -> str:
-        """Return the entry to add, which the check refuses until somebody has decided."""
-        takes = self.place.takes or dict.fromkeys(self.table.table.values())
-        words = ", ".join(f"{w} ({MEANS[w]})" if w in MEANS else w for w in takes)
+        """Return the entry to add, with "?" as its value and the choices as a comment."""
+        values = self.place.takes or dict.fromkeys(self.table.table.values())
+        choices = ", ".join(f"{v} ({MEANS[v]})" if v in MEANS else v for v in values)
         written = code if _PLAIN.fullmatch(code) else repr(code)
-        return f"{written}: '?'   # {rows_that(self.counts[code])}; {words}"
+        return f"{written}: '?'   # {rows_that(self.counts[code])}; {choices}"
 
 
 def codes(inspection: Inspection) -> Findings:
@@ -276,16 +276,15 @@ def codes(inspection: Inspection) -> Findings:
 
 
 _RARE = ("replaced_by", "deceased_at")
-"""What few people have by its nature."""
+"""Fields that few patients have, so that a sample without a value is nothing unusual."""
 
 _EMPTY_IN_SOURCE = "fields that are empty in the source"
 
 
 def never_filled(inspection: Inspection) -> Findings:
-    """Report each field and item that no row fills; of an item that rows fill, each field.
+    """Report each field and each item of a list that no sampled row fills.
 
-    A column that is empty in the source leaves nothing to mend, and is a note; one with
-    values of which nothing comes is a warning.
+    Columns without any value are a note; columns with values that give none are a warning.
     """
     columns, rows = inspection.cells()
     if len(rows) < ENOUGH_ROWS:
@@ -298,26 +297,27 @@ def never_filled(inspection: Inspection) -> Findings:
             yield from _never_filled_field(inspection, place, positions, own_rows)
     for listed in LISTS[section.resource_type]:
         for item in section.items.get(listed.name, ()):
-            at = item_positions(item, positions)
+            in_item = item_positions(item, positions)
             item_rows = own_rows
             if item.rows:
                 item_rows = [row for _, items in rows for row in items.get(item, ())]
             if _is_filled(item_reader(item, listed, positions), item_rows):
-                for place in places_of(section):
-                    if place.item is item:
-                        yield from _never_filled_field(inspection, place, at, item_rows)
+                places = [place for place in places_of(section) if place.item is item]
+                for place in places:
+                    yield from _never_filled_field(
+                        inspection, place, in_item, item_rows
+                    )
                 continue
             fields = [item.fields[n] for n in listed.content if n in item.fields]
             names = [name for field in (*fields, *item.lines) for name in field.columns]
-            doubt = (
-                f". Check that key '{item.key}' is the id of the row"
-                if item.key
-                else ""
-            )
+            at = [in_item[name] for name in names if name in in_item]
+            cells = [row[index] for row in item_rows for index in at]
+            remedy = ""
             if item.only_if and (item_rows or not item.rows):
-                doubt = f". Check the values of only_if '{item.only_if.column}'"
-            cells = [row[at[name]] for row in item_rows for name in names if name in at]
-            severity, text = _emptiness(len(own_rows), cells, doubt)
+                remedy = f". Check the values of only_if '{item.only_if.column}'"
+            elif item.key:
+                remedy = f". Check that key '{item.key}' is the id of the row"
+            severity, text = _emptiness(len(own_rows), cells, remedy)
             element = f"{section.resource_type}.{listed.element}"
             yield Finding.at(
                 item.mark, text, element, severity=severity, topic=_EMPTY_IN_SOURCE
@@ -330,6 +330,7 @@ def _never_filled_field(
     positions: Mapping[str, int],
     rows: Sequence[Row],
 ) -> Findings:
+    """Yield the finding of a field that has columns and that no row fills."""
     columns = place.field.columns
     read = compile_cell(Cell(place.field, place.slot, positions), place.kind)
     if columns and not _is_filled(read, rows):
@@ -339,7 +340,7 @@ def _never_filled_field(
 
 
 def _is_filled(read: Reader, rows: Iterable[Row]) -> bool:
-    """Whether a row gives a value; what cannot be read is reported elsewhere."""
+    """Whether one of the rows gives a value, or a fault, which `invalid_rows` reports."""
     for row in rows:
         try:
             if read(row) not in (None, ()):
@@ -350,14 +351,17 @@ def _is_filled(read: Reader, rows: Iterable[Row]) -> bool:
 
 
 def _emptiness(
-    rows: int, cells: Sequence[object], doubt: str = ""
+    rows: int, cells: Sequence[object], remedy: str = ""
 ) -> tuple[Severity, str]:
-    """Return how much it matters that no row has a value, and its text."""
+    """Return the severity and the text of a finding that none of so many rows has a value.
+
+    It is a note if the cells are all empty; else a warning, which ends in the remedy.
+    """
     text = f"none of {rows:,} rows has a value"
     is_empty = not any(str(cell).strip() for cell in cells if cell is not None)
     if cells and is_empty:
         return Severity.NOTE, f"{text}: it is empty in the source"
-    return Severity.WARNING, text + doubt
+    return Severity.WARNING, text + remedy
 
 
 # Times
@@ -371,7 +375,7 @@ _NEVER_AHEAD = ("start", "last_updated")
 
 
 def doubtful_times(inspection: Inspection) -> Findings:
-    """Report times of the sample in the future, and times that were cut to days of UTC."""
+    """Report times of the sample that are in the future, or all at midnight of UTC."""
     for place in inspection.places:
         rule = place.field.time
         if rule is None or place.slot not in _TIMES:
@@ -382,18 +386,22 @@ def doubtful_times(inspection: Inspection) -> Findings:
             records = [stay for stay in inspection.stays if stay.status in begun]
         values = (getattr(record, place.slot, None) for record in records)
         times: list[datetime] = [value for value in values if value is not None]
-        are_utc = all(moment.astimezone(UTC).time() == time() for moment in times)
-        are_local = all(m.astimezone(rule.zone).time() == time() for m in times)
-        is_cut = rule.at is None and are_utc and not are_local
-        if is_cut and len(times) >= ENOUGH_ROWS:
-            text = f"all {len(times):,} times are at 00:00 in UTC, not in {rule.zone}"
-            yield inspection.at(place, f"{text}. {ZONE}", Severity.WARNING)
+        if rule.at is None and len(times) >= ENOUGH_ROWS:
+            midnight = time()
+            are_utc = all(m.astimezone(UTC).time() == midnight for m in times)
+            are_local = all(m.astimezone(rule.zone).time() == midnight for m in times)
+            if are_utc and not are_local:
+                number = f"{len(times):,}"
+                text = f"all {number} times are at 00:00 in UTC, not in {rule.zone}"
+                yield inspection.at(place, f"{text}. {ZONE}", Severity.WARNING)
+        if place.slot not in _NEVER_AHEAD:
+            continue
         now = inspection.now
-        ahead = sum(m > now for m in times) if place.slot in _NEVER_AHEAD else 0
-        if ahead:
+        future = [moment for moment in times if moment > now]
+        if future:
             text = (
-                f"{ahead:,} of {len(times):,} times are in the future. {ZONE}, the clock and"
-                " the years"
+                f"{len(future):,} of {len(times):,} times are in the future. {ZONE}, the clock"
+                " and the years"
             )
             yield inspection.at(place, text, Severity.WARNING)
 
@@ -402,17 +410,16 @@ _OFFSET = re.compile(r":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECA
 
 
 def has_offset(value: object) -> bool:
-    """Tell whether a value says its own distance from UTC."""
+    """Whether a time, or a text of one, has an offset from UTC of its own."""
     if isinstance(value, datetime):
         return value.tzinfo is not None
     return isinstance(value, str) and bool(_OFFSET.search(value.strip()))
 
 
 def unknown_zone(inspection: Inspection, place: Place) -> Findings:
-    """Yield the last changes of which nothing says by whose clock they are.
+    """Report a `last_updated` whose zone neither the file nor an offset in a value names.
 
-    No row can show that they are read wrongly. Neither the file says it nor, by its own
-    distance from UTC, a value.
+    No other check can show that its values are read in the wrong zone.
     """
     rule = place.field.time
     is_change = place.field.slot == "last_updated" and bool(place.field.columns)
@@ -430,46 +437,48 @@ def unknown_zone(inspection: Inspection, place: Place) -> Findings:
 
 
 FAR_AHEAD = timedelta(days=20 * 365)
-"""No stay is known so long before: what ends then may well have no end."""
+"""A later time is no plan: it probably stands for no value."""
 
 EARLIEST_DAY = date(1000, 1, 1)
-"""A year of fewer than four digits lacks some, or its day stands for none."""
+"""An earlier day is a typing error, or stands for no value."""
 
 
 def far_days(inspection: Inspection) -> Findings:
-    """Report the far and the early days of each time, with their numbers of rows.
+    """Report days before EARLIEST_DAY and after FAR_AHEAD, with their numbers of rows.
 
-    A day that comes once is not quoted: it may be a typing error.
+    A day that one row has is counted and not quoted: it may be a typing error.
     """
     for place in inspection.places:
         if not place.field.time or not place.field.columns or place.rows:
             continue
-        rows_of: Counter[str] = Counter()
+        # By far day, as the source writes it.
+        far: Counter[str] = Counter()
         for value, rows in inspection.counted_days(place):
             day = _day(value, place)
             if day and not EARLIEST_DAY <= day <= (inspection.now + FAR_AHEAD).date():
                 is_day = isinstance(value, datetime) and value.time() == time()
-                rows_of[f"{day}" if is_day else str(value).rstrip()] += rows
-        days = sorted(text for text, rows in rows_of.items() if rows > 1)
-        if days:
-            verb, on = "have", ""
+                far[str(day) if is_day else str(value).rstrip()] += rows
+        repeated = sorted(text for text, rows in far.items() if rows > 1)
+        if repeated:
             if place.slot in ("start", "end"):
-                verb, on = place.slot, "on "
-            groups = (f"{rows_that(rows_of[day], verb)} {on}{day}" for day in days)
+                groups = [f"{rows_that(far[d], place.slot)} on {d}" for d in repeated]
+            else:
+                groups = [f"{rows_that(far[d], 'have')} {d}" for d in repeated]
             text = f"{' and '.join(groups)}. If that means no value, set absent"
-            absent = json.dumps(
-                [*sorted(place.field.absent), *days], ensure_ascii=False
-            )
-            yield inspection.at(place, text, Severity.WARNING, f"absent: {absent}")
-        if others := sum(rows for text, rows in rows_of.items() if text not in days):
+            values = [*sorted(place.field.absent), *repeated]
+            remedy = f"absent: {json.dumps(values, ensure_ascii=False)}"
+            yield inspection.at(place, text, Severity.WARNING, remedy)
+        single = sum(rows for text, rows in far.items() if text not in repeated)
+        if single:
             text = (
-                f"{rows_that(others, 'have')} a day more than 20 years ahead, or before"
+                f"{rows_that(single, 'have')} a day more than 20 years ahead, or before"
                 " the year 1000. Check their years"
             )
             yield inspection.at(place, text, Severity.WARNING)
 
 
 def _day(value: object, place: Place) -> date | None:
+    """Return the day of a cell of a time, None for no value and for an unreadable one."""
     present = presence(place.field.absent)(value)
     assert place.field.time is not None, "only times are compared with the clock"
     try:

@@ -27,9 +27,9 @@ _CLAUSE = re.compile(
     r"\b(?:FROM|WHERE|GROUP|HAVING|ORDER|UNION|LIMIT|OFFSET|FETCH)\b|\Z", re.I
 )
 _CHOICE = re.compile(r"['<>:]|=\s*[-\d]|\b(?:IS|IN|EXISTS)\b", re.I)
-"""What in a join chooses rows by more than a column of each table."""
+"""A part of a join condition that is more than a comparison of two columns."""
 _TOGETHER = re.compile(r"\b(?:UNION|INTERSECT|EXCEPT|MINUS|GROUP|HAVING)\b", re.I)
-"""What puts rows together that are not those of a table."""
+"""A word that combines or groups rows, so that they are no rows of one table any more."""
 _ARGUMENT = re.compile(
     r"[(,]\s*([A-Za-z_]\w*(?:\.\w+)?)\s*(?=[,)]|AS\b)|([A-Za-z_]\w*(?:\.\w+)?)\s*::",
     re.I,
@@ -37,66 +37,77 @@ _ARGUMENT = re.compile(
 _FROM, _UNION = re.compile(r"\bFROM\b", re.I), re.compile(r"\bUNION\b", re.I)
 _COMMA, _BEFORE_ITEM = re.compile(","), re.compile(r",|\bSELECT\b", re.I)
 
-Nesting: TypeAlias = tuple[int, ...]
-"""Where the parentheses begin that are open at a place."""
+Scope: TypeAlias = tuple[int, ...]
+"""The positions of the parentheses that are open at a position of a SELECT, outermost first."""
 
 
 class _Select:
-    """The text of a SELECT; `bare` has blanks for its texts and comments.
+    """The text of a SELECT, in which positions are indexes of characters.
 
-    `scopes` has the scope of each place, and of the end.
+    `bare` is the same text with blanks for string literals and comments; `scopes` has the scope
+    of each position, and of the end of the text.
     """
 
     def __init__(self, rows: str) -> None:
         self.rows = rows
         self.bare = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
-        self.scopes = list[Nesting]()
-        opened: Nesting = ()
-        for at, sign in enumerate(f"{self.bare} "):
-            if sign == ")":
-                opened = opened[:-1]
-            self.scopes.append(opened)
-            if sign == "(":
-                opened = (*opened, at)
+        self.scopes = list[Scope]()
+        scope: Scope = ()
+        for position, character in enumerate(f"{self.bare} "):
+            # A parenthesis itself belongs to the scope around it.
+            if character == ")":
+                scope = scope[:-1]
+            self.scopes.append(scope)
+            if character == "(":
+                scope = (*scope, position)
 
     def find(
-        self, pattern: re.Pattern[str], scope: Nesting, start: int = 0
+        self, pattern: re.Pattern[str], scope: Scope, start: int = 0
     ) -> Iterator[re.Match[str]]:
-        """Yield the matches of a pattern that stand in a scope itself."""
+        """Yield the matches of a pattern in a scope, but not inside further parentheses."""
         matches = pattern.finditer(self.bare, start)
         return (match for match in matches if self.scopes[match.start()] == scope)
 
     def end_of_scope(self, start: int) -> int:
-        """Return where the parentheses around a place end."""
-        size = len(scope := self.scopes[start])
-        places = range(start, len(self.rows))
-        return next((n for n in places if self.scopes[n][:size] != scope), places.stop)
+        """Return the position of the parenthesis that closes the scope of `start`.
+
+        Return the length of the text if none is open there.
+        """
+        scope = self.scopes[start]
+        for position in range(start, len(self.rows)):
+            if self.scopes[position][: len(scope)] != scope:
+                return position
+        return len(self.rows)
 
     def arguments(self, start: int) -> list[str]:
         """Return the arguments of a call; `start` is behind its parenthesis."""
         commas = self.find(_COMMA, self.scopes[start], start)
+        # An argument stands between two of these.
         ends = [start - 1, *(c.start() for c in commas), self.end_of_scope(start)]
         return [" ".join(self.rows[a + 1 : b].split()) for a, b in pairwise(ends)]
 
     def source(self, start: int) -> str:
-        """Return what follows FROM in the SELECT whose list a place belongs to."""
+        """Return what follows FROM in the SELECT whose list `start` is in, "" without FROM."""
+        scope_of_start = self.scopes[start]
         for match in _FROM.finditer(self.bare, start):
             scope = self.scopes[match.start()]
-            if scope == self.scopes[start][: len(scope)]:
-                unions = self.find(_UNION, scope, match.end())
-                ends = [union.start() for union in unions]
-                end = min(self.end_of_scope(match.end()), *ends[:1], len(self.rows))
+            is_around = scope == scope_of_start[: len(scope)]
+            if is_around:
+                end = min(self.end_of_scope(match.end()), len(self.rows))
+                union = next(self.find(_UNION, scope, match.end()), None)
+                if union is not None:
+                    end = min(end, union.start())
                 return self.rows[match.end() : end]
         return ""
 
     def expression(self, name: str) -> tuple[int, int]:
-        """Return where the expression of a renamed column begins and ends."""
+        """Return where the expression before `AS name` begins and ends, (0, 0) for none."""
         renamed = re.search(rf"\bAS\s+[\"`]?{re.escape(name)}\b", self.rows, re.I)
         if renamed is None:
             return 0, 0
         end = renamed.start()
         scope = self.scopes[end]
-        # It begins where its parentheses do, or behind the last comma or word before it.
+        # It begins behind the last comma or SELECT before it, or with its parentheses.
         start = scope[-1] + 1 if scope else 0
         for before in self.find(_BEFORE_ITEM, scope):
             if before.end() <= end:
@@ -104,9 +115,12 @@ class _Select:
         return start, end
 
     def item(self, name: str, end: int) -> str:
-        """Return what makes a column in the list that ends there, "" if it is one of a `*`."""
-        begin = re.match(r"\s*SELECT\s+(?:ALL\s+|DISTINCT\s+)?", self.bare, re.I)
-        start = begin.end() if begin else 0
+        """Return the expression of a column in the SELECT list, which ends at `end`.
+
+        Return "" for a column that the list does not name, such as one of a `*`.
+        """
+        select = re.match(r"\s*SELECT\s+(?:ALL\s+|DISTINCT\s+)?", self.bare, re.I)
+        start = select.end() if select else 0
         commas = [c.start() for c in self.find(_COMMA, (), start) if c.start() < end]
         column = re.escape(name)
         pattern = rf"(.+?)\s+(?:AS\s+)?{column}|(?:\w+\.)*{column}"
@@ -118,18 +132,18 @@ class _Select:
 
 
 class _Table(NamedTuple):
-    """A table that a SELECT names; `scope` are the parentheses that are open there."""
+    """A table that a SELECT names at a position, with the scope there."""
 
     alias: str
     name: str
-    scope: Nesting
-    at: int
+    scope: Scope
+    position: int
 
 
 class JoinComparison(NamedTuple):
-    """Two columns that a SELECT compares: rows of `inner` are found for a row of `outer`.
+    """Two columns that a SELECT compares: the database finds rows of `inner` for one of `outer`.
 
-    The inner table is the one of the inner SELECT, in one SELECT the later one.
+    The inner table is that of the subquery; of two in one SELECT, it is the later one.
     """
 
     inner: ColumnOrigin
@@ -151,27 +165,32 @@ def tables_of(rows: str) -> Mapping[str, str]:
 
 
 def plain_columns(rows: str, names: Iterable[str]) -> Mapping[str, ColumnOrigin]:
-    """Return the tables of those columns of a SELECT that it selects as they are."""
+    """Return the table and column of those columns of a SELECT that no expression computes."""
     select = _Select(without_comments(rows))
-    marks = [*select.find(_CLAUSE, ())]
-    if marks[0][0].upper() != "FROM" or any(select.find(_TOGETHER, ())):
+    clauses = [*select.find(_CLAUSE, ())]
+    if clauses[0][0].upper() != "FROM" or any(select.find(_TOGETHER, ())):
         return {}
-    start, end = (mark.start() for mark in marks[:2])
-    named = [m for m in select.find(_TABLE, (), start) if m.start() < end]
-    tables = {match[2] or match[1]: match[1] for match in named}
-    # A second table, or a subquery, may have columns of any name.
+    start, end = clauses[0].start(), clauses[1].start()
+    matches = [m for m in select.find(_TABLE, (), start) if m.start() < end]
+    tables = {match[2] or match[1]: match[1] for match in matches}
+    # A column without an alias is that of the only table. A second table, or a subquery, may
+    # have columns of any name.
     source = select.bare[start:end]
     is_alone = len(tables) == 1 and not re.search(r"\bJOIN\b|[(,]", source, re.I)
-    only = next(iter(tables)) if is_alone else ""
-    stars = re.findall(r"(?:(\w+)\.)?\*", select.bare[:start])
+    only_alias = next(iter(tables)) if is_alone else ""
+    aliases_of_stars = re.findall(r"(?:(\w+)\.)?\*", select.bare[:start])
     origins = {}
     for name in names:
         item = select.item(name, start)
-        if not item and len(stars) == 1:
-            item = f"{stars[0]}.{name}" if stars[0] else name
+        if not item and len(aliases_of_stars) == 1:
+            (alias,) = aliases_of_stars
+            item = f"{alias}.{name}" if alias else name
         match = re.fullmatch(_COLUMN, item)
-        if match and (match[1] or only) in tables:
-            origins[name] = ColumnOrigin(tables[match[1] or only], match[2])
+        if match is None:
+            continue
+        alias = match[1] or only_alias
+        if alias in tables:
+            origins[name] = ColumnOrigin(tables[alias], match[2])
     return origins
 
 
@@ -183,7 +202,7 @@ def comparisons(rows: str) -> Iterator[JoinComparison]:
             match[2] or match[1],
             match[1],
             scope=select.scopes[match.start()],
-            at=match.end(),
+            position=match.end(),
         )
         for match in _TABLE.finditer(select.bare)
     ]
@@ -192,11 +211,11 @@ def comparisons(rows: str) -> Iterator[JoinComparison]:
         visible = [
             table for table in tables if scope[: len(table.scope)] == table.scope
         ]
-        one, other = _owner(visible, match[1]), _owner(visible, match[3])
-        if one is None or other is None or one == other:
+        left, right = _owner(visible, match[1]), _owner(visible, match[3])
+        if left is None or right is None or left == right:
             continue
-        columns = {one: match[2], other: match[4]}
-        outer, inner = sorted(columns, key=lambda table: (len(table.scope), table.at))
+        columns = {left: match[2], right: match[4]}
+        outer, inner = sorted(columns, key=lambda t: (len(t.scope), t.position))
         yield JoinComparison(
             ColumnOrigin(inner.name, columns[inner]),
             ColumnOrigin(outer.name, columns[outer]),
@@ -214,7 +233,7 @@ def _owner(visible: Sequence[_Table], alias: str | None) -> _Table | None:
 
 
 def with_outer_joins(rows: str) -> str:
-    """Return a SELECT with LEFT JOIN for each JOIN that compares columns alone."""
+    """Return a SELECT with LEFT JOIN for each inner JOIN that compares nothing but columns."""
     select = _Select(rows)
     matches = [*select.find(_JOIN, ()), *select.find(_CLAUSE, ())]
     matches.sort(key=lambda match: match.start())
@@ -231,41 +250,47 @@ def arguments_of(rows: str, start: int) -> list[str]:
 
 
 def from_of(rows: str, start: int) -> str:
-    """Return what follows FROM in the SELECT whose list a place belongs to."""
+    """Return what follows FROM in the SELECT whose list `start` is in, "" without FROM."""
     return _Select(rows).source(start)
 
 
 def arguments_behind(rows: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the columns in calls and casts that make a column, and the tables of each."""
+    """Yield each column in a call or cast that computes a column, and what it is FROM."""
     select = _Select(rows)
-    for match in _ARGUMENT.finditer(rows, *select.expression(name)):
-        tables = re.split(r"\bWHERE\b", select.source(match.end()), flags=re.I)
-        yield match[1] or match[2], tables[0]
+    start, end = select.expression(name)
+    for match in _ARGUMENT.finditer(rows, start, end):
+        source = select.source(match.end())
+        tables, *_ = re.split(r"\bWHERE\b", source, flags=re.I)
+        yield match[1] or match[2], tables
 
 
 def table_behind(rows: str, name: str) -> str:
-    """Return the table whose rows a computed id names.
+    """Return the table from whose columns an id is computed, else the first one of FROM.
 
-    It is that of the arguments, else the first one of FROM; "" where rows are put together.
+    Return "" for a SELECT that groups rows or puts those of several SELECTs together.
     """
-    bare, source = _Select(rows).bare, f"FROM {from_of(rows, 0)}"
+    bare = _Select(rows).bare
+    source = f"FROM {from_of(rows, 0)}"
     first = _TABLE.match(source)
     if first is None or _TOGETHER.search(bare):
         return ""
     if re.search(r"\b(?:DISTINCT|WITH)\b", bare, re.I):
         return ""
     tables = tables_of(source)
-    arguments = arguments_behind(rows, name)
-    aliases = {argument.rpartition(".")[0] for argument, _ in arguments} & {*tables}
-    alias = aliases.pop() if len(aliases) == 1 else first[2] or first[1]
-    return tables[alias]
+    arguments = [argument for argument, _ in arguments_behind(rows, name)]
+    aliases = {argument.rpartition(".")[0] for argument in arguments} & {*tables}
+    if len(aliases) == 1:
+        return tables[aliases.pop()]
+    return tables[first[2] or first[1]]
 
 
 def key_columns(rows: str, name: str) -> set[ColumnOrigin]:
-    """Return the columns of one table that an id is made of, none where it is a column."""
-    start, end = _Select(rows).expression(name)
-    columns = {*re.findall(r"\b(\w+)\.(\w+)\b", _Select(rows).bare[start:end])}
-    tables, aliases = tables_of(rows), {alias for alias, _ in columns}
+    """Return the two or more columns of one table that an id is computed from, else none."""
+    select = _Select(rows)
+    start, end = select.expression(name)
+    columns = {*re.findall(r"\b(\w+)\.(\w+)\b", select.bare[start:end])}
+    tables = tables_of(rows)
+    aliases = {alias for alias, _ in columns}
     if len(columns) < 2 or len(aliases) > 1 or not aliases <= {*tables}:
         return set()
     return {ColumnOrigin(tables[alias], column) for alias, column in columns}

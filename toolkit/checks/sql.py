@@ -85,10 +85,10 @@ def checks(
         yield Check(subject, inspection.not_examined, ends_in_time=True)
 
 
-def _unfit(question: Callable[[], object]) -> Findings:
-    """Yield what a question raises as unfit."""
+def _unfit(call: Callable[[], object]) -> Findings:
+    """Yield a finding for each problem of the UnfitError that a call raises, if it does."""
     try:
-        question()
+        call()
     except UnfitError as error:
         yield from map(Finding.of, error.problems)
 
@@ -103,7 +103,7 @@ _LIMIT = re.compile(
 
 
 def limited_rows(inspection: SqlInspection) -> Findings:
-    """Report a LIMIT that was left in from when the statement was tried by hand."""
+    """Report a SELECT that ends in a LIMIT, or begins with TOP."""
     if _LIMIT.search(inspection.section.rows.strip()):
         text = (
             "the SELECT of rows has a LIMIT: rows beyond it are never served. Remove it"
@@ -125,7 +125,7 @@ def hidden_rows(inspection: SqlInspection) -> Findings:
 
 
 def no_stays(inspection: SqlInspection) -> Findings:
-    """Report a hospital without stays: the table, the account or the database is another."""
+    """Report that the sample has no row of a stay."""
     if inspection.kind is ResourceType.ENCOUNTER and not inspection.sample:
         text = (
             "the source has no stay that can be served. Check the address of the database,"
@@ -135,9 +135,9 @@ def no_stays(inspection: SqlInspection) -> Findings:
 
 
 def rows_left_out(inspection: SqlInspection) -> Findings:
-    """Report the rows of the table of ids that clients do not see.
+    """Compare the number of rows of the table of ids with the number that clients see.
 
-    No row tells that a condition errs which leaves it out, or that one is missing.
+    The difference shows a wrong JOIN or condition, which no single row can show.
     """
     table = inspection.table_of_ids()
     if not table:
@@ -163,14 +163,13 @@ def rows_left_out(inspection: SqlInspection) -> Findings:
 
 
 def _lost_by_joins(inspection: SqlInspection, selected: int) -> int:
-    """Return how many rows a JOIN leaves out that no condition leaves out."""
-    rows, database = inspection.section.rows, inspection.database
-    outer = with_outer_joins(rows)
-    if outer == rows:
+    """Return how many rows the SELECT has more with LEFT JOINs; it has `selected` now."""
+    database, zone = inspection.database, inspection.mapping.source.zone
+    outer = with_outer_joins(inspection.section.rows)
+    if outer == inspection.section.rows:
         return 0
     try:
-        zone, described = inspection.mapping.source.zone, database.columns(outer)
-        columns = Columns(database.dialect, outer, described, zone=zone)
+        columns = Columns(database.dialect, outer, database.columns(outer), zone=zone)
         id = columns.column(inspection.opened.id.name)
         return inspection.count(columns, id.is_not_null) - selected
     except SourceDataError:
@@ -181,7 +180,11 @@ def _lost_by_joins(inspection: SqlInspection, selected: int) -> int:
 def _stays_not_seen(
     inspection: SqlInspection, table: str, rows: int, selected: int
 ) -> Findings:
-    """Yield how many stays clients see, if none are cancelled or many are gone."""
+    """Yield how many stays clients see.
+
+    There is no finding where no row of the table is missing from the SELECT, and fewer than
+    half of the stays are hidden or removed.
+    """
     served = inspection.count(inspection.opened.columns, inspection.served)
     text = f"clients see {served:,} of {rows_that(rows)} of {table}"
     is_most = served >= rows / 2
@@ -213,7 +216,7 @@ _TYPES = "columns whose type can be improved"
 
 
 def types_of_columns(inspection: SqlInspection) -> Findings:
-    """Report the columns whose type makes the service fail or err."""
+    """Report the columns whose type makes the service fail or return wrong rows."""
     for place in inspection.places:
         if place.rows or not place.field.columns:
             continue
@@ -241,11 +244,12 @@ def types_of_columns(inspection: SqlInspection) -> Findings:
 def _type_of_time(
     inspection: SqlInspection, place: Place, kind: ColumnKind, rule: TimeRule
 ) -> Findings:
-    """Report why searches err with a column of this type, or rows cannot be read."""
+    """Report why searches by a column of this type are wrong, or why rows are invalid."""
     is_compared = place.field in inspection.compared
-    is_day = kind is ColumnKind.DATE and place.kind is SlotKind.TIME
-    is_text, is_time = are_texts(kind), place.kind is SlotKind.TIME
-    severity, remedy = Severity.ERROR, ""
+    is_time = place.kind is SlotKind.TIME
+    is_day = is_time and kind is ColumnKind.DATE
+    severity = Severity.ERROR
+    remedy = ""
     if kind in NUMBERS and rule.format is None and is_time:
         text = "the column contains numbers. Set format, or convert them to times in the SELECT"
         remedy = 'format: "%Y%m%d%H%M%S"'
@@ -263,17 +267,15 @@ def _type_of_time(
             " by the hour and sorts are wrong. Name a column of the whole time under search"
         )
     elif is_day and not rule.at and len(place.field.columns) == 1:
-        text, remedy = (
-            "the column contains days without a time. Add at: with the time of day",
-            'at: "00:00"',
-        )
+        text = "the column contains days without a time. Add at: with the time of day"
+        remedy = 'at: "00:00"'
         rule_of_row = "a date without a time"
         inspection.reported.add((place.field.columns[0], rule_of_row))
     elif kind in (ColumnKind.OTHER, ColumnKind.BOOLEAN, ColumnKind.UUID):
         text = "not a column of times. Convert it to times in the SELECT"
         if kind is ColumnKind.OTHER:
             severity = Severity.WARNING
-    elif is_text and is_compared:
+    elif are_texts(kind) and is_compared:
         values = _extremes(inspection, place)
         unequal = sum(not compare_as_read(kind, place.field, value) for value in values)
         if not unequal:
@@ -294,13 +296,12 @@ def _type_of_time(
 
 
 def _extremes(inspection: SqlInspection, place: Place) -> list[object]:
-    """Return values of a column, by the order of ids and by its own."""
+    """Return values from both ends of a column: in the order of ids, then in its own order."""
     columns, database = inspection.opened.columns, inspection.database
     key = columns.key(place.field)
-    orders = (inspection.opened.id, key.column)
-    return [
-        value for order in orders for value in sample(database, columns, key, order)
-    ]
+    by_id = sample(database, columns, key, inspection.opened.id)
+    by_value = sample(database, columns, key, key.column)
+    return [*by_id, *by_value]
 
 
 _CALL = re.compile(r"\b(COALESCE|IFNULL|NVL|GREATEST|LEAST)\s*\(", re.IGNORECASE)
@@ -310,15 +311,17 @@ def mixed_zones(inspection: SqlInspection) -> Findings:
     """Report times with a zone and without one in one expression."""
     for rows, mark in selects(inspection.section):
         for call in _CALL.finditer(rows):
-            source, kinds = from_of(rows, call.end()), dict[ColumnKind, str]()
+            source = from_of(rows, call.end())
+            # The first argument of each kind.
+            arguments: dict[ColumnKind, str] = {}
             for argument in arguments_of(rows, call.end()):
-                kinds.setdefault(inspection.kind_of(argument, source), argument)
-            local = next((kind for kind in kinds if kind in _WITHOUT_ZONE), None)
-            if local and ColumnKind.INSTANT in kinds:
+                arguments.setdefault(inspection.kind_of(argument, source), argument)
+            local_kinds = [kind for kind in arguments if kind in _WITHOUT_ZONE]
+            if local_kinds and ColumnKind.INSTANT in arguments:
                 text = (
-                    f"{call[1]} mixes times without a zone ('{kinds[local]}') and with one"
-                    f" ('{kinds[ColumnKind.INSTANT]}'), so some are hours off. Convert both"
-                    " to one type"
+                    f"{call[1]} mixes times without a zone ('{arguments[local_kinds[0]]}') and"
+                    f" with one ('{arguments[ColumnKind.INSTANT]}'), so some are hours off."
+                    " Convert both to one type"
                 )
                 severity = Severity.WARNING
                 yield Finding.at(mark, text, inspection.kind, severity=severity)
@@ -356,22 +359,21 @@ def search_columns(inspection: SqlInspection) -> Findings:
         shown = columns.key(replace(place.field, search_column=None))
         searched = columns.key(place.field)
         served = ALWAYS if place.rows else inspection.served
-        in_one = sum(
-            inspection.count(
-                columns, all_of([served, column.present, empty_column.missing])
-            )
-            for column, empty_column in ((shown, searched), (searched, shown))
-        )
+        only_shown = all_of([served, shown.present, searched.missing])
+        only_searched = all_of([served, searched.present, shown.missing])
+        unpaired = inspection.count(columns, only_shown)
+        unpaired += inspection.count(columns, only_searched)
         names = [shown.column.name, searched.column.name]
         in_both = all_of([served, shown.present, searched.present])
         statement = columns.select(names, in_both, limit=SAMPLE_ROWS)
         pairs = inspection.database.fetch(statement)
-        differ = sum(not _holds_same(place, *pair) for pair in pairs)
+        differing = [pair for pair in pairs if not _holds_same(place, *pair)]
         texts = []
-        if in_one:
-            texts.append(f"{in_one:,} rows have a value in only one of the columns")
-        if differ:
-            texts.append(f"{differ:,} of {len(pairs):,} rows have different values")
+        if unpaired:
+            texts.append(f"{unpaired:,} rows have a value in only one of the columns")
+        if differing:
+            number = f"{len(differing):,} of {len(pairs):,}"
+            texts.append(f"{number} rows have different values")
         if texts:
             text = f"search: {place.field.search_column} differs from what the field shows, so"
             text += f" searches return wrong rows: {', '.join(texts)}"
@@ -381,9 +383,10 @@ def search_columns(inspection: SqlInspection) -> Findings:
 
 
 def _holds_same(place: Place, shown: object, searched: object) -> bool:
-    """Tell whether the column that searches compare holds what its field shows.
+    """Return whether the column that searches compare holds what its field shows.
 
-    What is no value of its field, and days compared with times, are reported elsewhere.
+    True also where another check reports the row: the shown cell has no readable value, or
+    the searched one is a day and the field a time.
     """
     rule, is_time = place.field.time, place.kind is SlotKind.TIME
     if rule is not None and is_time and type(searched) is date:
@@ -409,7 +412,7 @@ def _holds_same(place: Place, shown: object, searched: object) -> bool:
 
 
 def orders_of_uuids(inspection: SqlInspection) -> Findings:
-    """Report UUIDs that have a version, every one, only in the other order of their bytes."""
+    """Report a column of UUIDs that are all valid in the other order of their bytes only."""
     for place in inspection.places:
         form = place.field.form
         if place.rows or form not in (BinaryForm.UUID, BinaryForm.SWAPPED):
@@ -447,10 +450,11 @@ def encoded_twice(inspection: SqlInspection) -> Findings:
     for place in inspection.places:
         if place.kind not in (SlotKind.TEXT, SlotKind.PARTS, SlotKind.EXACT):
             continue
-        columns, (name, *_) = inspection.columns_of(place), place.field.columns or ("",)
-        if not name or (column := columns.column(name)).kind not in TEXTS:
+        if not place.field.columns:
             continue
-        if not column.can_hold("Ã"):
+        columns, name = inspection.columns_of(place), place.field.columns[0]
+        column = columns.column(name)
+        if column.kind not in TEXTS or not column.can_hold("Ã"):
             continue
         marked = Condition(f"{column.exact} LIKE {MARK}", ("%Ã%",))
         condition = all_of([inspection.condition_of(place), marked])
@@ -470,6 +474,7 @@ def encoded_twice(inspection: SqlInspection) -> Findings:
 
 
 def _is_encoded_twice(text: object) -> bool:
+    """Whether the bytes of a text, as Latin-1 or Windows-1252, are UTF-8 of another text."""
     for codec in ("cp1252", "latin-1"):
         with suppress(UnicodeError):
             return str(text).encode(codec).decode() != text
@@ -480,31 +485,34 @@ def _is_encoded_twice(text: object) -> bool:
 
 
 def required_values(inspection: SqlInspection) -> Findings:
-    """Report how many rows lack what every row must have, but for codes."""
+    """Report how many rows have no value in a required field; `codes` counts coded ones."""
     columns = inspection.opened.columns
     for place in inspection.places:
         field = place.field
         is_required = field.slot in inspection.section.required
-        if is_required and len(field.columns) == 1 and not field.codes:
-            shown = columns.key(replace(field, search_column=None))
-            inspection.reported.add((field.columns[0], "required and empty"))
-            served = inspection.served
-            if field.slot == "id":
-                # Searches leave rows without an id out.
-                served = inspection.opened.filters.served
-            rows = inspection.count(columns, all_of([served, shown.missing]))
-            if rows and field.slot == "id":
-                text = f"{rows_that(rows, 'have')} no id and cannot be served"
-                yield inspection.at(place, text, Severity.ERROR)
-            elif rows:
-                yield empty(place, inspection.column(place), rows)
+        if not is_required or len(field.columns) != 1 or field.codes:
+            continue
+        shown = columns.key(replace(field, search_column=None))
+        inspection.reported.add((field.columns[0], "required and empty"))
+        served = inspection.served
+        if field.slot == "id":
+            # The condition of searches leaves rows without an id out.
+            served = inspection.opened.filters.served
+        rows = inspection.count(columns, all_of([served, shown.missing]))
+        if rows and field.slot == "id":
+            text = f"{rows_that(rows, 'have')} no id and cannot be served"
+            yield inspection.at(place, text, Severity.ERROR)
+        elif rows:
+            yield empty(place, inspection.column(place), rows)
 
 
 def zero_dates(inspection: SqlInspection) -> Findings:
-    """Report days that the database holds and that are none, each row once."""
+    """Report columns with 0000-00-00, which MySQL and MariaDB store though it is no day."""
     zero = inspection.database.dialect.zero_date
-    columns = inspection.opened.columns
-    for place in inspection.places if zero else ():
+    if not zero:
+        return
+    columns, served = inspection.opened.columns, inspection.served
+    for place in inspection.places:
         is_absent = any(text.startswith(zero) for text in place.field.absent)
         if place.rows or not place.field.columns or is_absent:
             continue
@@ -513,15 +521,19 @@ def zero_dates(inspection: SqlInspection) -> Findings:
         if column.kind not in TIMES:
             continue
         is_zero = Condition(f"{column.plain} = 0")
-        served = inspection.served
-        if not (rows := inspection.count(columns, all_of([served, is_zero]))):
+        rows = inspection.count(columns, all_of([served, is_zero]))
+        if not rows:
             continue
-        # `column.is_null` finds no zeros.
+        # Not `column.is_null`, which excludes zeros.
         is_null = Condition(f"{column.plain} IS NULL")
-        both = inspection.count(columns, all_of([served, is_zero, is_null]))
-        text = f"{rows_that(rows, 'contain')} {zero}, which "
-        text += "the database also matches with IS NULL" if both else "is not a day"
-        text += f". Add it to absent, or use NULLIF({name}, 0) in the SELECT"
+        matches_null = inspection.count(columns, all_of([served, is_zero, is_null]))
+        reason = "is not a day"
+        if matches_null:
+            reason = "the database also matches with IS NULL"
+        text = (
+            f"{rows_that(rows, 'contain')} {zero}, which {reason}. Add it to absent, or use"
+            f" NULLIF({name}, 0) in the SELECT"
+        )
         inspection.reported.add((name, "not readable"))
         remedy = f"absent: {[zero, *sorted(place.field.absent)]}"
         yield inspection.at(place, text, Severity.ERROR, remedy)
@@ -564,6 +576,7 @@ def times_cut_to_days(inspection: SqlInspection) -> Findings:
 
 
 def _has_clock(value: object) -> bool:
+    """Whether a time, or a text of one, has a time of day other than midnight."""
     if isinstance(value, datetime):
         return value.time() != time()
     return isinstance(value, str) and bool(_CLOCK.search(value))
@@ -580,9 +593,9 @@ def repeated_ids(inspection: SqlInspection) -> Findings:
     repeated = [rows for _, rows in database.fetch(statement) if rows > 1]
     if not repeated:
         return
-    many = "at least " if len(repeated) == GROUPS else ""
+    at_least = "at least " if len(repeated) == GROUPS else ""
     text = (
-        f"{many}{len(repeated):,} ids have several rows (at most {repeated[0]:,}). The SELECT"
+        f"{at_least}{len(repeated):,} ids have several rows (at most {repeated[0]:,}). The SELECT"
         " must return one row for each id"
     )
     replaced = section.mapping.fields.get("replaced_by")
@@ -595,26 +608,33 @@ def repeated_ids(inspection: SqlInspection) -> Findings:
 
 
 def parts_of_keys(inspection: SqlInspection) -> Findings:
-    """Report joins by one of several columns of the id, which rows of other ids match."""
+    """Report joins that compare only some of several columns of the id.
+
+    Rows of other ids match such a join, if the table of the id repeats what it compares.
+    """
     rows, place = inspection.section.rows, inspection.place("id")
-    key = key_columns(rows, place.field.columns[0])
-    joins: dict[str, set[ColumnOrigin]] = {}
-    for inner, outer in comparisons(rows):
-        if outer.table in {origin.table for origin in key}:
-            joins.setdefault(inner.table, set()).add(outer)
     database = inspection.database
-    for table, compared in joins.items():
-        described = database.columns(f"SELECT * FROM {table}") if compared < key else ()
+    key = key_columns(rows, place.field.columns[0])
+    key_tables = {origin.table for origin in key}
+    # By joined table, the columns of the id that its join compares.
+    compared_by_table: dict[str, set[ColumnOrigin]] = {}
+    for inner, outer in comparisons(rows):
+        if outer.table in key_tables:
+            compared_by_table.setdefault(inner.table, set()).add(outer)
+    for table, compared in compared_by_table.items():
+        if not compared < key:
+            continue
+        described = database.columns(f"SELECT * FROM {table}")
         names = {column.name.lower() for column in described}
-        lacks = [o.column for o in key - compared if o.column.lower() in names]
-        if not lacks:
+        missing = [o.column for o in key - compared if o.column.lower() in names]
+        if not missing:
             continue
         columns: list[Any] = [sa.literal_column(origin.column) for origin in compared]
         source = sa.text(next(iter(compared)).table)
         groups = sa.select(sa.func.count()).select_from(source).group_by(*columns)
         if database.fetch(groups.having(sa.func.count() > 1).limit(1)):
             text = (
-                f"the SELECT joins {table} without {', '.join(lacks)}, a part of the id, so"
+                f"the SELECT joins {table} without {', '.join(missing)}, a part of the id, so"
                 " rows of other stays match. Compare all columns of the id"
             )
             yield inspection.at(place, text, Severity.WARNING)
@@ -641,22 +661,22 @@ def references(inspection: SqlInspection) -> Findings:
             continue
         columns = inspection.columns_of(place)
         key = columns.key(field)
-        among = in_rows(key.column, target.columns, target.id, ALWAYS)
-        rows, others = (
-            inspection.count(
-                columns, all_of([inspection.condition_of(place), condition])
-            )
-            for condition in (key.present, all_of([key.present, among]))
-        )
-        if lost := rows - others:
-            text = f"{lost:,} of {rows_that(rows, 'refer')} to {text}"
+        refers = all_of([inspection.condition_of(place), key.present])
+        has_target = in_rows(key.column, target.columns, target.id, ALWAYS)
+        referring = inspection.count(columns, refers)
+        dangling = referring - inspection.count(columns, all_of([refers, has_target]))
+        if dangling:
+            text = f"{dangling:,} of {rows_that(referring, 'refer')} to {text}"
             yield inspection.at(place, text, Severity.WARNING)
 
 
 def _section(
     inspection: SqlInspection, kind: ResourceType, prefix: str
 ) -> ResourceMapping | None:
-    """Return the section of this source whose ids have a prefix; note that there is none."""
+    """Return the section of this source whose ids have a prefix.
+
+    Where there is none, return None and note that references are not examined.
+    """
     section = inspection.mapping.beside.get((kind, prefix))
     if section is None:
         inspection.skip(f"references to {kind}", "this source has no such section")
@@ -668,24 +688,20 @@ _EARLY = 0.05
 
 
 def starts_before_births(inspection: SqlInspection) -> Findings:
-    """Report stays of the sample that begin before their patient was born.
-
-    Patients are read by their ids as clients see them, which may be computed.
-    """
+    """Report stays of the sample that begin before their patient was born."""
     if inspection.kind is not ResourceType.ENCOUNTER:
         return
     starts = [(s.patient_id, s.start) for s in inspection.stays if s.start]
     prefix = inspection.section.fields["patient_id"].prefix
     section = inspection.mapping.beside.get((ResourceType.PATIENT, prefix))
-    if not starts or section is None:
-        reason = (
-            "no stay has a start"
-            if section
-            else "this source has no section of patients"
-        )
+    if section is None:
+        reason = "this source has no section of patients"
         inspection.skip("starts before births", reason)
         return
-    # No database refuses so many values.
+    if not starts:
+        inspection.skip("starts before births", "no stay has a start")
+        return
+    # Every database accepts so many values in one statement.
     ids = sorted({id for id, _ in starts})[:SAMPLE_ROWS]
     patients = inspection.open(section)
     among = patients.columns.equal(section.fields["id"], ids)
@@ -697,7 +713,7 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
     }
     known = [(start.date(), births[id]) for id, start in starts if id in births]
     early = sum(start < birth for start, birth in known)
-    # A mother may be admitted with the number of a child to come.
+    # A mother may be admitted under the number of her unborn child.
     if early >= max(FEW_ROWS, _EARLY * len(known)):
         text = (
             f"{early:,} of {len(known):,} stays start before the birth of their patient. Check"
@@ -763,5 +779,5 @@ CHECKS: tuple[tuple[str, CheckOfSection], ...] = (
 )
 """The checks of a section with their subjects, in the order in which they run.
 
-What types and codes report is left out where invalid rows are counted.
+`invalid_rows` omits the faults that the checks before it have reported.
 """

@@ -51,7 +51,7 @@ _VALUES = 200
 def origins_of(database: Database, rows: str) -> Mapping[str, ColumnOrigin]:
     """Return the table and column that columns of a SELECT come from.
 
-    Where the database reports none, they are those that its text shows.
+    They are read from the text of the SELECT where the database reports none.
     """
     if reported := database.origins(rows):
         return reported
@@ -75,17 +75,17 @@ class SqlInspection(Inspection):
     def run(
         self, subject: str, check: Callable[["SqlInspection"], Iterator[Result]]
     ) -> Iterator[Result]:
-        """Run a check; when the database takes too long, note that and go on."""
+        """Run a check; note one that takes too long, and report an error of the database."""
         try:
             yield from check(self)
         except SourceTimedOutError:
             if subject == "rows":
-                # No client gets a page of rows then.
+                # Searches of clients read such a page too.
                 text = "reading one page takes longer than source.timeout_seconds"
                 yield self.finding(f"{subject}: {text}", Severity.WARNING)
             self.skip(subject, "it took longer than source.timeout_seconds")
         except UnfitError as error:
-            # Of another section, which this one refers to.
+            # The columns of a section that this one refers to.
             yield from map(Finding.of, error.problems)
         except UnequalTextsError:
             self.skip(
@@ -103,12 +103,12 @@ class SqlInspection(Inspection):
 
     @cached_property
     def served(self) -> Condition:
-        """What the rows meet that clients see."""
+        """The condition that the rows meet that clients see."""
         query = SearchQuery(self.kind, (), Sort(SortKey.ID), 1)
         return self.opened.filters.of_query(query)
 
     def condition_of(self, place: Place) -> Condition:
-        """Return what the rows meet in which a field counts."""
+        """Return the condition of the rows in which a field is read: served, and its `only_if`."""
         served = ALWAYS if place.rows else self.served
         if place.only_if is None:
             return served
@@ -123,19 +123,27 @@ class SqlInspection(Inspection):
 
     @cached_property
     def sample(self) -> tuple[Record | RowFault, ...]:
-        """Rows as the service reads them: newest, oldest, some between, last changed."""
+        """Rows as the service reads them: newest, oldest, some between, last changed.
+
+        When no time is left they are the first ones by id.
+        """
         pages: list[Page] = []
         try:
-            pages.extend(
-                [self._page(Sort(SortKey.ID))] if self.is_late else self._pages()
-            )
+            if self.is_late:
+                pages.append(self._page(Sort(SortKey.ID)))
+            else:
+                pages.extend(self._pages())
         except SourceTimedOutError:
-            # No index has their order, as the measured searches will show.
-            pages = pages or [self._page(Sort(SortKey.ID))]
+            # A sort without an index, as the measured searches will show. `extend` has kept the
+            # pages that were read before.
+            if not pages:
+                pages.append(self._page(Sort(SortKey.ID)))
         rows: dict[object, Record | RowFault] = {}
         for page in pages:
-            for at, row in zip(page.positions, page.rows, strict=True):
-                rows.setdefault(object() if at.id is None else at.id, row)
+            for position, row in zip(page.positions, page.rows, strict=True):
+                # Each row without an id is kept.
+                key = object() if position.id is None else position.id
+                rows.setdefault(key, row)
         return tuple(rows.values())
 
     def cells(self) -> tuple[Sequence[str], SampledRows]:
@@ -147,7 +155,7 @@ class SqlInspection(Inspection):
         return selected, list(zip(cells, extras, strict=True))
 
     def values(self, place: Place) -> list[object]:
-        """Return values of a field as the source has them, for how they are written."""
+        """Return up to 200 values of a field as the source has them."""
         columns = self.opened.columns
         key = columns.key(place.field)
         statement = columns.select([key.column.name], key.present, limit=_VALUES)
@@ -155,21 +163,23 @@ class SqlInspection(Inspection):
 
     def counted_codes(self, place: Place) -> Counted:
         """Return the codes of a field in all rows in which it counts."""
-        columns, (name,) = self.columns_of(place), place.field.columns
-        counts = ALWAYS if place.slot == "status" else self.condition_of(place)
-        return self._counted(columns, name, counts, 2 * MOST_DIFFERENT)
+        (name,) = place.field.columns
+        condition = ALWAYS if place.slot == "status" else self.condition_of(place)
+        return self._counted(
+            self.columns_of(place), name, condition, 2 * MOST_DIFFERENT
+        )
 
     def counted_days(self, place: Place) -> Counted:
-        """Return the days of rows: those before and after ordinary years, or all.
+        """Return the values of a time: those before and after ordinary years, or all.
 
-        All days are counted where SQL cannot compare the column as times.
+        All values are counted where SQL cannot compare the column as times.
         """
         name, condition = place.field.columns[0], self.served
         form = place.field.time.format if place.field.time else None
         sorts_as_time = form is None or sorts_as_text(form)
         if place.field.filter_column == name and sorts_as_time:
             time_column = self.opened.filters.time(place.slot)
-            # Without `absent`: texts that stand for no time are told apart as rows are read.
+            # A key without `absent`: values that stand for no time are far days too.
             key = KeyColumn(time_column.key.column)
             time_column = time_column._replace(key=key)
             early = datetime.combine(EARLIEST_DAY, time(), UTC)
@@ -191,20 +201,23 @@ class SqlInspection(Inspection):
         return self.database.server_time() or datetime.now(UTC)
 
     def _pages(self) -> Iterator[Page]:
+        """Yield the pages of the sample until no time is left."""
         slots, unequal = SORTS[self.kind], self.opened.unequal
         sorts = [s for s in self.section.sorts if slots[s] not in unequal]
         key = SortKey.DATE if SortKey.DATE in sorts else SortKey.ID
-        yield (newest := self._page(Sort(key, descending=True)))
+        newest = self._page(Sort(key, descending=True))
+        yield newest
         if not newest.more:
             return
-        yield (oldest := self._page(Sort(key)))
-        first, last = oldest.last, newest.last
-        if first and first.moment and last and last.moment:
-            step = (last.moment - first.moment) / _MIDDLE_PAGES
+        oldest = self._page(Sort(key))
+        yield oldest
+        begin, end = oldest.last, newest.last
+        if begin and begin.moment and end and end.moment:
+            step = (end.moment - begin.moment) / _MIDDLE_PAGES
             for number in range(_MIDDLE_PAGES):
                 if self.is_late:
                     return
-                after = Bound(first.moment + step * number)
+                after = Bound(begin.moment + step * number)
                 yield self._page(Sort(key), SAMPLE_ROWS // _MIDDLE_PAGES, after)
         if SortKey.LAST_UPDATED in sorts:
             # The newest change is compared with the clock.
@@ -213,6 +226,7 @@ class SqlInspection(Inspection):
     def _page(
         self, sort: Sort, size: int = SAMPLE_ROWS, after: Bound | None = None
     ) -> Page:
+        """Return a page of all rows, of the largest size unless another is named."""
         query = SearchQuery(self.kind, (), sort, size, after=after, placed=True)
         return self.adapter.search(query)
 
@@ -244,9 +258,9 @@ class SqlInspection(Inspection):
         return ", ".join(str(origins.get(name, name)) for name in place.field.columns)
 
     def table_of_ids(self) -> str:
-        """Return the table whose rows ids name, "" where it is not known."""
+        """Return the table that the ids come from, "" where it is not known."""
         rows = self.section.rows
-        (name, *_) = self.section.fields["id"].columns
+        name = self.section.fields["id"].columns[0]
         origin = self.origins_of(rows).get(name)
         return origin.table if origin else table_behind(rows, name)
 
@@ -260,12 +274,15 @@ class SqlInspection(Inspection):
         return tuple(place.field for place in self.places if place.slot in slots)
 
     def kind_of(self, expression: str, source: str) -> ColumnKind:
-        """Return the kind of an expression on what FROM names, OTHER where it is not certain."""
+        """Return the kind of an expression; `source` is what follows FROM.
+
+        Return OTHER where the database cannot select it, or not as one column.
+        """
         try:
-            (only,) = self.database.columns(f"SELECT {expression} AS a FROM {source}")
+            (column,) = self.database.columns(f"SELECT {expression} AS a FROM {source}")
         except (SourceDataError, ValueError):
             return ColumnKind.OTHER
-        return only.kind
+        return column.kind
 
     # Other sections
 
@@ -277,7 +294,7 @@ class SqlInspection(Inspection):
 
     @property
     def survivor(self) -> tuple[Place, str]:
-        """Who replaced a patient: its field in their section, and its column."""
+        """The field `replaced_by` of the section of patients, and its column."""
         patients = self.mapping.resources[ResourceType.PATIENT]
         place = next(p for p in places_of(patients) if p.slot == "replaced_by")
         origins, names = self.origins_of(patients.rows), place.field.columns

@@ -55,9 +55,11 @@ TINY_TABLE = 20
 SLOW_MS = 1000.0
 """A search is slow that takes more milliseconds than this, twice."""
 
-FAST_MS, FEW_READ = 20.0, 10_000
-"""A search that reads fewer rows is a note, in so few milliseconds none: how long it takes
-depends on who else is there."""
+FEW_READ = 10_000
+"""A slow search that reads fewer rows than this is a note only."""
+
+FAST_MS = 20.0
+"""Such a search is not reported at all up to this time: others may have used the database."""
 
 NO_TIME = "no time was left"
 
@@ -73,9 +75,9 @@ class SearchChecks:
         self._database = inspection.database
         self._rows = inspection.section.rows
         self._missing: dict[str, tuple[Finding, list[str]]] = {}
-        """The indexes that are missed by their statements, and the searches that do."""
+        """By CREATE INDEX statement: its finding, and the searches that lack the index."""
         self._slow_searches: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
-        """What is wrong with the searches of a column, by its kind, and these searches."""
+        """By column and kind of problem: the finding, and the searches that have it."""
 
     def results(self, _inspection: SqlInspection) -> Iterator[Result]:
         """Yield what each search costs, then the indexes that searches lack."""
@@ -127,10 +129,14 @@ class SearchChecks:
         query: SearchQuery,
         places: Sequence[Place],
     ) -> Iterator[Result]:
-        """Yield what a page and a count cost; keep what they lack, and where they are slow."""
-        place, costs = places[0], list[Measurement]()
+        """Yield what a page and a count cost; note the missing indexes, and slow searches.
+
+        `word` is the parameter or `_sort=…`, `places` the fields that it compares.
+        """
+        place = places[0]
+        costs: list[Measurement] = []
         try:
-            # What was measured before an error stays.
+            # `extend` keeps what was measured before an error.
             if self._inspection.is_late:
                 self._inspection.skip(f"cost of '{word}'", NO_TIME)
             else:
@@ -198,12 +204,16 @@ class SearchChecks:
 
     def _rows_read(self, query: SearchQuery) -> int | None:
         """Return how many rows a page reads by all its statements, None where it is not known."""
-        read, missing = 0, query.count + 1
+        read = 0
+        # A page reads one row more than it has, to know whether rows follow.
+        missing = query.count + 1
         for segment, condition in self._section.segments(query):
             statement = self._section.page(segment, condition, missing)
-            if (rows := self._database.rows_read(statement)) is None:
+            rows = self._database.rows_read(statement)
+            if rows is None:
                 return None
-            read, missing = read + rows.read, missing - rows.returned
+            read += rows.read
+            missing -= rows.returned
             if missing <= 0:
                 break
         return read
@@ -211,8 +221,10 @@ class SearchChecks:
     def _note_slow(
         self, word: str, query: SearchQuery, place: Place, cost: Measurement
     ) -> None:
+        """Note a slow search for which no index is missing, unless it is a fast small one."""
         column = str(self._inspection.origin(place) or "")
-        is_small = (cost.read or FEW_READ) < FEW_READ and cost.milliseconds <= SLOW_MS
+        reads_few = cost.read is not None and 0 < cost.read < FEW_READ
+        is_small = reads_few and cost.milliseconds <= SLOW_MS
         if is_small and cost.milliseconds <= FAST_MS:
             return
         severity = Severity.NOTE if is_small else self._severity
@@ -233,17 +245,21 @@ class SearchChecks:
         severity: Severity = Severity.WARNING,
         column: str = "",
     ) -> None:
-        """Keep what is wrong with a search: a parameter and a sort are one finding."""
+        """Note a problem of a search; a parameter and a sort of one column share a finding."""
         finding = self._finding(place, text, severity, column=column)
         key = finding.source, text.partition(":")[0]
         self._slow_searches.setdefault(key, (finding, []))[1].append(word)
 
     @property
     def _severity(self) -> Severity:
-        """How much a slow search matters: organizations are few, stays only in a copy."""
-        is_of_few = self._kind is ResourceType.ORGANIZATION
-        is_few = is_of_few and len(self._inspection.sample) < SAMPLE_ROWS
-        return Severity.NOTE if is_few else Severity.WARNING
+        """The severity of a slow search: a note for a hospital's few organizations.
+
+        Other resources may be few in a copy for tests only, so theirs is a warning.
+        """
+        is_few = len(self._inspection.sample) < SAMPLE_ROWS
+        if self._kind is ResourceType.ORGANIZATION and is_few:
+            return Severity.NOTE
+        return Severity.WARNING
 
     def _finding(
         self,
@@ -264,17 +280,22 @@ class SearchChecks:
     def _index_of_filter(self, place: Place, query: SearchQuery) -> Findings:
         """Yield the index that a filter, or a sort without a criterion, lacks."""
         origin = self._indexable(place)
-        if origin is None or (starts := self._index_starts(origin.table)) is None:
+        if origin is None:
             return
-        (criterion,) = query.criteria or (None,)
+        index_starts = self._index_starts(origin.table)
+        if index_starts is None or _plain(origin.column) in index_starts:
+            return
+        criterion = query.criteria[0] if query.criteria else None
+        if isinstance(criterion, StringCriterion):
+            return
         column = self._inspection.columns_of(place).column(place.field.filter_column)
-        # Some kinds are compared by an expression, which no index of the column has.
+        # Some kinds are compared by an expression, for which an index of the column is no use.
         is_ordered = criterion is None or isinstance(criterion, DateCriterion)
-        is_computed = column.kind in FOLDS and is_ordered
-        is_computed |= column.kind is ColumnKind.LARGE
-        is_computed |= column.kind is ColumnKind.OTHER and not column.enumeration
-        has_index = _plain(origin.column) in starts
-        if is_computed or has_index or isinstance(criterion, StringCriterion):
+        if (
+            (column.kind in FOLDS and is_ordered)
+            or column.kind is ColumnKind.LARGE
+            or (column.kind is ColumnKind.OTHER and not column.enumeration)
+        ):
             return
         order = self._order_columns(place, criterion, origin)
         origins = [origin, *order]
@@ -287,9 +308,10 @@ class SearchChecks:
         yield self._finding(place, text, severity, statement)
 
     def _columns_read(self, origins: Sequence[ColumnOrigin]) -> list[ColumnOrigin]:
-        """Return the column of states, where every search leaves some out.
+        """Return the status column, if searches compare it to leave out hidden stays.
 
-        With it in the index, a count need not read the table.
+        An index that contains it answers a count without reading the table. Return [] if it is
+        in the index already, or in another table.
         """
         if self._section.filters.served is ALWAYS:
             return []
@@ -301,54 +323,64 @@ class SearchChecks:
     def _order_columns(
         self, place: Place, criterion: Criterion | None, origin: ColumnOrigin
     ) -> list[ColumnOrigin]:
-        """Return the columns with which an index also has the order of pages."""
+        """Return the columns to append to an index of `origin`, for the order of pages.
+
+        Return [] where these columns are not all in the table of `origin`, and for a
+        criterion that so few rows meet that sorting them costs nothing.
+        """
         slots = ["id"]
         if criterion is not None:
             row = SEARCH_PARAMETERS[self._kind][criterion.parameter]
-            # One value leaves so few rows of these that sorting them costs nothing.
             if row.is_id or row.system_slot or "birth_date" in row.slots or place.rows:
                 return []
-            slots = ["id"] if "start" in row.slots else ["start", "id"]
+            if "start" not in row.slots:
+                slots = ["start", "id"]
         places = [p for p in self._inspection.places if p.slot in slots and not p.rows]
-        origins = [self._indexable(p) for p in places if p.field.columns][::-1]
-        if any(other is None or other.table != origin.table for other in origins):
+        # The id is the first slot of a section, and the last column of an order.
+        order = [self._indexable(p) for p in reversed(places) if p.field.columns]
+        if any(column is None or column.table != origin.table for column in order):
             return []
-        return [other for other in origins if other and other != origin]
+        return [column for column in order if column and column != origin]
 
     def _indexes_of_merges(self, place: Place, query: SearchQuery) -> list[Finding]:
-        """Return the indexes that are missed where merges are followed in both directions."""
+        """Return the indexes that a search lacks because it follows merges in both directions."""
         merges = self._section.merges
         if merges is None or not place.field.follows_merges or not query.criteria:
             return []
         rows = self._inspection.mapping.resources[ResourceType.PATIENT].rows
-        names = merges.id.name, merges.survivor.column.name
         origins = self._inspection.origins_of(rows)
-        plain = [[origins[name]] for name in names if name in origins]
-        return self._indexes_of_joins(place, plain)
+        names = (merges.id.name, merges.survivor.column.name)
+        joins = [[origins[name]] for name in names if name in origins]
+        return self._indexes_of_joins(place, joins)
 
     def _indexes_of_joins(
         self, place: Place, joins: Iterable[Sequence[ColumnOrigin]]
     ) -> list[Finding]:
-        """Return the indexes of joins for which none begins with a column that they compare.
+        """Return the indexes that joins lack; a join is the columns of a table that it compares.
 
-        Columns before it that `rows` compares too, as with a constant, are no obstacle.
+        A join lacks one where no index begins with one of its columns. Columns of an index that
+        the SELECT compares with anything, such as a constant, may come before it.
         """
-        compared, lacks = names_compared(self._rows), list[Finding]()
+        compared = names_compared(self._rows)
+        text = f"{_NO_INDEX} this column, which joins tables"
+        findings = []
         for columns in dict.fromkeys(map(tuple, joins)):
-            starts = self._index_starts(columns[0].table, compared)
-            if starts is None or any(
-                _plain(origin.column) in starts for origin in columns
-            ):
+            index_starts = self._index_starts(columns[0].table, compared)
+            if index_starts is None:
                 continue
-            text = f"{_NO_INDEX} this column, which joins tables"
+            if any(_plain(origin.column) in index_starts for origin in columns):
+                continue
             remedy, name = self._statement(*columns), str(columns[0])
-            lacks.append(
+            findings.append(
                 self._finding(place, text, self._severity, remedy=remedy, column=name)
             )
-        return lacks
+        return findings
 
     def _indexable(self, place: Place) -> ColumnOrigin | None:
-        """Return the column that is compared, or its expression on the table of the id."""
+        """Return the column that searches compare, or the expression that computes it.
+
+        Return None for an expression on another table than that of the id.
+        """
         if origin := self._inspection.origin(place):
             return origin
         of_id = self._inspection.origin(self._inspection.place("id"))
@@ -363,19 +395,21 @@ class SearchChecks:
     ) -> str:
         """Return the statement that creates an index of columns of one table.
 
-        Columns that are only `read` are beside the keys, where the database knows that.
+        The columns of `read` are INCLUDE columns, or keys in a database without INCLUDE.
         """
-        table, beside = origins[0].table, ""
-        columns = [self._written(origin) for origin in origins]
-        if read and self._database.dialect.has_included_columns:
-            beside = f" INCLUDE ({', '.join(map(self._written, read))})"
+        table = origins[0].table
+        keys = [self._written(origin) for origin in origins]
+        read_columns = [self._written(origin) for origin in read]
+        include = ""
+        if read_columns and self._database.dialect.has_included_columns:
+            include = f" INCLUDE ({', '.join(read_columns)})"
         else:
-            columns += map(self._written, read)
+            keys += read_columns
         texts = (table.rpartition(".")[2], *(origin.column for origin in origins))
         words = re.findall(r"\w+", " ".join(texts))
         # Short enough for every database.
         name = "_".join(words)[:60].rstrip("_")
-        return f"{INDEX} {name} ON {table} ({', '.join(columns)}){beside};"
+        return f"{INDEX} {name} ON {table} ({', '.join(keys)}){include};"
 
     def _written(self, origin: ColumnOrigin) -> str:
         """Return a column as an index names it; an expression stands in parentheses."""
@@ -387,9 +421,10 @@ class SearchChecks:
     def _index_starts(
         self, table: str, passed: Collection[str] = ()
     ) -> frozenset[str] | None:
-        """Return what the indexes of a table begin with.
+        """Return the columns and expressions that an index of a table begins with.
 
-        Return None for a table that is too small for an index, or that cannot be read.
+        A column counts too if only columns of `passed` come before it in the index. Return
+        None for a view, and for a table that is too small for an index or cannot be read.
         """
         rows: sa.Select[Any] = sa.select(sa.literal(1)).select_from(sa.text(table))
         try:
@@ -403,38 +438,36 @@ class SearchChecks:
 
 
 def _is_slow(cost: Measurement) -> bool:
-    is_far = cost.read is not None and cost.read > MOST_READ_PER_ROW * max(
-        cost.rows, PAGE_SIZE
-    )
-    return is_far or cost.milliseconds > SLOW_MS
+    """Whether a search takes too long, or reads too many rows for what it returns."""
+    most_read = MOST_READ_PER_ROW * max(cost.rows, PAGE_SIZE)
+    reads_too_many = cost.read is not None and cost.read > most_read
+    return reads_too_many or cost.milliseconds > SLOW_MS
 
 
 def _index_starts_of(
     connection: sa.Connection, table: str, passed: Collection[str]
 ) -> frozenset[str] | None:
-    """Return the first column or expression of each index of a table, None for a view.
-
-    Those behind columns that are passed over are first ones, too.
-    """
+    """Return what `_index_starts` returns for a table, from its indexes and primary key."""
     *schemas, name = parts_of_name(table)
-    schema, inspector = schemas[-1] if schemas else None, sa.inspect(connection)
+    schema = schemas[-1] if schemas else None
+    inspector = sa.inspect(connection)
     if name in inspector.get_view_names(schema):
         return None
     with warnings.catch_warnings():
-        # An index of an expression that SQLAlchemy does not read.
+        # SQLAlchemy warns of an index of an expression that it does not read.
         warnings.simplefilter("ignore", sa.exc.SAWarning)
         indexes = inspector.get_indexes(name, schema, include_auto_indexes=True)
         key = inspector.get_pk_constraint(name, schema)["constrained_columns"]
-    index_columns = [
-        index.get("expressions") or index["column_names"] for index in indexes
-    ]
-    firsts: set[str] = set()
-    for columns in (*index_columns, key):
-        for column in (_plain(name or "") for name in columns):
-            firsts.add(column)
+    keys = [index.get("expressions") or index["column_names"] for index in indexes]
+    keys.append(key)
+    starts: set[str] = set()
+    for columns in keys:
+        for expression in columns:
+            column = _plain(expression or "")
+            starts.add(column)
             if column not in passed:
                 break
-    return frozenset(firsts)
+    return frozenset(starts)
 
 
 def _plain(expression: str) -> str:
