@@ -70,14 +70,14 @@ QUESTIONS: Mapping[str, tuple[ResourceType, str]] = {
 """What is asked of a stay, its patient and its hospital, and the slot that has it."""
 
 _IF_ANY = ("given", "name", "gender")
-"""Asked where clients get a value. Of all others, nothing may be a mistake."""
+"""Asked only if clients get a value. The others are always asked: no value may be a mistake."""
 
 _CODED = ("status", "class", "gender")
 _OPEN, _EMPTY, _UNSEEN = "?", "none", "unseen"
 """Answers: not looked up yet; the screen shows nothing here; no screen shows this at all."""
 
 _FEW_CLASSES = 6
-"""Up to so many source codes of the class are classes of their own, else those of FHIR."""
+"""With up to so many source codes of the class, stays are grouped by these, else by FHIR's."""
 
 _MOST_STAYS = 60
 """How many stays of each source are sampled at most."""
@@ -130,9 +130,10 @@ def run(*, file: Path, out: Path | None) -> int:
 
 
 def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
-    """Yield where screens show something else, and what none has confirmed.
+    """Yield where screens show something else, or what no screen has confirmed.
 
-    With `is_wrong` the mapping has errors to correct first: the latter is left out.
+    The latter is omitted if there are differences, or if `is_wrong`: errors of the mapping
+    come first.
     """
     mapping = load_mapping(path, os.environ)
     stays = [section for section in mapping.sections if section.resource_type is STAY]
@@ -165,18 +166,24 @@ def confirm(path: Path, *, is_wrong: bool) -> Iterator[Finding]:
 
 
 def _answers(path: Path) -> tuple[Table, list[Finding]]:
-    """Return the answers of a file, none if there is no file, and what is wrong with it."""
-    none = Table(Mark(str(path), 1, 1))
+    """Return the answers of a file, and what is wrong with the file.
+
+    The answers are empty where there is no file, or where it is not YAML.
+    """
+    empty = Table(Mark(str(path), 1, 1))
     if not os.path.lexists(path):
-        return none, []
+        return empty, []
     try:
         root = parse_file(path)
     except MappingError as error:
-        # What YAML cannot read may be an answer: a text with quotes may quote it.
         safe = "not readable as YAML: quote texts with special characters, and write no key twice"
-        texts = [(p.mark, safe if "'" in p.text else p.text) for p in error.problems]
-        return none, [Finding.at(mark, text) for mark, text in texts]
-    # Their paths hold keys, which may be answers in the wrong place.
+        findings = []
+        for problem in error.problems:
+            # What the parser quotes may be an answer.
+            text = safe if "'" in problem.text else problem.text
+            findings.append(Finding.at(problem.mark, text))
+        return empty, findings
+    # Without the paths of problems: a key in them may be an answer in the wrong place.
     problems = [problem for problem, _ in problems_of(root, "ConfirmedFile")]
     findings = [Finding.at(problem.mark, problem.text) for problem in problems]
     clock = _answer(root, "clock")
@@ -187,6 +194,7 @@ def _answers(path: Path) -> tuple[Table, list[Finding]]:
 
 
 def _zone(name: str) -> ZoneInfo | None:
+    """Return the time zone of a name, None if there is none."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -197,9 +205,9 @@ def _zone(name: str) -> ZoneInfo | None:
 
 
 class AnswerPart(NamedTuple):
-    """What an answer can confirm: a slot of a section in one case, or one of its codes.
+    """What an answer can confirm: a slot of a section in a case, such as "of class 'HC'".
 
-    `of` distinguishes cases of one name.
+    `case` is in the words of a finding; `of` distinguishes cases in the same words.
     """
 
     section: Mark
@@ -248,7 +256,7 @@ class ScreenField(NamedTuple):
 class ServedStay:
     """A stay with its patient and its hospital, as far as clients get them.
 
-    `fields` are those of screens by question; `case` is the class of the stay.
+    `fields` has what the screens must show, by question; `case` is the class in words.
     """
 
     def __init__(
@@ -261,18 +269,20 @@ class ServedStay:
         self.fields: dict[str, ScreenField] = {}
         for key, (kind, slot) in QUESTIONS.items():
             resource = resources.get(kind)
-            values = resource.values(slot) if resource else []
-            is_asked = values or key not in _IF_ANY
-            if key == "family" and resource and resource.values("names.text"):
-                is_asked = bool(values)
-            if resource and is_asked:
-                place = resource.place(slot)
-                shown = [_shown(value, place, clock) for value in values]
-                parts = {*self._parts(key, resource, slot, has_value=bool(values))}
-                self.fields[key] = ScreenField(shown, parts)
+            if resource is None:
+                continue
+            values = resource.values(slot)
+            # A patient whose name is one text needs no family name.
+            has_text = key == "family" and bool(resource.values("names.text"))
+            if not values and (key in _IF_ANY or has_text):
+                continue
+            place = resource.place(slot)
+            shown = [_shown(value, place, clock) for value in values]
+            parts = {*self._parts(key, resource, slot, has_value=bool(values))}
+            self.fields[key] = ScreenField(shown, parts)
 
     def _class(self) -> str | None:
-        """Return the source code of the class, what clients get where there are many."""
+        """Return the source code of the class; the class of FHIR where there are many codes."""
         field = self._stay.section.fields.get("class_code")
         if field and field.codes and len(field.codes.table) <= _FEW_CLASSES:
             return self._stay.code("class")
@@ -285,11 +295,11 @@ class ServedStay:
         mark, stay = resource.section.mark, self._stay.section.mark
         case = "" if has_value else "where it is empty"
         if resource is self._stay and key != "class":
-            # It may come from elsewhere for stays of some classes.
+            # The SELECT may compute it from another column for other classes.
             case = self.case
         yield AnswerPart(mark, slot, case)
         if key in ("status", "start", "end"):
-            # Rules of their own may say what a stay without an end is, and when it begins.
+            # The SELECT may compute these in another way for another state of the stay.
             end = "no end" if self.record.end is None else "an end"
             state = f"{self.record.class_code}, {self.record.status}, {end}"
             yield AnswerPart(mark, slot, "in another state", state)
@@ -297,7 +307,7 @@ class ServedStay:
             yield AnswerPart(mark, slot, code)
         if key == "start" and (side := _side(self.record.start, self._clock)):
             yield AnswerPart(mark, slot, side)
-        # No screen shows ids: a reference is right if who it leads to is.
+        # No screen shows ids: a reference is right if the name of what it refers to is.
         if key in ("family", "name", "birth_date") and has_value:
             yield AnswerPart(stay, "patient_id", self.case)
             if self.is_merged:
@@ -309,12 +319,12 @@ class ServedStay:
 
     @property
     def all_parts(self) -> set[AnswerPart]:
-        """What its screens can confirm."""
+        """All that right answers about this stay confirm."""
         return {part for field in self.fields.values() for part in field.parts}
 
     @property
     def is_merged(self) -> bool:
-        """Whether clients get the patient who remains in place of that of the row."""
+        """Whether the row has the id of a merged patient, and clients get the survivor's."""
         field = self._stay.section.fields["patient_id"]
         if not field.columns:
             return False
@@ -334,15 +344,17 @@ def _shown(value: Any, place: Place | None, clock: ZoneInfo) -> str:
 
 
 def _side(start: datetime | None, clock: ZoneInfo) -> str:
-    """Return which of a clock's two distances from UTC a time has, "" where it has one."""
+    """Return "in summer" or "in winter" by the clock, "" if its offset from UTC never changes."""
     if start is None:
         return ""
     local = start.astimezone(clock)
-    days = (local.replace(month=month, day=1) for month in (1, 7))
-    winter, summer = sorted(day.utcoffset() or timedelta() for day in days)
-    if winter == summer:
+    in_january = local.replace(month=1, day=1).utcoffset() or timedelta()
+    in_july = local.replace(month=7, day=1).utcoffset() or timedelta()
+    if in_january == in_july:
         return ""
-    return "in summer" if local.utcoffset() == summer else "in winter"
+    # South of the equator, January has summer time.
+    is_summer_time = local.utcoffset() == max(in_january, in_july)
+    return "in summer" if is_summer_time else "in winter"
 
 
 class ServedMapping(NamedTuple):
@@ -358,34 +370,36 @@ class ServedMapping(NamedTuple):
         for section in self.reader.file.sections(STAY):
             now = datetime.now(UTC)
             stays = sorted(self._newest(section), key=lambda stay: _rank(stay, now))
-            shown, varied, alike = (
-                set[AnswerPart](),
-                list[ServedResource](),
-                list[ServedResource](),
-            )
+            # Stays that show something new, and those that show what others have shown.
+            varied: list[ServedResource] = []
+            alike: list[ServedResource] = []
+            shown: set[AnswerPart] = set()
             for resource in stays:
                 stay = ServedStay({STAY: resource}, self.clock)
-                # These show as parts with who they lead to.
+                # Its patient and its hospital are not read yet: their ids stand for them.
                 parts = stay.all_parts | {
                     AnswerPart(section.mark, "", str(stay.is_merged)),
                     AnswerPart(section.mark, "", stay.record.organization_id or ""),
                 }
-                (alike if shown.issuperset(parts) else varied).append(resource)
+                if parts <= shown:
+                    alike.append(resource)
+                else:
+                    varied.append(resource)
                 shown |= parts
-            # Stays alike may be of patients who differ.
+            # The patients of stays that are alike may differ.
             sampled += [*varied, *alike][:_MOST_STAYS]
         return self._with_references(sampled)
 
     def _newest(self, section: ResourceMapping) -> list[ServedResource]:
         """Return the newest stays of a section, and the first ones by id."""
-        able = self.reader.adapter(section).capabilities[STAY]
-        # Planned stays may fill a page: those that are over are read by themselves.
+        capabilities = self.reader.adapter(section).capabilities[STAY]
+        # A page of all stays may have planned ones only, so past stays are searched too.
         past = f"lt{datetime.now(self.clock):%Y-%m-%d}"
         pages = []
         for parameters in ({"status": "finished", "date": past}, {"date": past}, {}):
             with suppress(RefusedSearchError):
                 query = self.searches.query(STAY, [*parameters.items()])
-                if SortKey.DATE in able.sorts:
+                if SortKey.DATE in capabilities.sorts:
                     sort = Sort(SortKey.DATE, descending=True)
                     size = self.reader.page_size(section)
                     query = replace(query, sort=sort, count=size)
@@ -407,15 +421,15 @@ class ServedMapping(NamedTuple):
         """Return stays with their patients and their hospitals."""
         patients = self.read(PATIENT, [s.record.patient_id for s in stays])
         hospitals = self.read(ORGANIZATION, [s.record.organization_id for s in stays])
-        whole = []
+        served = []
         for stay in stays:
-            patient = patients.get(stay.record.patient_id)
-            hospital = hospitals.get(stay.record.organization_id)
-            resources = {STAY: stay, PATIENT: patient, ORGANIZATION: hospital}
-            whole.append(
-                ServedStay({k: r for k, r in resources.items() if r}, self.clock)
-            )
-        return whole
+            resources = {STAY: stay}
+            if patient := patients.get(stay.record.patient_id):
+                resources[PATIENT] = patient
+            if hospital := hospitals.get(stay.record.organization_id):
+                resources[ORGANIZATION] = hospital
+            served.append(ServedStay(resources, self.clock))
+        return served
 
     def read(
         self, kind: ResourceType, ids: Iterable[str | None]
@@ -427,17 +441,15 @@ class ServedMapping(NamedTuple):
                 with suppress(NotFoundError, GoneError, SourceDataError):
                     records[id] = self.searches.adapter.read(kind, id)
         rows = self.reader.rows(kind, [id for id in records if id])
-        cells = [dict(zip(row.columns, row.cells, strict=True)) for row in rows]
-        return {
-            id: ServedResource(row.section, record, of_row)
-            for (id, record), row, of_row in zip(
-                records.items(), rows, cells, strict=True
-            )
-        }
+        resources: dict[str | None, ServedResource] = {}
+        for (id, record), row in zip(records.items(), rows, strict=True):
+            cells = dict(zip(row.columns, row.cells, strict=True))
+            resources[id] = ServedResource(row.section, record, cells)
+        return resources
 
 
 def _rank(stay: ServedResource, now: datetime) -> tuple[bool, bool, bool]:
-    """Return how far a stay is from an ordinary one: finished, in the past, with an end."""
+    """Return a sort key: stays first that are finished, then past ones, then those with an end."""
     start = stay.record.start
     is_past = start is not None and start <= now
     return stay.record.status != "finished", not is_past, stay.record.end is None
@@ -447,20 +459,21 @@ def _rank(stay: ServedResource, now: datetime) -> tuple[bool, bool, bool]:
 
 
 def _questions(stays: Sequence[ServedStay]) -> list[tuple[ServedStay, list[str]]]:
-    """Return few stays that together show everything, each with its questions.
+    """Return a small number of stays that together show every part, each with its questions.
 
-    First one of each class, the most ordinary one. Others show the other side of a clock
-    change, a merged patient, another hospital, or another code.
+    They are the first stay of each class, which is the most ordinary one, then those that show
+    the most that is not asked yet: a code, the other side of a clock change, a merged patient.
     """
     unasked = {part for stay in stays for part in stay.all_parts}
-    firsts: dict[tuple[Mark, str], ServedStay] = {}
+    first_of_class: dict[tuple[Mark, str], ServedStay] = {}
     for stay in stays:
-        firsts.setdefault((stay.resources[STAY].section.mark, stay.case), stay)
-    of_classes = list(firsts.values())
+        section = stay.resources[STAY].section
+        first_of_class.setdefault((section.mark, stay.case), stay)
+    candidates = list(first_of_class.values())
     questions = []
     while unasked:
-        if of_classes:
-            stay = of_classes.pop(0)
+        if candidates:
+            stay = candidates.pop(0)
         else:
             stay = max(stays, key=lambda stay: len(unasked & stay.all_parts))
         keys = [key for key, field in stay.fields.items() if unasked & field.parts]
@@ -498,17 +511,18 @@ def _name_of(stay: ServedStay) -> str:
 def _countable(
     served: ServedMapping, stays: Sequence[EncounterRecord] = ()
 ) -> list[Sequence[tuple[str, str]]]:
-    """Return searches that clients have, whose stays the hospital counts.
+    """Return the searches whose numbers of stays the hospital is asked for.
 
-    Those of last month (of a copy that is older, of its newest month) or all; all that began
-    before, and of these the ones of each class and of some units, if they are counted in
-    time, else those of the month.
+    They are the stays of a month; those that began before it; of these, those of each class and
+    of up to five units. What takes too long to count is asked of the month only. The month is
+    the last one, or the newest of an older copy; without a search by date all stays are meant.
     """
     today = datetime.now(served.clock)
-    last = f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+    last_month = f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
     starts = [stay.start for stay in stays if stay.start]
     months = [f"{start.astimezone(served.clock):%Y-%m}" for start in starts]
-    newest = max((month for month in months if month <= last), default=last)
+    past_months = [month for month in months if month <= last_month]
+    newest = max(past_months, default=last_month)
     period = [("date", newest)]
     if not _is_offered(served, period):
         period = []
@@ -531,6 +545,7 @@ def _countable(
 
 
 def _is_offered(served: ServedMapping, search: Sequence[tuple[str, str]]) -> bool:
+    """Whether the service accepts a search of stays."""
     with suppress(RefusedSearchError):
         served.searches.query(STAY, search)
         return True
@@ -551,7 +566,7 @@ def _is_counted_in_time(
 
 
 class _Comparison:
-    """The answers of a file, compared with what clients get; it notes what they confirm."""
+    """Compares the answers of a file with what clients get, and notes what they confirm."""
 
     def __init__(self, served: ServedMapping, answers: Table) -> None:
         self._served, self._answers = served, answers
@@ -583,7 +598,8 @@ class _Comparison:
 
     def _compare(self, key: str, node: Scalar, stay: ServedStay) -> Iterator[Finding]:
         """Compare an answer with what clients get, and note what it confirms."""
-        answer, (kind, slot) = str(node), QUESTIONS[key]
+        answer = str(node)
+        kind, slot = QUESTIONS[key]
         resource = stay.resources.get(kind)
         shown, parts = stay.fields.get(key, ScreenField((), frozenset()))
         if answer == _UNSEEN and resource:
@@ -606,15 +622,15 @@ class _Comparison:
             text = "the screen shows nothing here, but clients get something"
         else:
             text = "the screen shows something else" if shown else "clients get nothing"
-            hints = [
-                _apart(answer, value) for value in shown if key in ("start", "end")
-            ]
-            hints += [
-                f"column {column} contains it"
+            others = [
+                column
                 for column, cell in resource.cells.items()
                 if plain_text(cell) == answer and column not in columns
             ]
-            text = ": ".join([text, *hints[:1]])
+            if shown and key in ("start", "end"):
+                text += f": {_apart(answer, shown[0])}"
+            elif others:
+                text += f": column {others[0]} contains it"
         element = place.element if place else kind
         yield Finding.at(node.mark, text, element, ", ".join(columns))
 
@@ -645,7 +661,7 @@ class _Comparison:
         left = {part for stay in sample for part in stay.all_parts} - self._confirmed
         remedy = f"encounters mapping confirm {file.mapping.file} writes the questions"
 
-        # What is about the whole file comes with its first section.
+        # Parts of the whole file, which are reported with its first section.
         general = []
         if _answer(self._answers, "clock") == _OPEN:
             general.append(_CLOCK_PART)
@@ -689,19 +705,22 @@ def _unasked(section: ResourceMapping) -> Iterator[str]:
     """Yield the fields of a section that no question is about."""
     slots = {slot for kind, slot in QUESTIONS.values() if kind is section.resource_type}
     for place in places_of(section):
-        # References are asked for as what they lead to.
+        # A reference is confirmed by the answers about what it refers to.
         is_asked = place.slot in (slots | {"id", *REFERS})
         if place.field.columns and not is_asked:
             yield place.slot
 
 
 def _answer(table: Table, key: str) -> str:
-    """Return the text of a key, that of an open question if it is not there."""
+    """Return the answer of a key, "?" if the key is missing."""
     return table.text(key, _OPEN)
 
 
 def _is_same(answer: str, shown: str, key: str) -> bool:
-    """Whether a screen shows a value: a time as far as it shows it, a name however written."""
+    """Whether an answer means the value that clients get.
+
+    A time may lack its seconds. A name may differ in case and accents.
+    """
     if key in ("start", "end"):
         is_whole = len(answer) > _DAY_LENGTH or len(shown) == _DAY_LENGTH
         return is_whole and shown.startswith(answer.replace("T", " "))
@@ -710,7 +729,7 @@ def _is_same(answer: str, shown: str, key: str) -> bool:
 
 
 def _apart(answer: str, shown: str) -> str:
-    """Return how far a time on a screen is from that of clients."""
+    """Return how far a time on a screen is from that of clients, such as "2 h later"."""
     if len(answer) == _DAY_LENGTH < len(shown):
         return "write the time of day too"
     try:
@@ -718,8 +737,11 @@ def _apart(answer: str, shown: str) -> str:
     except ValueError:
         return "this day or time does not exist"
     hours = abs(apart) / timedelta(hours=1)
-    units = ((hours / 24, "days", 72), (hours, "h", 1), (hours * 60, "min", 0))
-    number, unit = next((n, unit) for n, unit, least in units if hours >= least)
-    return (
-        f"{round(number, 2):,g} {unit} {'later' if apart > timedelta() else 'earlier'}"
-    )
+    if hours >= 72:
+        number, unit = hours / 24, "days"
+    elif hours >= 1:
+        number, unit = hours, "h"
+    else:
+        number, unit = hours * 60, "min"
+    direction = "later" if apart > timedelta() else "earlier"
+    return f"{round(number, 2):,g} {unit} {direction}"
