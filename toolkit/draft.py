@@ -47,7 +47,10 @@ _ITEMS = {
 def text_of(
     sections: Sequence[DraftSection], rows: Mapping[str, int | None], variable: str
 ) -> str:
-    """Return the text of the file; `rows` are the numbers of rows by table."""
+    """Return the text of the file.
+
+    `rows` are the numbers of rows by table, `variable` is that of the address of the source.
+    """
     lines = [_HEAD.format(mark=QUESTION, variable=variable)]
     if tables := [line for section in sections for line in _code_tables(section)]:
         lines += ["", "codes:", *_indented(tables, 2)]
@@ -55,10 +58,11 @@ def text_of(
         parts = [section for section in sections if section.kind is kind]
         if not parts:
             continue
-        mark = ""
+        question = ""
         if kind is ResourceType.ORGANIZATION and "name" in parts[0].open:
-            mark = f"  {QUESTION}it needs a name or an identifier"
-        lines += ["", f"{kind.lower()}:{mark}", *_indented(_offered(kind, parts), 2)]
+            question = f"  {QUESTION}it needs a name or an identifier"
+        lines += ["", f"{kind.lower()}:{question}"]
+        lines += _indented(_offered(kind, parts), 2)
         if len(parts) == 1:
             lines += _indented(_keys(parts[0], rows), 2)
             continue
@@ -71,21 +75,24 @@ def text_of(
 
 
 def _offered(kind: ResourceType, parts: Sequence[DraftSection]) -> Iterator[str]:
-    """Yield the parameters and orders that every part can answer."""
+    """Yield the lines of the search parameters and orders that every part can answer."""
     filled = [{f.slot.name for f in part.fields if f.column} for part in parts]
-    can = set.intersection(*filled)
-    # Nothing says that a last change covers every joined table.
-    rows = [row for row in SEARCH_PARAMETERS[kind].values() if can & {*row.slots}]
-    search = [row.name for row in rows if row.slots != ("last_updated",)]
+    slots = set.intersection(*filled)
+    search = []
+    for row in SEARCH_PARAMETERS[kind].values():
+        # A search by last_updated needs a column that covers all joined tables, and no
+        # catalogue shows that.
+        if slots & set(row.slots) and row.slots != ("last_updated",):
+            search.append(row.name)
     if search:
         yield f"search: [{', '.join(search)}]"
-    sort = [name for name, slot in SORTS[kind].items() if slot in can and name != "_id"]
-    if sort:
-        yield f"sort: [{', '.join(sort)}]"
+    sorts = [k for k, slot in SORTS[kind].items() if slot in slots and k != "_id"]
+    if sorts:
+        yield f"sort: [{', '.join(sorts)}]"
 
 
 def _keys(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str]:
-    """Yield the keys of a section or source."""
+    """Yield the lines of a section or source: its SELECT, its fields, and comments."""
     yield "rows: |"
     yield from _indented(_select(section), 2)
     yield "fields:"
@@ -94,10 +101,12 @@ def _keys(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str
 
 
 def _select(section: DraftSection) -> Iterator[str]:
-    """Yield the SELECT: all columns of the table, and NULL for what has none yet."""
-    listed = [f"NULL AS {_open(f)}" for f in section.fields if f.column is None]
+    """Yield the lines of the SELECT: all columns of the table, and NULL for open slots."""
     line = f"SELECT {section.alias}.*"
-    for text in listed:
+    for field in section.fields:
+        if field.column is not None:
+            continue
+        text = f"NULL AS {_open(field)}"
         line += ","
         if len(line) + len(text) >= _WIDTH:
             yield line
@@ -113,7 +122,7 @@ def _open(field: Field) -> str:
 
 
 def _comments(section: DraftSection, rows: Mapping[str, int | None]) -> Iterator[str]:
-    """Yield what is open, and every column that fills no slot, as comments."""
+    """Yield as comments: the lists, the slots without a column, the columns without a slot."""
     for listed in LISTS[section.kind]:
         yield f"# {listed.name}: {_ITEMS[listed.name]}"
     if section.open:
@@ -134,7 +143,7 @@ def _field(section: DraftSection, field: Field) -> str:
     if _has_codes(field):
         options["codes"] = _table_name(section, field)
     if column and slot.kind is SlotKind.TIME and column.holds is Holds.DATE:
-        # A stay of one day does not end before it starts.
+        # The end of the day, so that a stay of one day does not end before it starts.
         options["at"] = '"23:59"' if slot.name == "end" else '"00:00"'
     value = ", ".join(f"{key}: {text}" for key, text in options.items())
     line = f"{slot.name}: {{{value}}}"
@@ -146,11 +155,13 @@ def _field(section: DraftSection, field: Field) -> str:
 
 
 def _has_codes(field: Field) -> bool:
+    """Whether a field needs a code table: not where a column of true and false fills it."""
     is_flag = field.column is not None and field.column.holds is Holds.FLAG
     return bool(field.slot.takes) and not is_flag
 
 
 def _table_name(section: DraftSection, field: Field) -> str:
+    """Return the name of the code table of a field."""
     return re.sub(r"\W", "_", f"{field.slot.name}_{section.table.name}")
 
 
@@ -174,23 +185,27 @@ def _facts(column: SelectedColumn) -> str:
         facts.append("primary key" if is_whole else "part of the primary key")
     elif is_unique(table, column.source.name):
         facts.append("unique")
-    facts += [f"key of {column.refers}"] if column.refers else []
-    facts += [f"NULL ({contents.nulls:,})"] if contents.nulls else []
-    facts += [f"'' ({contents.blanks:,})"] if contents.blanks else []
+    if column.refers:
+        facts.append(f"key of {column.refers}")
+    if contents.nulls:
+        facts.append(f"NULL ({contents.nulls:,})")
+    if contents.blanks:
+        facts.append(f"'' ({contents.blanks:,})")
     values = [*contents.codes, *contents.far]
     if any(" " in code.text for code in contents.codes):
-        # A text with a blank may be a name.
+        # A text with a blank may be a name: none is shown.
         facts.append(f"{contents.different} different texts")
     elif values or contents.rare:
         texts = [f"{yaml_text(v.text)} ({v.rows:,})" for v in values[:_MOST_SHOWN]]
-        others = len(values[_MOST_SHOWN:]) + contents.rare
-        texts += [f"{others} more"] if others else []
+        hidden = len(values[_MOST_SHOWN:]) + contents.rare
+        if hidden:
+            texts.append(f"{hidden} more")
         facts.append(", ".join(texts))
     return _comment("; ".join(facts))
 
 
 def _number(rows: int | None) -> str:
-    """Return how many rows a table has, and which of them are counted."""
+    """Return a number of rows in words; None is one that was not counted in time."""
     if rows is None:
         return "whose rows were not counted in time"
     if rows > MOST_ROWS:

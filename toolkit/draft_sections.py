@@ -1,8 +1,8 @@
 """Which column fills which slot of a first mapping: by declared keys and by exact names.
 
 A slot is filled by a declared foreign key, a primary key, or a column with exactly its name
-and a fitting type. A required slot that none of these fills gets NULL, so that the file loads
-and no row is served before somebody has answered.
+and a fitting type. A required slot that none of these fills gets NULL: the file loads, and no
+row is served before the author has named a column.
 """
 
 import re
@@ -70,7 +70,10 @@ class SelectedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A slot with its column, None if it is required and none is known; `questions` are open."""
+    """A slot, its column, and the questions that the author must answer.
+
+    The column is None for a required slot that nothing declared or named fills.
+    """
 
     slot: Slot
     column: SelectedColumn | None
@@ -136,32 +139,36 @@ class _SectionReader:
         """Return the columns of the table."""
         table, database = self._table, self._database
         dialect = dialect_of(database)
-        keys = {name: (other, column) for name, other, column in foreign_keys(table)}
+        keys = {name: (target, column) for name, target, column in foreign_keys(table)}
         columns = []
         for source in table.columns:
             holds = holds_of(source, dialect.name)
             target, referred = keys.get(source.name, ("", ""))
-            most = self._most_codes(source, holds, target)
-            columns.append(
-                SelectedColumn(
-                    source=source,
-                    type=type_of(source, dialect),
-                    holds=holds,
-                    contents=count_contents(database, table, source.name, holds, most),
-                    refers=f"{target}.{referred}" if target else "",
-                )
+            most_codes = self._most_codes(source, holds, target)
+            contents = count_contents(database, table, source.name, holds, most_codes)
+            column = SelectedColumn(
+                source=source,
+                type=type_of(source, dialect),
+                holds=holds,
+                contents=contents,
+                refers=f"{target}.{referred}" if target else "",
             )
+            columns.append(column)
         return columns
 
     def _most_codes(self, column: sa.Column[Any], holds: Holds, target: str) -> int:
-        """Return how many values may be codes, 0 where they may identify a person."""
+        """Return how many different codes a column may have, 0 if it may identify a person.
+
+        `target` is the table that a foreign key of the column refers to, "" for none.
+        """
         personal = {slot.name for _, slot in named_slots(self._kind) if slot.personal}
         patients = [table.key for table in self._tables.get(PATIENT, ())]
+        is_text_key = bool(target) and holds is Holds.TEXT
         if (
             column.name.lower() in personal
             or is_unique(self._table, column.name)
             or target in patients
-            or (target and holds is Holds.TEXT)
+            or is_text_key
         ):
             return 0
         return MOST_PATIENT_CODES if self._kind is PATIENT else MOST_CODES
@@ -169,16 +176,17 @@ class _SectionReader:
     def _field(self, slot: Slot, columns: Sequence[SelectedColumn]) -> Field | None:
         """Return a slot with its column, None where nothing declared or named fills it."""
         fitting = [c for c in columns if c.holds in _FITTING_TYPES[slot.kind]]
-        names = [column.source.name.lower() for column in fitting]
-        named = fitting[names.index(slot.name)] if slot.name in names else None
+        named = next((c for c in fitting if c.source.name.lower() == slot.name), None)
         column, question = named, ""
         if slot.name == "id":
             column, question = self._id(fitting, named)
         elif slot.name in REFERS:
             column, question = self._reference(slot, fitting, named)
         if column:
-            doubts = (question, *self._doubts(slot, column))
-            return Field(slot, column, list(filter(None, doubts)))
+            questions = [*self._doubts(slot, column)]
+            if question:
+                questions.insert(0, question)
+            return Field(slot, column, questions)
         if slot.name in REQUIRED[self._kind]:
             return Field(slot, None, [question or "which column is it?"])
         return None
@@ -186,17 +194,22 @@ class _SectionReader:
     def _id(
         self, fitting: Sequence[SelectedColumn], named: SelectedColumn | None
     ) -> tuple[SelectedColumn | None, str]:
-        """Return the column of the id: what declared keys refer to, else the primary key."""
-        table = self._table
-        referred = _referred(self._tables, table)
-        if self._kind is not STAY and len(referred) == 1:
-            return next((c for c in fitting if c.source.name in referred), None), ""
+        """Return the column of the id, and the question about it or "".
+
+        It is the column that declared keys refer to, else the primary key, else the column
+        with the name of the slot.
+        """
+        by_name = {column.source.name: column for column in fitting}
         question = ""
         if self._kind is not STAY:
+            referred = _referred(self._tables, self._table)
+            if len(referred) == 1:
+                (name,) = referred
+                return by_name.get(name), ""
             question = "no declared key refers to it: do stays refer to it?"
-        names = primary_key(table)
+        names = primary_key(self._table)
         if len(names) == 1:
-            return next((c for c in fitting if c.source.name in names), None), question
+            return by_name.get(names[0]), question
         if names:
             text = f"the primary key is ({', '.join(names)}): make one text of them"
             return None, text
@@ -208,28 +221,31 @@ class _SectionReader:
         fitting: Sequence[SelectedColumn],
         named: SelectedColumn | None,
     ) -> tuple[SelectedColumn | None, str]:
-        """Return the column that a declared key leads from, else the one with the slot's name.
+        """Return the column of a reference, and the question about it or "".
 
-        A key to the table itself may mean anything: the mother of a patient.
+        It is a column with a foreign key to the table of that resource, else the one with the
+        name of the slot.
         """
-        kind, leading = REFERS[slot.name], list[SelectedColumn]()
+        kind = REFERS[slot.name]
+        keys: list[SelectedColumn] = []
         for table in self._tables.get(kind, ())[:1]:
             ids = {f"{table.key}.{id}" for id in _id_names(self._tables, table)}
-            leading = [column for column in fitting if column.refers in ids]
-        if named in leading:
+            keys = [column for column in fitting if column.refers in ids]
+        if named in keys:
             return named, ""
-        if len(leading) == 1 and kind is not self._kind:
-            return leading[0], ""
-        if leading and slot.name in REQUIRED[self._kind]:
-            others = ", ".join(column.source.name for column in leading[1:])
-            return leading[0], f"or is it {others}?"
-        # A declared key that leads elsewhere says that it is no such id.
+        # A key of a table to itself may mean anything, such as the mother of a patient.
+        if len(keys) == 1 and kind is not self._kind:
+            return keys[0], ""
+        if keys and slot.name in REQUIRED[self._kind]:
+            choices = ", ".join(column.source.name for column in keys[1:])
+            return keys[0], f"or is it {choices}?"
+        # A foreign key to another table shows that the column is no such id.
         if named and not named.refers:
             return named, f"no key is declared: is it the id of the {kind.lower()}?"
         return None, ""
 
     def _doubts(self, slot: Slot, column: SelectedColumn) -> Iterator[str]:
-        """Yield what the author must decide about a column that fills a slot."""
+        """Yield the questions that the author must answer about a column that fills a slot."""
         contents = column.contents
         if slot.kind is SlotKind.TIME and column.holds is Holds.DATE:
             yield "at which time of day?"
@@ -247,17 +263,18 @@ class _SectionReader:
 
 
 def _referred(tables: Tables, table: sa.Table) -> set[str]:
-    """Return the columns of a table that declared keys of the other sections refer to."""
+    """Return the columns of a table that foreign keys of the other sections' tables refer to."""
+    referring = [other for of_kind in tables.values() for other in of_kind]
     return {
         column
-        for of_kind in tables.values()
-        for other in of_kind
+        for other in referring
+        if other is not table
         for _, target, column in foreign_keys(other)
-        if other is not table and target == table.key
+        if target == table.key
     }
 
 
 def _id_names(tables: Tables, table: sa.Table) -> set[str]:
-    """Return the column of a table that is its section's id."""
+    """Return the columns that are the id of a table: what keys refer to, or the primary key."""
     referred = _referred(tables, table)
     return referred if len(referred) == 1 else {*primary_key(table)}

@@ -28,7 +28,10 @@ from toolkit.tried_row import PERSONAL_TEXTS
 
 
 class Labels(NamedTuple):
-    """The columns that may hold labels; of the chosen one its labels by code, or a problem."""
+    """The columns that may hold labels, and the labels in the chosen one by code.
+
+    `problem` says why the chosen column has no labels, "" if it has.
+    """
 
     columns: Sequence[str] = ()
     by_code: Mapping[str, str] = {}
@@ -38,14 +41,19 @@ class Labels(NamedTuple):
 def read_labels(
     adapter: RowReader, section: ResourceMapping, place: Place, chosen: str
 ) -> Labels:
-    """Return the labels of the codes of a field; none for an API."""
+    """Return the columns that may label the codes of a field, and the labels in the chosen one.
+
+    An API has none.
+    """
     if not isinstance(adapter, SqlAdapter):
         return Labels()
     inspection = SqlInspection(adapter, section.resource_type, math.inf)
-    names, labels = list[str](), Labels()
+    names: list[str] = []
+    labels = Labels()
     for source, column in _offered(inspection, place):
-        names.append(f"{source.table}.{column}" if source.table else column)
-        if names[-1] == chosen:
+        name = f"{source.table}.{column}" if source.table else column
+        names.append(name)
+        if name == chosen:
             labels = _labels(inspection, place, source, column)
     return labels._replace(columns=names)
 
@@ -54,28 +62,29 @@ def _offered(
     inspection: SqlInspection, place: Place
 ) -> Iterator[tuple["_CodeSource", str]]:
     """Yield the columns that may hold labels, each with its SELECT."""
-    # Neither times nor what identifies a person.
-    excluded = {
-        name
-        for other in inspection.places
-        if other.field.time or f"{inspection.kind}.{other.slot}" in PERSONAL_TEXTS
-        for name in (*other.field.columns, other.field.search_column)
-    }
-    of_patients = inspection.kind is ResourceType.PATIENT
+    excluded: set[str | None] = set()
+    for other in inspection.places:
+        identifies_person = f"{inspection.kind}.{other.slot}" in PERSONAL_TEXTS
+        if other.field.time or identifies_person:
+            excluded |= {*other.field.columns, other.field.search_column}
     for source in _sources(inspection, place):
-        if of_patients and not source.is_elsewhere:
-            # Texts beside a patient are about them.
+        if inspection.kind is ResourceType.PATIENT and not source.is_elsewhere:
+            # Texts in the row of a patient are about that patient.
             continue
         texts = [c.name for c in source.columns.described if are_texts(c.kind)]
-        columns = [name for name in texts if name not in {source.code, *excluded}]
-        yield from ((source, name) for name in columns)
+        names = [name for name in texts if name not in {source.code, *excluded}]
+        for name in names:
+            yield source, name
         if not source.is_elsewhere:
-            # The table of the codes has them too: they are listed once.
-            excluded |= {*columns}
+            # The SELECT of the mapping and its table have the same columns: list them once.
+            excluded |= {*names}
 
 
 class _CodeSource(NamedTuple):
-    """A SELECT with a column of codes: that of the mapping, or all of a table."""
+    """A SELECT with a column of codes: that of the mapping, or all of a table.
+
+    `is_elsewhere` is whether the table is another than that of the mapping's codes.
+    """
 
     table: str
     columns: Columns
@@ -84,71 +93,77 @@ class _CodeSource(NamedTuple):
 
 
 def _sources(inspection: SqlInspection, place: Place) -> Iterator[_CodeSource]:
-    """Yield the SELECT of a field, the table of its codes, and those with the same codes."""
+    """Yield the SELECT of a field, the table of its codes, and the tables with the same codes."""
     yield _CodeSource("", inspection.columns_of(place), place.field.columns[0])
     origin, database = inspection.origin(place), inspection.database
     if origin is None:
         return
-    others = [*_joined(place.rows or inspection.section.rows, origin)]
+    same_codes = [*_joined(place.rows or inspection.section.rows, origin)]
     with suppress(SourceDataError):
-        others += database.run(lambda connection: _referred(connection, origin))
-    for table, code in dict.fromkeys([origin, *others]):
+        same_codes += database.run(lambda connection: _referred(connection, origin))
+    for table, column in dict.fromkeys([origin, *same_codes]):
         with suppress(SourceDataError):
             select = f"SELECT * FROM {table}"
             described = database.columns(select)
-            (code,) = [c.name for c in described if c.name.lower() == code.lower()]
+            # The database may write the name in another case.
+            (code,) = [c.name for c in described if c.name.lower() == column.lower()]
             columns = Columns(database.dialect, select, described)
             yield _CodeSource(table, columns, code, is_elsewhere=table != origin.table)
 
 
 def _joined(rows: str, origin: ColumnOrigin) -> Iterator[ColumnOrigin]:
     """Yield the columns of other tables that a SELECT compares with a column."""
-    column = parts_of_name(str(origin).lower())[-2:]
+    name = _table_and_column(origin)
     for inner, outer in comparisons(rows):
-        for origin, other in ((inner, outer), (outer, inner)):
-            if parts_of_name(str(origin).lower())[-2:] == column:
-                yield other
+        if _table_and_column(inner) == name:
+            yield outer
+        if _table_and_column(outer) == name:
+            yield inner
+
+
+def _table_and_column(origin: ColumnOrigin) -> list[str]:
+    """Return the table and the name of a column in small letters, without the schema."""
+    return parts_of_name(str(origin).lower())[-2:]
 
 
 def _referred(connection: sa.Connection, origin: ColumnOrigin) -> list[ColumnOrigin]:
-    """Return the columns that declared keys of a column lead to."""
+    """Return the columns that foreign keys of a column refer to."""
     *schemas, table = parts_of_name(origin.table)
     keys = sa.inspect(connection).get_foreign_keys(table, *schemas[-1:])
     quote = connection.dialect.identifier_preparer.quote
-    return [
-        ColumnOrigin(
-            ".".join(
-                quote(n) for n in (key["referred_schema"], key["referred_table"]) if n
-            ),
-            key["referred_columns"][0],
-        )
-        for key in keys
-        if [name.lower() for name in key["constrained_columns"]]
-        == [origin.column.lower()]
-    ]
+    referred = []
+    for key in keys:
+        constrained = [name.lower() for name in key["constrained_columns"]]
+        if constrained == [origin.column.lower()]:
+            names = [key["referred_schema"], key["referred_table"]]
+            target = ".".join(quote(name) for name in names if name)
+            referred.append(ColumnOrigin(target, key["referred_columns"][0]))
+    return referred
 
 
 def _labels(
     inspection: SqlInspection, place: Place, source: _CodeSource, name: str
 ) -> Labels:
-    """Return the labels in a column, or why they are none."""
+    """Return the labels in a column, or the problem if a code has several texts."""
     columns, database = source.columns, inspection.database
     code, label = columns.column(source.code), columns.column(name)
+    # Of each code: how many different texts it has, one of them, and its number of rows.
     figures = f"count(DISTINCT {label.plain}), min({label.plain}), count(*)"
-    groups = columns.rows(f"{code.exact}, {figures}", label.is_not_null)
-    order = f"\nGROUP BY {code.exact}\nORDER BY count(*) DESC"
+    select = columns.rows(f"{code.exact}, {figures}", label.is_not_null)
+    group = f"\nGROUP BY {code.exact}\nORDER BY count(*) DESC"
     try:
-        rows = database.fetch(database.dialect.first(groups.within("", order), GROUPS))
+        rows = database.fetch(database.dialect.first(select.within("", group), GROUPS))
     except (SourceDataError, SourceTimedOutError) as error:
         return Labels(problem=f"{name} cannot be read as labels: {error}.")
-    if several := sum(different > 1 for _, different, _, _ in rows):
-        text = f"{several:,} of {len(rows):,} codes have several texts in {name}"
+    ambiguous = [cell for cell, different, _, _ in rows if different > 1]
+    if ambiguous:
+        text = f"{len(ambiguous):,} of {len(rows):,} codes have several texts in {name}"
         return Labels(problem=f"{text}: choose a column with one label for each code.")
-    is_key = source.is_elsewhere and all(number == 1 for *_, number in rows)
-    return Labels(
-        by_code={
-            code_of(place, cell): plain_text(text)
-            for cell, _, text, number in rows
-            if is_key or number >= FEW_ROWS
-        }
-    )
+    # A text of few rows may be about a person, but not in a table of codes.
+    is_code_table = source.is_elsewhere and all(number == 1 for *_, number in rows)
+    labels = {
+        code_of(place, cell): plain_text(text)
+        for cell, _, text, number in rows
+        if is_code_table or number >= FEW_ROWS
+    }
+    return Labels(by_code=labels)

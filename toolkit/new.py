@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
@@ -52,17 +52,23 @@ def run(
     if out is not None and out.exists():
         raise CannotRunError(f"{out} exists already: name another file with --out")
     url, variable = _address(source)
-    one_each = ([name] if name else [] for name in (patient, organization))
-    named = dict(zip(ResourceType, (stay, *one_each), strict=True))
+    named: Mapping[ResourceType, Sequence[str]] = {
+        ResourceType.ENCOUNTER: stay,
+        ResourceType.PATIENT: [patient] if patient else [],
+        ResourceType.ORGANIZATION: [organization] if organization else [],
+    }
     warnings: list[str] = []
     if url.lower().startswith(("http:", "https:")):
         if schema or any(named.values()):
             text = "a FHIR server has no tables: give its address only"
             raise CannotRunError(text)
-        is_hidden = source.startswith("env:") or "@" in url
-        variable = variable if is_hidden else ""
-        written_url = f"{{env: {variable}}}" if variable else json.dumps(url)
-        text = draft_of_server(url, written_url)
+        # An address with a password is not written into the file.
+        is_secret = source.startswith("env:") or "@" in url
+        if is_secret:
+            text = draft_of_server(url, f"{{env: {variable}}}")
+        else:
+            variable = ""
+            text = draft_of_server(url, json.dumps(url))
     else:
         catalogue, warnings = _read_catalogue(url, schema)
         if not any(named.values()):
@@ -97,6 +103,7 @@ def run(
 
 
 def _report(lines: Sequence[str]) -> None:
+    """Print lines to standard error, which is free where the file goes to standard output."""
     print("\n".join(lines), file=sys.stderr)
 
 
@@ -117,12 +124,16 @@ def _address(source: str) -> tuple[str, str]:
 def _read_catalogue(
     url: str, schemas: Sequence[str]
 ) -> tuple[list[sa.Table], list[str]]:
-    """Return the catalogue of a database, and what is wrong with the account."""
+    """Return the tables of a database, and the warning that the account may change tables.
+
+    Raises CannotRunError for a URL that is no address, and where nothing can be read.
+    """
     try:
         with closing(Database(url, _CATALOGUE_SECONDS, 1)) as database:
             catalogue = read_catalogue(database, schemas)
             grant = database.write_grant()
-            return catalogue, [MAY_WRITE.format(grant)] if grant else []
+            warnings = [MAY_WRITE.format(grant)] if grant else []
+            return catalogue, warnings
     except AddressError as error:
         message = f"--from is not an address like postgresql://host/database: {error}"
         raise CannotRunError(message) from error
@@ -131,7 +142,7 @@ def _read_catalogue(
 
 
 def _of_database(url: str, tables: Tables, variable: str) -> str:
-    """Return the file of a database."""
+    """Return the text of a first mapping file of a database."""
     with closing(Database(url, _COUNT_SECONDS, 1)) as database:
         named = [table for of_kind in tables.values() for table in of_kind]
         rows = {table.key: count_rows(database, table) for table in named}
@@ -139,10 +150,13 @@ def _of_database(url: str, tables: Tables, variable: str) -> str:
 
 
 def _table(catalogue: Sequence[sa.Table], name: str) -> sa.Table:
-    """Return the table that an option names, in whatever case. Raises CannotRunError."""
-    exact = [table for table in catalogue if table.key == name]
-    alike = [table for table in catalogue if table.key.lower() == name.lower()]
-    tables = exact or alike
+    """Return the table that an option names; the case counts only if two names differ by it.
+
+    Raises CannotRunError for a name that no table has.
+    """
+    tables = [table for table in catalogue if table.key == name]
+    if not tables:
+        tables = [table for table in catalogue if table.key.lower() == name.lower()]
     if len(tables) != 1:
         near = did_you_mean(name, [table.key for table in catalogue])
         hint = near or ": without --stay, --patient and --organization it lists them"
@@ -151,23 +165,22 @@ def _table(catalogue: Sequence[sa.Table], name: str) -> sa.Table:
 
 
 def _list_tables(url: str, catalogue: Sequence[sa.Table]) -> None:
-    """Print the tables with their keys, and with their rows, counted up to MOST_ROWS."""
-    end = monotonic() + _LISTING_SECONDS
+    """Print the tables with their numbers of rows and their keys."""
+    deadline = monotonic() + _LISTING_SECONDS
     lines = [("table", "rows", "primary key", "foreign keys to")]
     with closing(Database(url, _COUNT_SECONDS, 1)) as database:
         for table in catalogue:
-            rows = count_rows(database, table) if monotonic() < end else None
-            primary = ", ".join(primary_key(table))
-            targets = ", ".join(
-                sorted({target for _, target, _ in foreign_keys(table)})
-            )
-            lines.append((table.key, _counted(rows), primary or "-", targets or "-"))
+            rows = count_rows(database, table) if monotonic() < deadline else None
+            primary = ", ".join(primary_key(table)) or "-"
+            tables = sorted({target for _, target, _ in foreign_keys(table)})
+            lines.append((table.key, _counted(rows), primary, ", ".join(tables) or "-"))
     print("\n".join(aligned(lines)))
     limits = f"{_COUNT_SECONDS:g} s for a table, {_LISTING_SECONDS:g} s for all"
     print(f"Rows are counted, not estimated: up to {MOST_ROWS:,}, {limits}.")
 
 
 def _counted(rows: int | None) -> str:
+    """Return a number of rows in words; None is one that was not counted in time."""
     if rows is None:
         return "not counted"
     return f"> {MOST_ROWS:,}" if rows > MOST_ROWS else f"{rows:,}"
