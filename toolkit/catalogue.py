@@ -15,7 +15,7 @@ from adapters.sql.engine import Database
 
 
 class Holds(StrEnum):
-    """What a column is declared to hold, as far as all databases agree."""
+    """What a column is declared to hold, whatever the database calls the type."""
 
     TEXT = "text"
     UUID = "uuid"
@@ -30,24 +30,25 @@ class Holds(StrEnum):
 
 
 def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> list[sa.Table]:
-    """Return what the account may read of the default schema, or of those named.
+    """Return the tables and views of the named schemas, or of the default one, by name.
 
-    Raises SourceUnavailableError, and SourceDataError for a schema that is not there or where
-    no schema that is read has a table.
+    Tables that the account may not read are left out. Raises SourceUnavailableError, and
+    SourceDataError for a schema that does not exist or schemas without a table.
     """
+    # A statement that returns the names of readable tables, "" where reflection does.
     readable = database.dialect.readable
 
-    def reflected(connection: sa.Connection) -> list[sa.Table]:
-        visible, tables = sa.inspect(connection).get_schema_names(), list[sa.Table]()
+    def reflect(connection: sa.Connection) -> list[sa.Table]:
+        visible = sa.inspect(connection).get_schema_names()
         if unknown := [schema for schema in schemas if schema not in visible]:
             near = did_you_mean(unknown[0], visible)
             raise SourceDataError(f"there is no schema '{unknown[0]}'{near}")
+        tables: list[sa.Table] = []
         for schema in schemas or (None,):
             metadata = sa.MetaData()
             metadata.reflect(connection, schema, views=True, resolve_fks=False)
             of_schema = [*metadata.tables.values()]
             if readable:
-                # Not every database leaves out what the account may not read.
                 rows = connection.execute(sa.text(readable), {"schema": schema})
                 names = {row[0] for row in rows}
                 of_schema = [table for table in of_schema if table.name in names]
@@ -58,29 +59,30 @@ def read_catalogue(database: Database, schemas: Sequence[str] = ()) -> list[sa.T
         return sorted(tables, key=lambda table: str(table.key))
 
     with warnings.catch_warnings():
-        # A type that SQLAlchemy does not know is OTHER here.
+        # SQLAlchemy warns of types that it does not know; they are Holds.OTHER.
         warnings.simplefilter("ignore", sa.exc.SAWarning)
-        return database.run(reflected)
+        return database.run(reflect)
 
 
 def parts_of_name(name: str) -> list[str]:
-    """Return the schema and the table of a name as a statement has it, without quotes."""
+    """Return the parts of a name such as `"schema".table`, without quotes."""
     parts = re.findall(r'"([^"]+)"|([^."`]+)', name)
     return [quoted or plain for quoted, plain in parts]
 
 
 def dialect_of(database: Database) -> SqlAlchemyDialect:
-    """Return what SQLAlchemy knows of the kind of a database."""
+    """Return the SQLAlchemy dialect of a database."""
     return database.run(lambda connection: connection.dialect)
 
 
 def written(database: Database, name: str, schema: str | None = None) -> str:
-    """Return a name as a statement needs it."""
+    """Return a table as a statement names it: with its schema, and quoted where it must be."""
     preparer = dialect_of(database).identifier_preparer
     text = preparer.quote(name)
-    if database.dialect.folds_names:
-        plain = name.lower()
-        text = name if preparer.quote(plain) == plain else text
+    lowered = name.lower()
+    if database.dialect.folds_names and preparer.quote(lowered) == lowered:
+        # SQLAlchemy quotes capitals, which this database does not need.
+        text = name
     return f"{preparer.quote(schema)}.{text}" if schema else text
 
 
@@ -90,7 +92,7 @@ def primary_key(table: sa.Table) -> list[str]:
 
 
 def foreign_keys(table: sa.Table) -> Iterator[tuple[str, str, str]]:
-    """Yield each column that is a foreign key, and the table and column that it leads to."""
+    """Yield each column that is a foreign key alone, and the table and column it refers to."""
     for constraint in table.foreign_key_constraints:
         if len(constraint.elements) == 1:
             (key,) = constraint.elements
@@ -99,7 +101,7 @@ def foreign_keys(table: sa.Table) -> Iterator[tuple[str, str, str]]:
 
 
 def is_unique(table: sa.Table, column: str) -> bool:
-    """Whether the database itself keeps two rows from the same value."""
+    """Whether a column alone is a primary key, or has a unique constraint or index."""
     keys: list[Sequence[str]] = [primary_key(table)]
     for constraint in table.constraints:
         if isinstance(constraint, sa.UniqueConstraint):
@@ -122,14 +124,16 @@ def holds_of(column: sa.Column[Any], dialect: str) -> Holds:
     if getattr(type_, "display_width", None) == 1 or isinstance(type_, sa.Boolean):
         return Holds.FLAG
     if isinstance(type_, sa.DateTime):
-        # A TIMESTAMP of MySQL and MariaDB is kept in UTC, whatever is shown.
+        # MySQL and MariaDB store a TIMESTAMP in UTC.
         is_utc = dialect in ("mysql", "mariadb") and isinstance(type_, sa.TIMESTAMP)
         return Holds.INSTANT if type_.timezone or is_utc else Holds.LOCAL_TIME
     is_key = column.primary_key or column.foreign_keys
     if isinstance(type_, sa.Numeric) and (is_key or type_.scale == 0):
         return Holds.INTEGER
-    held = (holds for kind, holds in _HOLDS if isinstance(type_, kind))
-    return next(held, Holds.OTHER)
+    for sql_type, holds in _HOLDS:
+        if isinstance(type_, sql_type):
+            return holds
+    return Holds.OTHER
 
 
 _HOLDS: tuple[tuple[type[sa.types.TypeEngine[Any]], Holds], ...] = (

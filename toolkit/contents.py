@@ -1,4 +1,4 @@
-"""What the rows of a table hold: numbers of rows, of empty cells, of codes, of days that are none.
+"""What the rows of a table hold: numbers of rows, of empty cells, of codes, of far days.
 
 Values are read only of columns that hold codes: few different, short texts or numbers, each in
 several rows. What may identify people is counted at most.
@@ -49,10 +49,11 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What counts say of a column; `rare` is how many values are not named.
+    """The counts of a column.
 
-    `nulls` and `blanks` are rows with NULL and with an empty text, `codes` its values if they
-    are codes, `far` days before 1800 or after 2199, which often stand for none.
+    `nulls` and `blanks` are rows with NULL and with an empty text, `different` is the number of
+    different values. `codes` are its values if they are codes, `far` its days before 1800 or
+    after 2199, which often stand for no value; `rare` is the number of values not in them.
     """
 
     nulls: int = 0
@@ -65,24 +66,25 @@ class Contents:
 
 def count_rows(database: Database, table: sa.Table) -> int | None:
     """Return how many rows a table has, MOST_ROWS + 1 for more, None if it takes too long."""
-    some = sa.select(sa.literal(1).label("one")).select_from(_clause(table))
-    some = some.limit(MOST_ROWS + 1)
-    rows = _fetch(database, sa.select(sa.func.count()).select_from(some.subquery()))
-    return rows[0][0] if rows else None
+    ones = sa.select(sa.literal(1).label("one")).select_from(_clause(table))
+    limited = ones.limit(MOST_ROWS + 1).subquery()
+    counts = _fetch(database, sa.select(sa.func.count()).select_from(limited))
+    return counts[0][0] if counts else None
 
 
 def count_contents(
     database: Database, table: sa.Table, name: str, holds: Holds, most_codes: int
 ) -> Contents:
-    """Return what counts say of a column, nothing where the database takes too long.
+    """Return the counts of a column, all 0 where the database takes too long.
 
-    `most_codes` is 0 for a column whose values must not be read.
+    Values are codes if there are at most `most_codes` different ones; 0 is for a column whose
+    values must not be read.
     """
     rows, cell = _newest(table, name, holds)
     if holds in TIME_TYPES:
         return _of_times(database, rows, cell)
 
-    # Counts by their names: rows, cells that are not NULL, and what the type adds.
+    # All counts by one statement, each by its name.
     figures: dict[str, Any] = {"rows": sa.func.count()}
     if holds is Holds.TEXT:
         cut = sa.func.rtrim(sa.cast(cell, sa.String(_LONGEST_READ))).label("text_")
@@ -108,7 +110,7 @@ def count_contents(
         return contents
 
     codes = _codes(database, rows, cell)
-    # An empty text is a different value, and no code.
+    # The empty text is one of the different values, and no code.
     rare = different - len(codes) - (1 if blanks else 0)
     return replace(contents, codes=codes, rare=rare)
 
@@ -127,16 +129,20 @@ def _codes(
 def _of_times(
     database: Database, rows: sa.Subquery, cell: sa.ColumnElement[Any]
 ) -> Contents:
-    """Return how many days are far away; as texts, for some are none that Python has."""
+    """Return the counts of a column of times: NULLs and far days.
+
+    Days are read as texts, as Python has none such as 0000-00-00.
+    """
     text = sa.cast(cell, sa.String(30))
     is_far = sa.or_(cell < _FIRST_DAY, cell >= _FAR_DAY)
-    far = sa.select(text, sa.func.count()).select_from(rows).where(is_far)
-    counts = _fetch(database, far.group_by(text))
-    days = _sorted([(str(v), n) for v, n in counts if n >= _FEWEST_ROWS])
+    select = sa.select(text, sa.func.count()).select_from(rows).where(is_far)
+    far = _fetch(database, select.group_by(text))
+    common = _sorted([(str(v), n) for v, n in far if n >= _FEWEST_ROWS])
     count = sa.select(sa.func.count()).select_from(rows).where(cell.is_(None))
-    nulls = _fetch(database, count)
-    missing = nulls[0][0] if nulls else 0
-    return Contents(missing, far=days[:_MOST_FAR_DAYS], rare=len(counts) - len(days))
+    counts = _fetch(database, count)
+    nulls = counts[0][0] if counts else 0
+    rare = len(far) - len(common)
+    return Contents(nulls, far=common[:_MOST_FAR_DAYS], rare=rare)
 
 
 def _newest(
@@ -161,6 +167,7 @@ def _clause(table: sa.Table) -> sa.TableClause:
 
 
 def _fetch(database: Database, select: sa.Executable) -> Sequence[Any]:
+    """Return the rows of a statement, none if it fails or takes too long."""
     try:
         return database.fetch(select)
     except (SourceTimedOutError, SourceDataError):

@@ -62,16 +62,16 @@ class Change(NamedTuple):
 
 
 class ChangeGroup(NamedTuple):
-    """What changes are counted by besides: a source code and its column, "" for none."""
+    """A source code and its column, by which changes are counted; "" for a row without one."""
 
     column: str = ""
     code: str = ""
 
 
 class RowSummary(NamedTuple):
-    """What is kept of a row: about 300 bytes, so that a million stays fit into memory.
+    """A row in about 300 bytes, so that a million stays fit into memory.
 
-    `digests` has a number for each element as clients read it, b"" for an invalid row.
+    `digests` has a hash of each element as clients read it, b"" for an invalid row.
     """
 
     digests: bytes
@@ -95,39 +95,44 @@ def summary_of(row: FoundRow, group: ChangeGroup) -> RowSummary:
 class Stays:
     """The stays of a file, read section by section; `valid` and `invalid` count their rows.
 
-    `named` has the codes of each element that may be quoted: what no table names may be a
-    text about somebody.
+    `named` has the codes that may be quoted, by element: a code that no table names may be a
+    text about a person.
     """
 
     def __init__(self, reader: SourceReader, named: Mapping[str, Set[str]]) -> None:
         self.file = reader.file
-        self.valid = self.invalid = 0
-        self._reader, self._named = reader, named
+        self.valid = 0
+        self.invalid = 0
+        self._reader = reader
+        self._named = named
 
     def __iter__(self) -> Iterator[tuple[FoundRow, Mapping[str, ChangeGroup]]]:
-        """Yield each row, and the groups that it counts in, by the element with the code.
+        """Yield each row with its groups, by the element that has the code.
 
-        Raises AdapterError for a source that is away or does not fit the file.
+        The element "" has the group of a row without a code. Raises AdapterError for a source
+        that is away or does not fit the file.
         """
         sections = self.file.sections(ResourceType.ENCOUNTER)
         for section in sections:
-            name = ""
+            prefix = ""
             if len(sections) > 1:
-                name = f"{self.file.names(section)[0].rstrip('-')}."
+                prefix = f"{self.file.names(section)[0].rstrip('-')}."
             coded = [p for p in places_of(section) if p.field.codes and p.field.columns]
             for page in self._reader.pages(section):
                 for row in page:
-                    self.valid += row.stay is not None
-                    self.invalid += row.stay is None
+                    if row.stay is None:
+                        self.invalid += 1
+                    else:
+                        self.valid += 1
                     groups = {"": ChangeGroup()}
                     for place in coded:
-                        column, code = place.field.columns[0], self._code(place, row)
-                        group = ChangeGroup(name + column, code)
-                        groups[place.element.partition(".")[2]] = group
+                        column = prefix + place.field.columns[0]
+                        element = place.element.partition(".")[2]
+                        groups[element] = ChangeGroup(column, self._code(place, row))
                     yield row, groups
 
     def _code(self, place: Place, row: FoundRow) -> str:
-        """Return the code that a row has for an element."""
+        """Return the source code of a field in a row, or the words for none or another one."""
         code = code_of(place, row.cell(place.field))
         if not code:
             return _NO_CODE
@@ -135,20 +140,19 @@ class Stays:
 
 
 def _named_codes(files: Iterable[MappingFile]) -> Mapping[str, Set[str]]:
-    """Return the codes that a table of one of the files names, by element."""
+    """Return the codes that the code tables of the files name, by element."""
     named: dict[str, set[str]] = {}
     for file in files:
         for section in file.sections(ResourceType.ENCOUNTER):
             for place in places_of(section):
                 if place.field.codes:
-                    named.setdefault(place.element, set()).update(
-                        place.field.codes.table
-                    )
+                    codes = named.setdefault(place.element, set())
+                    codes.update(place.field.codes.table)
     return named
 
 
 class FileComparison:
-    """The changes between two files, counted by group."""
+    """The changes between two files, counted by group; `differing` counts the stays."""
 
     def __init__(self, old: Stays, new: Stays) -> None:
         self.old, self.new = old, new
@@ -157,43 +161,47 @@ class FileComparison:
 
     @property
     def constants(self) -> Mapping[str, tuple[object, object]]:
-        """The constants that differ and that no row has: stays show them."""
-        old, new = (stays.file.mapping.constants for stays in (self.old, self.new))
-        pairs = {
-            field.name: (getattr(old, field.name), getattr(new, field.name))
-            for field in fields(Constants)
-            if field.name != "visit_number_system"
-        }
-        return {n: pair for n, pair in sorted(pairs.items()) if pair[0] != pair[1]}
+        """The constants that differ, each with its old and its new value.
+
+        The constant `visit_number_system` is part of each row, and compared with it.
+        """
+        old_constants = self.old.file.mapping.constants
+        new_constants = self.new.file.mapping.constants
+        differing = {}
+        for name in sorted(field.name for field in fields(Constants)):
+            old, new = getattr(old_constants, name), getattr(new_constants, name)
+            if old != new and name != "visit_number_system":
+                differing[name] = (old, new)
+        return differing
 
     def run(self) -> Iterator[tuple[str, Sequence[Change]]]:
         """Count the changes of all stays; yield the id and the changes of each that differs."""
         before: dict[str, RowSummary] = {}
+        # One object for each group, to save memory.
         shared: dict[ChangeGroup, ChangeGroup] = {}
         for row, groups in self.old:
             group = groups.get("status", groups[""])
-            # Stays have few groups: each is kept once.
             summary = summary_of(row, shared.setdefault(group, group))
             before.setdefault(row.outcome.id, summary)
         for row, groups in self.new:
             old = before.pop(row.outcome.id, None)
             changes = [*_changes(old, row)]
+            if not changes:
+                continue
+            self.differing += 1
             of_status = groups.get("status", groups[""])
-            self._count(
-                [(c, groups.get(c.element or "status", of_status)) for c in changes]
-            )
-            if changes:
-                yield row.outcome.id, changes
+            for change in changes:
+                # An event of the whole stay, and an element without codes, count by status.
+                element = change.element or "status"
+                self.counts[change, groups.get(element, of_status)] += 1
+            yield row.outcome.id, changes
+        # What is left is not in the new file; invalid rows were no stays of clients before.
         for id, summary in before.items():
             if summary.digests:
                 change = Change(Event.DISAPPEARS)
-                self._count([(change, summary.group)])
+                self.differing += 1
+                self.counts[change, summary.group] += 1
                 yield id, [change]
-
-    def _count(self, changes: Sequence[tuple[Change, ChangeGroup]]) -> None:
-        self.counts.update(changes)
-        if changes:
-            self.differing += 1
 
 
 def _changes(old: RowSummary | None, new: FoundRow) -> Iterator[Change]:
@@ -202,25 +210,28 @@ def _changes(old: RowSummary | None, new: FoundRow) -> Iterator[Change]:
     if isinstance(new.outcome, RowFault):
         if was_valid:
             elements = {slot.name: slot.element for slot in _SLOTS}
-            element, rule = elements[new.outcome.field], without_code(new.outcome.rule)
+            element = elements[new.outcome.field]
+            rule = without_code(new.outcome.rule)
             yield Change(Event.BECOMES_INVALID, element, after=rule)
         return
-    if old is None or not was_valid:
-        yield Change(Event.APPEARS if old is None else Event.BECOMES_VALID)
+    if old is None:
+        yield Change(Event.APPEARS)
+        return
+    if not was_valid:
+        yield Change(Event.BECOMES_VALID)
         return
     assert isinstance(new.outcome, EncounterRecord), "rows of stays become stays"
     now = summary_of(new, old.group)
-    digests = zip(
-        _DIGESTS.unpack(old.digests), _DIGESTS.unpack(now.digests), strict=True
-    )
-    for slot, (before, after) in zip(_SLOTS, digests, strict=True):
+    old_digests = _DIGESTS.unpack(old.digests)
+    new_digests = _DIGESTS.unpack(now.digests)
+    for slot, before, after in zip(_SLOTS, old_digests, new_digests, strict=True):
         if before == after:
             continue
         if slot.name == "patient_id":
             yield Change(Event.MOVES)
         elif slot.codes:
-            values = getattr(old, slot.record), getattr(now, slot.record)
-            yield Change(Event.CHANGES, slot.element, *values)
+            old_value, new_value = getattr(old, slot.record), getattr(now, slot.record)
+            yield Change(Event.CHANGES, slot.element, before=old_value, after=new_value)
         else:
             yield Change(Event.CHANGES, slot.element)
 
@@ -240,6 +251,7 @@ def run(*, old: Path, new: Path, ids: bool) -> int:
 
 
 def _as_text(comparison: FileComparison) -> Iterator[str]:
+    """Yield the lines that are printed: rows, constants, and the numbers of each change."""
     for side in (comparison.old, comparison.new):
         file = side.file.mapping.file
         yield f"{file}: {side.valid:,} stays, {side.invalid:,} invalid rows"
@@ -247,7 +259,7 @@ def _as_text(comparison: FileComparison) -> Iterator[str]:
         yield f"constants.{name}: {before} → {after}, in every stay that shows it"
     yield f"{comparison.differing:,} stays differ"
     totals: Counter[Change] = Counter()
-    # By the change and a column with codes, how many stays of each code it concerns.
+    # By change and column, how many stays with each code change.
     by_code: dict[Change, dict[str, Counter[str]]] = {}
     for (change, group), stays in comparison.counts.items():
         totals[change] += stays
@@ -261,7 +273,9 @@ def _as_text(comparison: FileComparison) -> Iterator[str]:
 
 
 def _listed(counts: Sequence[tuple[str, int]]) -> str:
-    texts = [f"{name} {stays:,}" for name, stays in counts[:_MOST_LISTED]]
-    if others := counts[_MOST_LISTED:]:
-        texts.append(f"{len(others)} others {sum(n for _, n in others):,}")
+    """Return codes with their numbers of stays in one line, the last ones as a sum."""
+    texts = [f"{code} {stays:,}" for code, stays in counts[:_MOST_LISTED]]
+    rest = [stays for _, stays in counts[_MOST_LISTED:]]
+    if rest:
+        texts.append(f"{len(rest)} others {sum(rest):,}")
     return ", ".join(texts)

@@ -21,23 +21,28 @@ _SUFFIX = re.compile(
 
 
 def format_of(values: Sequence[object], kind: ColumnKind, field: FieldMapping) -> str:
-    """Return the lines for a column in which all texts compare as times, "" if none does."""
+    """Return the `format` with which all texts of a column compare as times, "" for none.
+
+    It is in the words of the mapping file, with `time_zone` if the texts name a zone.
+    """
+    assert field.time is not None, "the column is one of times"
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     for form, zone in _candidates(texts, field):
-        assert field.time is not None, "the column is one of times"
         rule = replace(field.time, format=form)
+        remedy = f'format: "{form}"'
         if zone:
             rule = replace(rule, zone=ZoneInfo(zone))
+            remedy += f", time_zone: {zone}"
         candidate = replace(field, time=rule)
         if all(_fits(text, kind, field, candidate) for text in texts):
-            return f'format: "{form}"' + (f", time_zone: {zone}" if zone else "")
+            return remedy
     return ""
 
 
 def _fits(
     text: str, kind: ColumnKind, field: FieldMapping, candidate: FieldMapping
 ) -> bool:
-    """Whether a text means the same by a candidate, and compares as that."""
+    """Whether a text means the same time with another format, and sorts as that time."""
     try:
         is_same = _meaning(text, candidate) == _meaning(text, field)
     except ValueError:
@@ -46,6 +51,7 @@ def _fits(
 
 
 def _meaning(text: str, field: FieldMapping) -> object:
+    """Return the time or the birth date that a text means. Raises ValueError."""
     assert field.time is not None, "the column is one of times"
     if field.slot == "birth_date":
         return read_birth(text.rstrip(), field.time, date.max)
@@ -53,12 +59,18 @@ def _meaning(text: str, field: FieldMapping) -> object:
 
 
 def _candidates(texts: Sequence[str], field: FieldMapping) -> Iterator[tuple[str, str]]:
-    """Yield formats, each with the zone of what its texts end in."""
-    suffixes = {match[0] if (match := _SUFFIX.search(text)) else "" for text in texts}
+    """Yield the formats that texts may have, each with the zone that the texts name or "".
+
+    There are none unless all texts end in the same offset from UTC, or in no offset.
+    """
+    matches = [_SUFFIX.search(text) for text in texts]
+    suffixes = {match[0] if match else "" for match in matches}
     if len(suffixes) != 1:
         return
     (suffix,) = suffixes
-    zone = _zone(suffix.strip()) if suffix and field.slot != "birth_date" else ""
+    zone: str | None = ""
+    if suffix and field.slot != "birth_date":
+        zone = _zone(suffix.strip())
     if zone is None:
         return
     for day in _DAYS:
@@ -68,13 +80,16 @@ def _candidates(texts: Sequence[str], field: FieldMapping) -> Iterator[tuple[str
 
 
 def _zone(suffix: str) -> str | None:
-    """Return the zone of a distance from UTC, None for one of parts of an hour."""
+    """Return the zone of an offset such as `Z` or `+01:00`, None if no zone has it.
+
+    The zones of offsets are whole hours.
+    """
     hours, minutes = suffix[:3], suffix[3:].strip(":")
     if suffix.upper() in ("Z", "UTC") or not int(f"{hours}{minutes}"):
         return "UTC"
     if minutes.strip("0"):
         return None
-    # Signs of POSIX: east of Greenwich is minus.
+    # The names have the signs of POSIX: east of Greenwich is minus.
     name = f"Etc/GMT{-int(hours):+d}"
     try:
         return ZoneInfo(name).key

@@ -24,14 +24,14 @@ UNEXAMINED = "types that are not fully examined"
 
 
 class Inspection(ABC):
-    """A section under inspection; a source of each kind reads its rows in its own way."""
+    """A section under inspection; subclasses read its rows, from a database or an API."""
 
     def __init__(self, section: ResourceMapping) -> None:
         self.section = section
         self.kind = section.resource_type
         self.places = places_of(section)
         self.reported: set[tuple[str, str]] = set()
-        """Columns and the rules whose breaches were counted in all rows."""
+        """Pairs of a column and the beginning of a rule whose faults a check has reported."""
         self.skipped: list[str] = []
         """What is not examined, and why."""
 
@@ -54,11 +54,11 @@ class Inspection(ABC):
 
     @abstractmethod
     def counted_days(self, place: Place) -> Counted:
-        """Return the values of a time, those of ordinary years need not be among them."""
+        """Return the values of a time; those of ordinary years may be missing."""
 
     @property
     def now(self) -> datetime:
-        """The time by the clock of the source, as far as it is known."""
+        """The current time by the clock of the source, or of this machine."""
         return datetime.now(UTC)
 
     @cached_property
@@ -103,7 +103,7 @@ class Inspection(ABC):
         return Finding.at(mark, text, str(self.kind), severity=severity, topic=topic)
 
     def skip(self, subject: str, reason: str) -> None:
-        """Note what is not examined, for the one finding about it."""
+        """Note what is not examined; `not_examined` reports all of it at once."""
         self.skipped.append(f"{subject} ({reason})")
 
     def not_examined(self) -> Findings:

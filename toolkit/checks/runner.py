@@ -33,9 +33,10 @@ from toolkit.source_rows import RowReader
 
 @dataclass(frozen=True, slots=True)
 class OpenSource:
-    """A source that is open; `name` is what findings call it, "" for the only one.
+    """An open source.
 
-    `kinds` are the resource types that are read from it by this mapping.
+    `name` is what findings call it and `title` what errors call it, both "" for the only one.
+    `kinds` are the resource types that the mapping reads from it.
     """
 
     name: str
@@ -45,13 +46,14 @@ class OpenSource:
     kinds: tuple[ResourceType, ...]
 
     def checks(self, deadline: float) -> Iterator[Check]:
-        """Yield the checks of this source; each is run before the next is requested."""
+        """Yield the checks of this source; a check must be run before the next is taken."""
         for check in self._checks(deadline):
             title = f"source {self.title}: " if self.title else ""
             run = partial(self._named, check)
             yield replace(check, subject=f"{title}{check.subject}", run=run)
 
     def _checks(self, deadline: float) -> Iterator[Check]:
+        """Yield the checks without the name of the source."""
         if is_own(self.mapping.source.kind):
             yield Check("all", self._problems)
         elif isinstance(self.adapter, HttpAdapter):
@@ -61,7 +63,7 @@ class OpenSource:
             yield from sql.checks(self.adapter, self.kinds, deadline)
 
     def _problems(self) -> Iterator[Finding]:
-        """Yield what a custom adapter reports itself. Raises SourceUnavailableError."""
+        """Yield the problems that a custom adapter reports. Raises SourceUnavailableError."""
         for problem in self.adapter.check():
             if problem.outage:
                 raise SourceUnavailableError(problem.text)
@@ -70,6 +72,7 @@ class OpenSource:
             yield Finding.of_file(file, problem.text, severity)
 
     def _named(self, check: Check) -> Iterator[Result]:
+        """Run a check; name the source in its results and in its error."""
         try:
             for result in check.run():
                 yield replace(result, part=self.name)
@@ -81,7 +84,7 @@ class OpenSource:
 
 @contextmanager
 def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
-    """Open every source of a mapping; tables of one source share its connections.
+    """Open every source of a mapping; parts with the same `source` share its connections.
 
     Raises MappingError, SourceDataError.
     """
@@ -91,6 +94,7 @@ def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
             kinds = tuple(adapter.capabilities)
             yield (OpenSource("", "", mapping=mapping, adapter=adapter, kinds=kinds),)
             return
+        # By `source` of the file, the adapter whose connections the others share.
         first: dict[Mark, Adapter] = {}
         sources = []
         for part in mapping.parts:
@@ -99,15 +103,14 @@ def open_sources(mapping: SourceMapping) -> Iterator[tuple[OpenSource, ...]]:
             if mark not in first:
                 first[mark] = stack.enter_context(closing(adapter))
             name = part.section.fields["id"].prefix.rstrip("-") or part.name
-            sources.append(
-                OpenSource(
-                    name,
-                    part.name,
-                    mapping=part.mapping,
-                    adapter=adapter,
-                    kinds=(part.kind,),
-                )
+            source = OpenSource(
+                name,
+                part.name,
+                mapping=part.mapping,
+                adapter=adapter,
+                kinds=(part.kind,),
             )
+            sources.append(source)
         yield tuple(sources)
 
 
