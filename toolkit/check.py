@@ -113,22 +113,23 @@ def page(names: str, results: Sequence[Result], unavailable: Sequence[str]) -> s
 def check_file(
     file: Path, *, is_live: bool, seconds: float = CHECK_SECONDS
 ) -> tuple[list[Result], CannotRunError | None]:
-    """Return the results for a file, and why its source could not be checked."""
-    of_file, error = list(check(file, is_live=is_live)), None
+    """Return the results for a file, and the error if its source could not be checked."""
+    of_file = list(check(file, is_live=is_live))
     if any(map(_is_error, of_file)):
         return [*ranked(of_file)], None
     results: list[Result] = [*of_file]
+    error: CannotRunError | None = None
     if is_live:
         try:
             results += check_live(file, seconds)
             results += confirm(file, is_wrong=any(map(_is_error, results)))
         except CannotRunError as unavailable:
             error = unavailable
-        except MappingError as changed:
-            # Somebody saved the file meanwhile.
-            error = CannotRunError(str(changed))
+        except MappingError as problem:
+            # The file was changed during the check.
+            error = CannotRunError(str(problem))
     accepted: Sequence[KnownFinding] = ()
-    # A profile, or what was read before may be gone: a pipe, a file saved meanwhile.
+    # The file may not be readable again: it is a pipe, or was changed during the check.
     with suppress(MappingError):
         accepted = load_mapping(file, None).known
     settled = list(settle(findings_in(results), accepted))
@@ -151,7 +152,7 @@ def _is_error(result: Result) -> bool:
 def check(file: Path, *, is_live: bool = False) -> Iterator[Finding]:
     """Yield what is wrong with a file by itself, without its source or environment.
 
-    What a file leaves open is a note, and a warning where it is held against its source.
+    Open questions of the file are a note, and a warning with `is_live`.
     """
     try:
         mapping = load_mapping(file, None)
@@ -185,11 +186,13 @@ _CLOCK = re.compile(
 
 
 def _clocks(mapping: SourceMapping) -> Iterator[Finding]:
-    """Yield each clock of the database in a SELECT: its zone is that of a session."""
+    """Report each function of a SELECT that reads the database's clock."""
     for section in mapping.sections:
         for rows, mark in selects(section):
             bare = _QUOTED.sub(" ", rows)
-            for match in {m[0].upper(): m for m in _CLOCK.finditer(bare)}.values():
+            # Each function once.
+            matches = {match[0].upper(): match for match in _CLOCK.finditer(bare)}
+            for match in matches.values():
                 word = match[0].partition("(")[0].strip()
                 bound = ":today" if match["day"] else ":now"
                 text = (
@@ -208,7 +211,7 @@ _IN_CONDITION = re.compile(
 
 
 def _left_out_by_the_clock(mapping: SourceMapping) -> Iterator[Finding]:
-    """Yield each SELECT of resources whose rows depend on the current time."""
+    """Report each SELECT of resources with a condition on the current time."""
     for section in mapping.sections:
         if match := _IN_CONDITION.search(_QUOTED.sub(" ", section.rows)):
             text = (
@@ -229,28 +232,32 @@ _DIFFERENT = (
 
 
 def _contradictions(mapping: SourceMapping) -> Iterator[Finding]:
-    """Yield what a section says of a field that cannot be so."""
+    """Report two fields with the same column, and `covers: all` that cannot be true."""
     for section in mapping.sections:
-        fields, element = section.fields, section.resource_type
-        for name, other in _DIFFERENT:
-            field, same = fields.get(name), fields.get(other)
-            if field and same and field.columns and field.columns == same.columns:
+        fields, kind = section.fields, section.resource_type
+        for name, other_name in _DIFFERENT:
+            field, other = fields.get(name), fields.get(other_name)
+            if field and other and field.columns and field.columns == other.columns:
+                text = (
+                    f"{other_name} is read from the same column. Check which of the two it"
+                    " contains"
+                )
+                element = element_of((kind.lower(), "fields", name))
                 column = ", ".join(field.columns)
-                text = f"{other} is read from the same column. Check which of the two it contains"
-                place = element_of((element.lower(), "fields", name))
-                yield Finding.at(field.mark, text, place, column, Severity.WARNING)
+                yield Finding.at(field.mark, text, element, column, Severity.WARNING)
         changed = fields.get("last_updated")
         if changed and changed.covers_all and _BOUND.search(section.rows):
             text = (
                 "covers: all is wrong: values that depend on :now or :today change without a"
                 " new last_updated, so clients miss the change. Remove covers"
             )
-            column, place = ", ".join(changed.columns), f"{element}.meta.lastUpdated"
-            yield Finding.at(changed.mark, text, place, column, Severity.WARNING)
+            element = f"{kind}.meta.lastUpdated"
+            column = ", ".join(changed.columns)
+            yield Finding.at(changed.mark, text, element, column, Severity.WARNING)
 
 
 def _dangling(mapping: SourceMapping) -> Iterator[Finding]:
-    """Yield the first reference to each type of resource that the file has no section for."""
+    """Report the first reference to each type of resource that the file has no section for."""
     sections = mapping.sections
     lacking = {*ResourceType} - {section.resource_type for section in sections}
     for place in chain.from_iterable(map(places_of, sections)):
@@ -268,7 +275,7 @@ _BOUND = re.compile(r"(?<![\w:]):(?:now|today)\b")
 
 
 def _line_of(mark: Mark, words: str) -> Mark:
-    """Return the first place at or after a mark that has these words."""
+    """Return the place of the first line at or after a mark with these words, else the mark."""
     lines = Path(mark.file).read_text(encoding="utf-8-sig").splitlines()
     for number, line in enumerate(lines[mark.line - 1 :], mark.line):
         if words in line:
@@ -286,9 +293,9 @@ def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
     """Yield findings of whole files: for the marked lines, and for identifiers of examples."""
     text = file.read_text(encoding="utf-8-sig")
     marked = [number for number, _ in marked_lines(text)]
-    several = "questions are" if len(marked) > 1 else "question is"
     if marked:
-        message = f"{len(marked)} {several} marked '# ?': {lines_of(marked)}"
+        questions = "questions are" if len(marked) > 1 else "question is"
+        message = f"{len(marked)} {questions} marked '# ?': {lines_of(marked)}"
         yield Finding.of_file(str(file), message, severity, marked[0])
     with suppress(MappingError):
         for mark, lines in example_lines(file):
@@ -300,15 +307,17 @@ def _left_open(file: Path, severity: Severity) -> Iterator[Finding]:
 
 
 def check_live(file: Path, seconds: float = CHECK_SECONDS) -> Iterator[Result]:
-    """Yield what is wrong with a file for its source, each thing once, then its searches.
+    """Yield the findings of the checks of a source, each once, then the costs of searches.
 
-    Raises CannotRunError where the environment lacks a variable or the source is away.
+    No check is started after so many seconds. Raises CannotRunError where the environment
+    lacks a variable or the source is unavailable.
     """
     try:
         mapping = load_mapping(file, os.environ)
     except MappingError as error:
         raise CannotRunError(str(error)) from error
-    results, late = list[Result](), list[str]()
+    results: list[Result] = []
+    late: list[str] = []
     try:
         with open_sources(mapping) as sources:
             deadline = time.monotonic() + seconds
@@ -343,13 +352,13 @@ def check_live(file: Path, seconds: float = CHECK_SECONDS) -> Iterator[Result]:
 
 _COUNT = re.compile(r"(?<![\w'])\d[\d,]*(?![\w'])")
 _GROWN = 10
-"""A finding that counts so many times as much as its entry is not accepted any more."""
+"""An entry does not accept a finding with at least so many times its number of rows."""
 
 
 def settle(
     findings: Iterable[Finding], accepted: Sequence[KnownFinding]
 ) -> Iterator[Finding]:
-    """Yield the findings, those that are accepted as notes."""
+    """Yield the findings; those that an entry of `known` in the file accepts become notes."""
     for finding in findings:
         entry = next((entry for entry in accepted if _fits(entry, finding)), None)
         if entry is None:
@@ -363,31 +372,39 @@ def settle(
 
 
 def _fits(entry: KnownFinding, finding: Finding) -> bool:
-    """Tell whether an entry means a finding: its place and its text, whatever it counts.
+    """Whether an entry means a finding: its place, and its whole text but for the numbers.
 
-    The whole text has to fit: a code that is new beside an accepted one is a new finding.
-    What is said of lines of a file, without an element, cannot be accepted.
+    A code that is new beside an accepted one is a new finding. A finding about lines of a file,
+    without an element, cannot be accepted.
     """
+    if finding.line and not (finding.element or finding.source):
+        return False
     both = f"{finding.element} ← {finding.source}"
     places = (finding.source, finding.element, both)
-    is_of_file = bool(finding.line) and not (finding.element or finding.source)
-    words, text = (
-        _COUNT.sub("#", " ".join(text.split())) for text in (entry.says, finding.text)
-    )
-    is_here = any(_matches(entry.at, place) for place in places)
-    return is_here and not is_of_file and _matches(words, text)
+    if not any(_matches(entry.at, place) for place in places):
+        return False
+    return _matches(_without_counts(entry.says), _without_counts(finding.text))
+
+
+def _without_counts(text: str) -> str:
+    """Return a text in one line, with "#" for each number."""
+    return _COUNT.sub("#", " ".join(text.split()))
 
 
 def _has_grown(entry: KnownFinding, finding: Finding) -> bool:
-    """Tell whether a finding counts many times as many rows as when it was accepted."""
-    counts = map(_COUNT.search, (entry.says.partition("…")[0], finding.text))
-    before, now = (
-        int(numbers[0].replace(",", "")) if numbers else 0 for numbers in counts
-    )
+    """Whether a finding counts many times as many rows as when it was accepted."""
+    before = _first_count(entry.says.partition("…")[0])
+    now = _first_count(finding.text)
     return 0 < _GROWN * before <= now
 
 
+def _first_count(text: str) -> int:
+    """Return the first number in a text, 0 for none."""
+    match = _COUNT.search(text)
+    return int(match[0].replace(",", "")) if match else 0
+
+
 def _matches(words: str, text: str) -> bool:
-    """Tell whether a text is these words, "…" standing for anything."""
+    """Whether a text is these words, in which "…" stands for anything."""
     pattern = ".*".join(map(re.escape, words.split("…")))
     return re.fullmatch(pattern, text) is not None

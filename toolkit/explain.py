@@ -43,32 +43,33 @@ def run(*, file: Path, search: str | None, live: bool, redact: bool) -> int:
 
 
 def _parameters(searches: Searches) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each parameter of each section: whether it is offered, and how far or why not."""
+    """Yield the type and name of each parameter, "offered" or "refused", and its limits or why."""
     mapping = searches.mapping
     profile = profile_of(mapping)
     for kind in dict.fromkeys(section.resource_type for section in mapping.sections):
         sections = [s for s in mapping.sections if s.resource_type is kind]
         listed = {name for section in sections for name in section.parameters}
-        able = searches.adapter.capabilities[kind].parameters
-        wanted = profile.resources.get(kind)
-        for name in SEARCH_PARAMETERS[kind]:
+        supported = searches.adapter.capabilities[kind].parameters
+        in_profile = profile.resources.get(kind)
+        for name, row in SEARCH_PARAMETERS[kind].items():
             answer = "refused"
-            if wanted is None or name not in wanted.parameters:
+            if in_profile is None or name not in in_profile.parameters:
                 reason = f"profile {profile.name} leaves it out"
             elif name not in listed:
                 reason = "the file does not list it under search"
-            elif name not in able:
+            elif name not in supported:
                 reason = "not every source can filter by it"
             else:
-                answer, values = "offered", wanted.parameters[name]
+                answer = "offered"
+                values = in_profile.parameters[name]
                 extent = "One value." if values == 1 else f"Up to {values} values."
-                row = SEARCH_PARAMETERS[kind][name]
-                words = TYPES[row.type].sentences(row, able[name])
-                reason = " ".join((extent, *words))
+                sentences = TYPES[row.type].sentences(row, supported[name])
+                reason = " ".join((extent, *sentences))
             yield kind, name, answer, reason
 
 
 def _show_search(searches: Searches, search: str) -> int:
+    """Print what a search sends to the source, or why it is refused."""
     try:
         query = searches.query(*parsed_search(search))
         print(searches.sent(query))
@@ -84,10 +85,10 @@ _REFERENCE = re.compile(rf"(?:.*/)?({'|'.join(ResourceType)})/([^/?]+)")
 
 
 class Whereabouts(NamedTuple):
-    """How far a row gets on its way to clients, in a word and a sentence, and the row.
+    """Whether clients get a resource, why in a sentence, and its row if it was read.
 
-    The words are served, invalid, hidden, removed, filtered (the SELECT leaves it out), absent
-    (its table has no such row), and unknown.
+    `state` is served, invalid, hidden, removed, filtered (the SELECT leaves the row out),
+    absent (the source has no such row), or unknown.
     """
 
     state: str
@@ -96,6 +97,7 @@ class Whereabouts(NamedTuple):
 
 
 def _show_resource(path: Path, search: str, *, redact: bool) -> int:
+    """Print why clients get a resource, such as `Encounter/42`, or do not."""
     match = _REFERENCE.fullmatch(search)
     if match is None:
         text = "--live explains one resource: name it, such as Encounter/42"
@@ -143,13 +145,13 @@ def whereabouts(
     try:
         searches.adapter.read(kind, id)
     except (NotFoundError, GoneError, SourceDataError) as error:
-        # Such as merged patients who lead into a circle: no row shows it alone.
+        # An error that one row alone does not show, such as a circle of merged patients.
         return Whereabouts("invalid", f"its row is valid, but {error}", tried)
     return Whereabouts("served", "clients get it", tried)
 
 
 def _not_selected(reader: SourceReader, kind: ResourceType, id: str) -> Whereabouts:
-    """Return why no row of the source has an id, as far as the source shows it."""
+    """Return why the source returns no row with an id."""
     try:
         section = reader.section_of(kind, id)
     except NotFoundError:

@@ -34,8 +34,8 @@ class Severity(StrEnum):
 class Finding:
     """One thing to correct or to know, at the line of the file that a person would edit.
 
-    `line` and `column` count from 1, 0 for the file as a whole; `file` is "" for what no
-    file says. `element` is the FHIR element or the path of keys, `source` the column or
+    `line` and `column` count from 1, 0 for the file as a whole; `file` is "" for a finding
+    about no file. `element` is the FHIR element or the path of keys, `source` the column or
     table.column that it comes from; both are "" where there is none. `remedy` is an SQL
     statement or lines of the file that would help, `part` the name of the source where
     there are several, `topic` the plural under which notes of one kind are printed together.
@@ -69,7 +69,7 @@ class Finding:
 
     @classmethod
     def of_file(cls, file: str, text: str, severity: Severity, line: int = 0) -> Self:
-        """Return a finding about a file as a whole, or about lines from one on."""
+        """Return a finding about a file as a whole, or about lines that begin at `line`."""
         return cls(file, line, column=min(line, 1), text=text, severity=severity)
 
     @classmethod
@@ -100,7 +100,7 @@ class Finding:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether somebody has to act."""
+        """Whether the finding is an error or a warning, so that somebody has to act."""
         return self.severity in (Severity.ERROR, Severity.WARNING)
 
     @property
@@ -148,10 +148,10 @@ Result: TypeAlias = Finding | Measurement
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check; `run` reads what it examines, within the time limits of that.
+    """One check; `run` reads the source and returns the results.
 
-    It raises SourceUnavailableError when a source is away. A check that `ends_in_time` looks
-    at the deadline of all checks itself.
+    It raises SourceUnavailableError when the source is unavailable. A check that `ends_in_time`
+    observes the deadline itself, and is run even after it.
     """
 
     subject: str
@@ -182,22 +182,26 @@ def measurements_in(results: Iterable[Result]) -> list[Measurement]:
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Return errors first, missing indexes last in each severity."""
-    ranks = list(Severity)
-    return sorted(
-        findings, key=lambda finding: (ranks.index(finding.severity), finding.is_index)
-    )
+    """Return findings with errors first, then warnings; in each, missing indexes come last."""
+    severities = list(Severity)
+
+    def rank(finding: Finding) -> tuple[int, bool]:
+        return severities.index(finding.severity), finding.is_index
+
+    return sorted(findings, key=rank)
 
 
 def summary(findings: Iterable[Finding]) -> str:
     """Return how many findings there are of each severity, in words."""
     counts = Counter(finding.severity for finding in findings)
-    present = ((severity, counts[severity]) for severity in Severity)
-    return ", ".join(
-        f"{number} {severity}" if number == 1 else f"{number} {severity}s"
-        for severity, number in present
-        if number
-    )
+    texts = []
+    for severity in Severity:
+        number = counts[severity]
+        if number:
+            texts.append(
+                f"{number} {severity}" if number == 1 else f"{number} {severity}s"
+            )
+    return ", ".join(texts)
 
 
 def brief(findings: Iterable[Finding]) -> Iterator[str]:
@@ -218,14 +222,16 @@ def brief(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _two_lines(finding: Finding) -> str:
+    """Return a finding in up to two lines, with the first line of its remedy."""
     # An index is printed below the table of costs.
-    first, *more = ("" if finding.is_index else finding.remedy).splitlines() or [""]
-    if more:
-        first += " …"
-    if first and len(finding.headline) <= WIDTH:
-        return f"{finding.headline}\n{_cut(f'    {first}')}"
+    lines = [] if finding.is_index else finding.remedy.splitlines()
+    remedy = lines[0] if lines else ""
+    if len(lines) > 1:
+        remedy += " …"
+    if remedy and len(finding.headline) <= WIDTH:
+        return f"{finding.headline}\n{_cut(f'    {remedy}')}"
     return textwrap.fill(
-        f"{finding.headline} → {first}" if first else finding.headline,
+        f"{finding.headline} → {remedy}" if remedy else finding.headline,
         WIDTH,
         subsequent_indent="    ",
         max_lines=2,
@@ -235,6 +241,7 @@ def _two_lines(finding: Finding) -> str:
 
 
 def _cut(line: str) -> str:
+    """Return a line that fits into WIDTH; a longer one ends in an ellipsis."""
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 2].rstrip()} …"
 
 
@@ -245,10 +252,10 @@ HEADINGS = ("search", "ms", "rows", "rows read", "index")
 def missing_indexes(results: Iterable[Result]) -> list[str]:
     """Return the indexes that searches lack, each once, in the order of their numbers."""
     results = list(results)
-    lacking = [index for cost in measurements_in(results) for index in cost.indexes]
-    # Searches that take too long for want of an index have no cost.
-    lacking += [finding.remedy for finding in findings_in(results) if finding.is_index]
-    return list(dict.fromkeys(lacking))
+    indexes = [index for cost in measurements_in(results) for index in cost.indexes]
+    # A search that timed out has a finding and no measurement.
+    indexes += [finding.remedy for finding in findings_in(results) if finding.is_index]
+    return list(dict.fromkeys(indexes))
 
 
 def cost_rows(

@@ -1,7 +1,7 @@
 """`encounters mapping preview`: a written row, its resource, and where each element comes from.
 
-With `--redact` what identifies a person is masked: in the cells, in the resource, and in
-every line. The row itself is mapped as it is, so its faults stay.
+With `--redact` what identifies a person is masked in the cells, in the resource, and in every
+line. The row is mapped before, so its faults are the same.
 """
 
 from pathlib import Path
@@ -17,10 +17,10 @@ from toolkit.written_rows import read_row
 
 
 def run(*, file: Path, row: Path, of: str, source: str, redact: bool) -> int:
-    """Preview one row and return the exit status: 1 for a row that is a fault."""
+    """Preview one row and return the exit status: 1 for an invalid row."""
     mapping, root = MappingFile.open(file), parse_file(row)
-    cells = {k: v for k, v in root.items() if k != "given_items"}
-    written = Table(root.mark, cells, root.key_marks)
+    columns = {key: node for key, node in root.items() if key != "given_items"}
+    written = Table(root.mark, columns, root.key_marks)
     section = mapping.section(SECTIONS[of], source)
     source_row = read_row(mapping, section, written, root.get("given_items"))
     tried = TriedRow.of(mapping, source_row, PERSONAL if redact else frozenset())
