@@ -57,7 +57,7 @@ _CUSTOM = (
 
 @dataclass(frozen=True, slots=True)
 class MappingFile:
-    """A mapping and its nodes."""
+    """A mapping, and the YAML nodes of its file."""
 
     mapping: SourceMapping
     root: Table
@@ -84,13 +84,16 @@ class MappingFile:
         return tuple(s for s in self.mapping.sections if s.resource_type is kind)
 
     def names(self, section: ResourceMapping) -> tuple[str, ...]:
-        """Return what a section of several is called: its prefix, and its source."""
+        """Return the names of a section by which a user may choose it: its prefix, its source."""
         sources = [p.name for p in self.mapping.parts if p.section is section]
         names = (section.fields["id"].prefix, *sources)
         return tuple(dict.fromkeys(filter(None, names)))
 
     def section(self, kind: ResourceType, source: str = "") -> ResourceMapping:
-        """Return the one section of a type, or that of the source; raises NoSectionError."""
+        """Return the section of a type, or that of a source where there are several.
+
+        Raises NoSectionError for a type without a section, and for no, or no such, source.
+        """
         sections, key = self.sections(kind), kind.lower()
         if not sections:
             raise NoSectionError(f"the mapping has no section '{key}'")
@@ -112,9 +115,10 @@ class MappingFile:
         return next(parts, self.mapping)
 
     def of_source(self, section: ResourceMapping) -> str:
-        """Return which one of several sections it is, in words, "" for the only one."""
-        several = len(self.sections(section.resource_type)) > 1
-        return f" of {self.names(section)[0]}" if several else ""
+        """Return the words " of NAME" for one of several sections of a type, else ""."""
+        if len(self.sections(section.resource_type)) < 2:
+            return ""
+        return f" of {self.names(section)[0]}"
 
     def code_mark(self, table: str, code: str | None) -> Mark:
         """Return the place of an entry of a code table; None is for `otherwise`."""

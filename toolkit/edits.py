@@ -28,26 +28,28 @@ Entries: TypeAlias = Sequence[tuple[Any, Any]]
 
 
 def answer(text: str, line: int) -> str:
-    """Remove the mark of a line and what stands behind it; a line without more goes."""
+    """Return the text without the question of a line, and without the line if nothing is left."""
     lines = text.splitlines(keepends=True)
     before, mark, _ = lines[line - 1].partition(QUESTION.rstrip())
-    lines[line - 1] = f"{before.rstrip()}\n" if mark and before.strip() else ""
-    return "".join(lines) if mark else text
+    if not mark:
+        return text
+    lines[line - 1] = f"{before.rstrip()}\n" if before.strip() else ""
+    return "".join(lines)
 
 
 def name_column(text: str, line: int, column: str) -> str:
-    """Write the column that a field is read from, and remove the mark of the line.
+    """Write the column that a field is read from, and remove the question of the line.
 
-    A column that only waits in the SELECT for this answer (`NULL AS open_…`) goes.
+    A placeholder for it in the SELECT (`NULL AS open_…`) is removed. Raises CannotRunError for
+    a line without a column.
     """
     lines = text.splitlines(keepends=True)
-    match = _COLUMN.search(lines[line - 1])
+    field = lines[line - 1]
+    match = _COLUMN.search(field)
     if match is None:
         raise CannotRunError(f"Line {line} names no single column: write it there.")
     start, end = match.span(2)
-    lines[line - 1] = (
-        f"{lines[line - 1][:start]}{yaml_text(column)}{lines[line - 1][end:]}"
-    )
+    lines[line - 1] = field[:start] + yaml_text(column) + field[end:]
     answered = answer("".join(lines), line)
     if match[2].startswith("open_"):
         return re.sub(rf",\s*NULL AS {match[2]}\b", "", answered)
@@ -55,14 +57,16 @@ def name_column(text: str, line: int, column: str) -> str:
 
 
 def add_field(text: str, line: int, slot: str, column: str) -> str:
-    """Write a field above the line that lists those without a column.
+    """Write a field above the line that lists those without a column, and remove it from these.
 
-    A coded one gets an empty table of codes.
+    A field of codes gets an empty code table.
     """
     lines = text.splitlines(keepends=True)
     indent, mark, listed = lines[line - 1].partition(NO_COLUMN)
-    left = [name for name in listed.strip().split(", ") if name != slot]
-    lines[line - 1] = f"{indent}{mark}{', '.join(left)}\n" if left else ""
+    open_slots = [name for name in listed.strip().split(", ") if name != slot]
+    lines[line - 1] = ""
+    if open_slots:
+        lines[line - 1] = f"{indent}{mark}{', '.join(open_slots)}\n"
     value = f"from: {yaml_text(column)}"
     if slot not in _CODED:
         lines.insert(line - 1, f"{indent}{slot}: {{{value}}}\n")
@@ -79,19 +83,19 @@ def add_field(text: str, line: int, slot: str, column: str) -> str:
 
 
 def remarks(text: str, name: str) -> Mapping[str, str]:
-    """Return the comments behind codes of a table that have a line of their own."""
-    beside = {
-        code.value: _BESIDE.fullmatch(_rest(text, word))
-        for code, word in _entries(_root(text), "codes", name, "table")
-    }
-    return {code: match[1] for code, match in beside.items() if match}
+    """Return the comments of a code table by code, where a code has a line of its own."""
+    comments = {}
+    for code, word in _entries(_root(text), "codes", name, "table"):
+        if match := _BESIDE.fullmatch(_rest(text, word)):
+            comments[code.value] = match[1]
+    return comments
 
 
 def write_codes(text: str, name: str, chosen: Mapping[str, str]) -> str:
-    """Write what the codes of a table become; a code that becomes "" loses its entry.
+    """Write the meanings of codes into a table; a code with the meaning "" loses its entry.
 
-    Entries that are not named stay, and so do comments. The mark of the table goes once
-    every code has a meaning. Raises CannotRunError.
+    Other entries and comments stay. The question of the table is removed once every code has a
+    meaning. Raises CannotRunError for a table that is not in the text.
     """
     names = {key.value: (key, node) for key, node in _entries(_root(text), "codes")}
     key, holder = names.get(name, (None, None))
@@ -103,19 +107,20 @@ def write_codes(text: str, name: str, chosen: Mapping[str, str]) -> str:
     words = {code.value: chosen.get(code.value, word.value) for code, word in entries}
     new = {code: word for code, word in chosen.items() if code not in words and word}
     if holder.flow_style or (table.flow_style and entries):
-        pairs = [
-            f"{yaml_text(c)}: {yaml_text(w)}" for c, w in {**words, **new}.items() if w
-        ]
-        written = f"{{{', '.join(pairs)}}}"
-        written = text[: table.start_mark.index] + written + _after(text, table)
+        meanings = {**words, **new}
+        pairs = [f"{yaml_text(c)}: {yaml_text(w)}" for c, w in meanings.items() if w]
+        flow = f"{{{', '.join(pairs)}}}"
+        written = text[: table.start_mark.index] + flow + _after(text, table)
     elif entries:
         written = _with_lines(text, entries, words, new)
     else:
         above = text[: table.start_mark.index].rstrip(" ")
-        added = _lines(new, table_key.start_mark.column + 2)
-        # A first mapping names the codes in a comment below.
-        after = _LISTED.sub("", _after(text, table)) if added else _after(text, table)
-        written = f"{above}{added or ' {}'}{after}"
+        after = _after(text, table)
+        if added := _lines(new, table_key.start_mark.column + 2):
+            # In a first mapping, the comment below lists the codes.
+            written = above + added + _LISTED.sub("", after)
+        else:
+            written = f"{above} {{}}{after}"
     is_open = "" in chosen.values() or not chosen
     return written if is_open else answer(written, key.start_mark.line + 1)
 
@@ -123,7 +128,7 @@ def write_codes(text: str, name: str, chosen: Mapping[str, str]) -> str:
 def _with_lines(
     text: str, entries: Entries, words: Mapping[str, str], new: Mapping[str, str]
 ) -> str:
-    """Change, remove and add lines of a table that has a line for each entry."""
+    """Return the text with changed, removed and added lines of a table in block style."""
     last = entries[-1][1]
     end = last.end_mark.index + len(_rest(text, last))
     written = text[:end] + _lines(new, entries[0][0].start_mark.column) + text[end:]
@@ -140,6 +145,7 @@ def _with_lines(
 
 
 def _lines(entries: Mapping[str, str], column: int) -> str:
+    """Return a line for each entry, indented to a column; each begins with its line break."""
     indent = " " * column
     return "".join(
         f"\n{indent}{yaml_text(c)}: {yaml_text(w)}" for c, w in entries.items()
@@ -161,14 +167,16 @@ def _entries(node: Any, *path: str) -> Entries:
 
 
 def _pairs(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and values of a node, nothing if it is no mapping."""
     if isinstance(node, yaml.MappingNode):
         yield from node.value
 
 
 def _after(text: str, node: yaml.Node) -> str:
+    """Return all that follows a node in the text."""
     return text[node.end_mark.index :]
 
 
 def _rest(text: str, node: yaml.Node) -> str:
-    """Return what stands behind a value on its line."""
+    """Return what follows a node on its line."""
     return _after(text, node).partition("\n")[0]

@@ -76,9 +76,10 @@ class ServerStatement(NamedTuple):
 
 
 def draft_of_server(url: str, written_url: str) -> str:
-    """Return a mapping file of the FHIR R4 server at an address.
+    """Return the text of a mapping file of the FHIR R4 server at `url`.
 
-    Raises CannotRunError where there is none.
+    `written_url` is what the file has as its address. Raises CannotRunError if there is no FHIR
+    R4 server.
     """
     with closing(HttpClient(url)) as client:
         statement = _statement(client)
@@ -103,7 +104,10 @@ def draft_of_server(url: str, written_url: str) -> str:
 
 
 def _replaced(lines: Sequence[str], key: str, line: str) -> list[str]:
-    """Return the lines of a file with one in place of a key and all that is below it."""
+    """Return the lines of a YAML file with one line in place of a key and its whole value.
+
+    The parts of the key are separated by dots.
+    """
     start, indent = 0, ""
     for depth, name in enumerate(key.split(".")):
         indent = "  " * depth
@@ -125,12 +129,12 @@ def _statement(client: HttpClient) -> ServerStatement:
         raise _no_server("its /metadata is no CapabilityStatement of version 4")
     rest = at(answer, _TYPES) or {}
     common = rest.get("common") or ()
-    types = {
-        resource["type"]: frozenset((*common, *(resource["names"] or ())))
-        if "search-type" in (resource["can"] or ())
-        else None
-        for resource in rest.get("types") or ()
-    }
+    types: dict[str, frozenset[str] | None] = {}
+    for resource in rest.get("types") or ():
+        types[resource["type"]] = None
+        if "search-type" in (resource["can"] or ()):
+            names = resource["names"] or ()
+            types[resource["type"]] = frozenset((*common, *names))
     for kind in (STAY, PATIENT):
         if types.get(kind) is None:
             raise _no_server(f"the server does not search {kind}")
@@ -139,6 +143,7 @@ def _statement(client: HttpClient) -> ServerStatement:
 
 
 def _no_server(reason: str) -> CannotRunError:
+    """Return the error that an address is no FHIR R4 server."""
     return CannotRunError(
         f"the address is not a FHIR R4 server ({reason}), and other HTTP systems have no"
         " catalogue: docs/bring/guide-http.md shows how to write the file"
@@ -146,15 +151,16 @@ def _no_server(reason: str) -> CannotRunError:
 
 
 def _json(client: HttpClient, path: str, **parameters: str) -> Any:
+    """Return the JSON at a path, None unless the status is 200. Raises AdapterError."""
     call = HttpCall("GET", path, tuple(parameters.items()))
     answer = client.send(call, _HEADERS, Deadline(_TIMEOUT_SECONDS))
     return answer.json() if answer.status == 200 else None
 
 
 def _systems(client: HttpClient, kind: ResourceType) -> list[tuple[str, int]]:
-    """Return the systems of identifiers in some resources, and how many have each.
+    """Return the systems of identifiers in a page of resources, and how many have each.
 
-    There is none where the server refuses to list them.
+    Return [] where the server refuses to list them.
     """
     try:
         answer = _json(client, f"/{kind}", _count=str(_SAMPLE_RESOURCES))
@@ -167,7 +173,7 @@ def _systems(client: HttpClient, kind: ResourceType) -> list[tuple[str, int]]:
 
 
 def _questions(stays: str, patients: str) -> Iterator[str]:
-    """Yield what is open about identifiers, of which the systems are counted."""
+    """Yield the questions about identifiers; the arguments are their systems with counts."""
     if not stays:
         question = "which system do visit numbers have? No stay could be read:"
         yield f"{QUESTION}{question} docs/bring/extend.md"
@@ -179,8 +185,8 @@ def _questions(stays: str, patients: str) -> Iterator[str]:
 
 
 def _visit_number(system: str, counts: str) -> Mapping[str, str]:
-    """Return the lines of the visit number, which has the system, by their key."""
-    # A raw string of JMESPath has no other way for its own quote.
+    """Return the lines of the visit number and of its system, by their keys in the file."""
+    # Escaped as a raw string of JMESPath needs it.
     escaped = system.replace("\\", "\\\\").replace("'", "\\'")
     path = json.dumps(f"identifier[?system=='{escaped}'].value | [0]")
     question = f"{QUESTION}the system of the visit numbers"
@@ -195,7 +201,7 @@ def _visit_number(system: str, counts: str) -> Mapping[str, str]:
 def _lacking(
     statement: ServerStatement, mapping: SourceMapping
 ) -> Iterator[tuple[str, str]]:
-    """Yield what the base file has and the server has not, and why."""
+    """Yield the keys of the base file that the server does not support, and why."""
     for kind, section in mapping.resources.items():
         names = statement.types.get(kind)
         if kind is ORGANIZATION and kind not in statement.types:

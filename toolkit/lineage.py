@@ -27,13 +27,13 @@ from adapters.mapping.times import join_parts, presence, read_value
 
 @dataclass(frozen=True, slots=True)
 class TracedField:
-    """One field, its cells, and the value that it makes of them.
+    """One field with its cells and the value that they give.
 
-    `name` is that of a fault (`start`, `names.family`), `element` the path in the
-    resource (`period.start`, `name[1].family`). A list item that is left out has no
-    number in its path, and `is_included` is false; so is `counts` where `only_if` left it
-    out. `value` is None or () for nothing. `has_offset` is whether a time comes with an
-    offset of its own, so that its field's zone has no part in it.
+    `name` is the slot as faults name it (`start`, `names.family`), `element` the path in the
+    resource (`period.start`, `name[1].family`). `is_included` is false for a list item that is
+    left out, which has no number in its path; `counts` is false if `only_if` leaves it out.
+    `value` is None or () for no value. `has_offset` is whether a time has an offset from UTC
+    of its own, so that the zone of the field does not matter.
     """
 
     name: str
@@ -50,14 +50,14 @@ class TracedField:
 
     @property
     def is_filled(self) -> bool:
-        """Whether a cell holds anything at all, a sentinel or a code for nothing too."""
+        """Whether a cell is not empty, even if its value stands for none."""
         return any(cell is not None and cell != "" for _, cell in self.cells)
 
 
 def trace(
     section: ResourceMapping, columns: Sequence[str], row: Row, extras: Extras
 ) -> tuple[TracedField, ...]:
-    """Return what each field makes, in the order of the slots; constants have no cells."""
+    """Return the value of each field, in the order of the slots; constants have no cells."""
     positions = {column: at for at, column in enumerate(columns)}
     places = [place for place in places_of(section) if place.item is None]
     traced = [_read(p, _relative(p.element), row, positions) for p in places]
@@ -67,6 +67,7 @@ def trace(
 
 
 def _relative(element: str) -> str:
+    """Return the path of an element without the resource type."""
     return element.partition(".")[2]
 
 
@@ -77,7 +78,7 @@ def _list(
     row: Row,
     extras: Extras,
 ) -> Iterator[TracedField]:
-    """Yield the fields of each item of a list: of each of its own rows, or of the row."""
+    """Yield the fields of each item of a list, once for each row of an item with own rows."""
     included = 0
     for item in section.items.get(listed.name, ()):
         read_item = item_reader(item, listed, positions)
@@ -109,7 +110,7 @@ def _list(
 
 
 def _fills(read: Reader, row: Row) -> bool:
-    """Whether a row fills an item; an invalid row does, so that its fault is shown."""
+    """Whether a reader returns a value or true; also for a fault, so that it is shown."""
     try:
         return read(row) not in (None, False)
     except CellError:
@@ -119,6 +120,7 @@ def _fills(read: Reader, row: Row) -> bool:
 def _read(
     place: Place, element: str, row: Row, positions: Mapping[str, int]
 ) -> TracedField:
+    """Return a field with what it reads in a row."""
     name, kind, field = place.slot, place.kind, place.field
     cells = tuple((column, row[positions[column]]) for column in field.columns)
     traced = TracedField(name, element, kind=kind, field=field, cells=cells)
@@ -132,6 +134,7 @@ def _read(
 
 
 def _has_offset(field: FieldMapping, cells: Sequence[object]) -> bool:
+    """Whether the cells of a time, a date and a time of day or one cell, have an offset."""
     assert field.time is not None, "the loader gives every time a rule"
     first, *more = map(presence(field.absent), cells)
     value = join_parts(first, more[0], field.time) if more else first

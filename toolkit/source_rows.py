@@ -51,7 +51,7 @@ class SourceRow:
 
 
 class FoundRow(NamedTuple):
-    """A row that a search finds, and the record or the fault that it becomes."""
+    """A row that a search returns, with the record or the fault that it becomes."""
 
     outcome: Record | RowFault
     columns: Sequence[str]
@@ -104,15 +104,13 @@ class SourceReader:
 
     def rows(self, kind: ResourceType, ids: Sequence[str]) -> list[SourceRow]:
         """Return the rows of resources, in the order of their ids; raises what `row` raises."""
-        owners = [self.section_of(kind, text) for text in ids]
+        section_by_id = {id: self.section_of(kind, id) for id in ids}
         rows: dict[str, SourceRow] = {}
         for section in self.file.sections(kind):
-            owned = [
-                text for text, one in zip(ids, owners, strict=True) if one is section
-            ]
-            if owned:
-                rows |= zip(owned, self._rows_by_id(section, owned), strict=True)
-        return [rows[text] for text in ids]
+            own_ids = [id for id in ids if section_by_id[id] is section]
+            if own_ids:
+                rows |= zip(own_ids, self._rows_by_id(section, own_ids), strict=True)
+        return [rows[id] for id in ids]
 
     def section_of(self, kind: ResourceType, id: str) -> ResourceMapping:
         """Return the section whose ids begin as an id does; raises NotFoundError."""
@@ -127,17 +125,23 @@ class SourceReader:
     def _rows_by_id(
         self, section: ResourceMapping, ids: Sequence[str]
     ) -> list[SourceRow]:
+        """Return the rows of a section with these ids, in their order."""
         adapter, kind = self.adapter(section), section.resource_type
         if isinstance(adapter, HttpAdapter):
-            columns, cells = own_columns(section), adapter.section(kind).cells
-            rows = [cells(adapter.read_row(kind, text)) for text in ids]
-            return [SourceRow(section, columns, *row) for row in rows]
+            columns, cells_of = own_columns(section), adapter.section(kind).cells
+            source_rows = []
+            for id in ids:
+                cells, items = cells_of(adapter.read_row(kind, id))
+                source_rows.append(
+                    SourceRow(section, columns, cells=cells, items=items)
+                )
+            return source_rows
         opened, database = adapter.section(kind), adapter.database
-        rows = [opened.read(database, text) for text in ids]
-        items = opened.extras(database, rows)
+        rows = [opened.read(database, id) for id in ids]
+        items_of_rows = opened.extras(database, rows)
         return [
-            SourceRow(section, opened.selected, cells=tuple(row), items=of_row)
-            for row, of_row in zip(rows, items, strict=True)
+            SourceRow(section, opened.selected, cells=tuple(row), items=items)
+            for row, items in zip(rows, items_of_rows, strict=True)
         ]
 
     def columns(self, section: ResourceMapping) -> tuple[str, ...]:
@@ -148,15 +152,15 @@ class SourceReader:
         return tuple(column.name for column in adapter.database.columns(section.rows))
 
     def pages(self, section: ResourceMapping) -> Iterator[list[FoundRow]]:
-        """Yield all rows of a section that searches find; no page is held after it.
+        """Yield all rows of a section that searches return, page by page.
 
         Rows are in the order of their ids where the source has that order. Raises
-        SourceDataError where the source has no further pages.
+        SourceDataError where the source has more rows and no further pages.
         """
-        able = self.adapter(section).capabilities[section.resource_type]
-        sorts = (SortKey.ID, *able.sorts) if able.keyset else able.sorts
-        is_by_id = SortKey.ID in sorts or not sorts
-        sort = Sort(SortKey.ID if is_by_id else sorts[0])
+        capabilities = self.adapter(section).capabilities[section.resource_type]
+        sorts = capabilities.sorts
+        has_order_by_id = capabilities.keyset or SortKey.ID in sorts or not sorts
+        sort = Sort(SortKey.ID if has_order_by_id else sorts[0])
         query = SearchQuery(section.resource_type, (), sort, self.page_size(section))
         number = 0
         while True:
@@ -176,18 +180,21 @@ class SourceReader:
     def page(
         self, section: ResourceMapping, size: int, number: int
     ) -> tuple[list[FoundRow], bool]:
-        """Return a page of what searches find, in the usual order, and whether more follow.
+        """Return a page of a section in its first order, and whether there is a next page.
 
-        Pages count from 0; after the last one, the last is returned.
+        Pages count from 0. The last page is returned for a number beyond it.
         """
-        able = self.adapter(section).capabilities[section.resource_type]
-        key = next(iter(able.sorts), SortKey.ID)
+        adapter = self.adapter(section)
+        capabilities = adapter.capabilities[section.resource_type]
+        key = next(iter(capabilities.sorts), SortKey.ID)
         sort = Sort(key, descending=key is not SortKey.ID)
         query = SearchQuery(section.resource_type, (), sort, size)
-        source = self.adapter(section).search_rows(query)
-        while number and source.page.more and source.page.last:
+        source = adapter.search_rows(query)
+        pages_ahead = number
+        while pages_ahead and source.page.more and source.page.last:
             query = replace(query, after=source.page.last)
-            source, number = self.adapter(section).search_rows(query), number - 1
+            source = adapter.search_rows(query)
+            pages_ahead -= 1
         return _found(source), source.page.more and bool(source.page.last)
 
     def timed(
@@ -195,22 +202,23 @@ class SourceReader:
     ) -> list[tuple[str, float]]:
         """Return the statements of a page, or its request, with their milliseconds.
 
-        Each is sent, also one that a page needs only if the ones before do not fill it.
+        Each statement is sent, even one that a page only needs if those before do not fill it.
         """
         adapter = self.adapter(section)
         if isinstance(adapter, HttpAdapter):
-            _, took = timed(lambda: adapter.search(query))
-            return [(adapter.explain(query), took)]
-        database, sent = adapter.database, list[tuple[str, float]]()
+            _, milliseconds = timed(lambda: adapter.search(query))
+            return [(adapter.explain(query), milliseconds)]
+        database = adapter.database
+        sent: list[tuple[str, float]] = []
         for label, statement in adapter.statements(query):
-            _, took = timed(partial(database.fetch, statement))
-            sent.append((label + database.text(statement), took))
+            _, milliseconds = timed(partial(database.fetch, statement))
+            sent.append((label + database.text(statement), milliseconds))
         return sent
 
     def page_size(self, section: ResourceMapping) -> int:
         """Return how many rows of a section are read at once."""
-        able = self.adapter(section).capabilities[section.resource_type]
-        return SAMPLE_ROWS if able.keyset else API_PAGE
+        capabilities = self.adapter(section).capabilities[section.resource_type]
+        return SAMPLE_ROWS if capabilities.keyset else API_PAGE
 
     def search(self, section: ResourceMapping, query: SearchQuery) -> list[FoundRow]:
         """Return the rows of a page of a search."""
@@ -218,5 +226,6 @@ class SourceReader:
 
 
 def _found(source: SourcePage) -> list[FoundRow]:
+    """Return the rows of a page with their cells."""
     rows = zip(source.page.rows, source.cells, strict=True)
     return [FoundRow(outcome, source.columns, cells) for outcome, cells in rows]

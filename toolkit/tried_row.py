@@ -37,10 +37,10 @@ PERSONAL = frozenset(
     for name, slot in named_slots(kind)
     if slot.personal
 )
-"""The slots that tell whose row it is. Times of a stay, codes and units do not."""
+"""The slots that identify a person. Times of a stay, codes and units do not."""
 
 PERSONAL_TEXTS = PERSONAL - {"Patient.birth_date", "Patient.deceased_at"}
-"""Those of them that are no dates: on the integrator's own screen, dates are shown."""
+"""The slots of PERSONAL without dates, which the integrator's own screen shows."""
 
 _FIXED: Mapping[str, str] = {
     "Encounter.identifier.use": "always so",
@@ -57,7 +57,7 @@ _FIXED: Mapping[str, str] = {
         "constants.organization_identifier_type_system"
     ),
 }
-"""Elements that no field makes, and what does."""
+"""Elements that no field fills, and where each comes from."""
 
 _ALSO: Mapping[str, str] = {
     f"{kind}.{slot.also}": slot.name
@@ -65,15 +65,15 @@ _ALSO: Mapping[str, str] = {
     for slot in SLOTS[kind]
     if slot.also
 }
-"""Elements that a field makes besides its own where it has a value."""
+"""Elements that a field with a value fills besides its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One element of a resource, or one field that made none.
+    """One element of a resource, or one field without an element, and where it comes from.
 
-    `cells` are the columns and what they hold; `rule` is in words, `place` the line of
-    the mapping file that says so.
+    `cells` are the columns and their values; `rule` is in words, `place` is its line in the
+    mapping file.
     """
 
     element: str
@@ -92,13 +92,13 @@ class Line:
         return f"  {self.element}{value}\n      ← {origin}"
 
     def number_in(self, file: Path) -> int:
-        """Return the number of the line in a file, 0 where another file says so."""
+        """Return the number of the line in a file, 0 if `place` is in another file."""
         name, line, _ = (self.place or "::").rsplit(":", 2)
         return int(line) if Path(name) == file else 0
 
 
 class ElementOrigin(NamedTuple):
-    """What makes one element; `rule` is in words, `mark` the line that says so."""
+    """Where an element comes from: the rule in words, its field, and its place in the file."""
 
     rule: str = ""
     traced: TracedField | None = None
@@ -106,16 +106,16 @@ class ElementOrigin(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The line that says so, "" for none."""
+        """The place in the mapping file as text, "" for none."""
         return str(self.mark or "")
 
 
 @dataclass(frozen=True, slots=True)
 class TriedRow:
-    """A row, what clients would get of it, and what each of its fields makes.
+    """A row, what clients would get of it, and the value of each of its fields.
 
-    `outcome` is a resource, a RowFault, or the word `hidden` or `removed`. What is shown of
-    the row has a mask in the slots that are `masked`, and where a cell may be anything.
+    `outcome` is a resource, a RowFault, or the word `hidden` or `removed`. Values are masked in
+    the slots of `masked`, and in cells that may be no codes.
     """
 
     file: MappingFile
@@ -145,12 +145,12 @@ class TriedRow:
 
     @property
     def unserved(self) -> str | None:
-        """The word for a row that no client gets."""
+        """The word `hidden` or `removed` for a row that no client gets, else None."""
         return self.outcome if isinstance(self.outcome, str) else None
 
     @property
     def resource(self) -> dict[str, Any] | None:
-        """The resource as it is shown, None where there is none."""
+        """The resource with its masks, None where there is none."""
         if not isinstance(self.outcome, dict):
             return None
         shown = self._masked(self.outcome, "") if self.masked else self.outcome
@@ -158,10 +158,10 @@ class TriedRow:
 
     @property
     def faults(self) -> tuple[Finding, ...]:
-        """Every fault of the row: a search reports the first alone."""
+        """Every fault of the row, of which a search reports the first only."""
         if not isinstance(self.outcome, RowFault):
             return ()
-        # Nobody reads the other columns of an item that is left out.
+        # Of an item that is left out, faults do not matter.
         faults = [m.fault for m in self.traced if m.fault and m.is_included]
         findings = []
         for fault in dict.fromkeys([*faults, self.outcome]):
@@ -176,7 +176,7 @@ class TriedRow:
         return [traced for traced in self.traced if traced.name == name]
 
     def as_text(self) -> Iterator[str]:
-        """Yield the same in lines for people, without the resource."""
+        """Yield the faults, the elements and the fields without a value, in lines for people."""
         if self.resource is not None:
             yield "Where each element is from:"
         else:
@@ -190,7 +190,7 @@ class TriedRow:
             yield from empty
 
     def elements(self) -> Iterator[Line]:
-        """Yield the elements of the resource; without one, what each field holds."""
+        """Yield the elements of the resource; without a resource, the values of the fields."""
         resource = self.resource
         for path, value in leaves(resource or {}):
             if path != "resourceType":
@@ -205,7 +205,7 @@ class TriedRow:
                 yield self._line(traced.element, value, self.origin_of(traced))
 
     def empty(self) -> Iterator[Line]:
-        """Yield the fields that read a column and give nothing, and why."""
+        """Yield the fields that read a column and have no value in the resource, and why."""
         for traced in self.traced:
             has_value = bool(traced.fault) or traced.value not in (None, ())
             if not traced.cells or (traced.is_included and has_value):
@@ -220,7 +220,7 @@ class TriedRow:
             yield self._line(traced.element, None, origin)
 
     def origin(self, path: str) -> ElementOrigin:
-        """Return what makes, or would make, the element at a path (`name[0].family`)."""
+        """Return where the element at a path (`name[0].family`) comes from, or would come."""
         inside = unnumbered(path)
         whole = f"{self.kind}.{inside}"
         for fixed, rule in _FIXED.items():
@@ -245,8 +245,9 @@ class TriedRow:
         return self.origin_of((filled or parts)[0]) if parts else ElementOrigin()
 
     def origin_of(self, traced: TracedField) -> ElementOrigin:
-        """Return in words what a field does with its cells, and the line that says so."""
-        field, rule, mark = traced.field, "", traced.field.mark
+        """Return in words how a field reads its cells, and its place in the mapping file."""
+        field, mark = traced.field, traced.field.mark
+        rule = ""
         if field.constant is not None:
             rule = "a constant"
         elif field.codes is not None:
@@ -271,17 +272,24 @@ class TriedRow:
                 for key, below in value.items()
             }
         if isinstance(value, list):
-            return [self._masked(b, f"{path}[{n}]") for n, b in enumerate(value)]
+            return [
+                self._masked(below, f"{path}[{number}]")
+                for number, below in enumerate(value)
+            ]
         return MASK if self._is_masked(self.origin(path).traced) else value
 
     def _is_masked(self, traced: TracedField | None) -> bool:
+        """Whether the value of a field is masked; a constant never is."""
         if traced is None or traced.field.constant is not None:
             return False
         return f"{self.kind}.{traced.name}" in self.masked
 
     def _line(self, element: str, value: Any, origin: ElementOrigin) -> Line:
-        traced = origin.traced
-        cells = {c: self._cell(traced, v) for c, v in traced.cells} if traced else {}
+        """Return the line of an element, with the cells of the field that it comes from."""
+        cells: dict[str, str | None] = {}
+        if origin.traced:
+            for column, cell in origin.traced.cells:
+                cells[column] = self._cell(origin.traced, cell)
         return Line(
             f"{self.kind}.{element}",
             value,
@@ -291,6 +299,7 @@ class TriedRow:
         )
 
     def _cell(self, traced: TracedField, cell: object) -> str | None:
+        """Return the text of a cell or a mask, None for NULL."""
         if cell is None:
             return None
         is_hidden = self._is_masked(traced) or _may_be_anything(traced, cell)
@@ -298,7 +307,10 @@ class TriedRow:
 
 
 def _may_be_anything(traced: TracedField, cell: object) -> bool:
-    """Whether a cell is a fault, or is too long for a code (decision 16)."""
+    """Whether a cell may be a text about a person (decision 16).
+
+    Without a code table that is a cell with a fault; else one that is too long for a code.
+    """
     codes = traced.field.codes
     if codes is None:
         return traced.fault is not None
@@ -354,7 +366,7 @@ def written(value: Any) -> str:
 
 
 def cell_text(cell: object) -> str:
-    """Return what a cell holds as people read it."""
+    """Return a cell as text: a list with commas, bytes in hexadecimal."""
     try:
         if isinstance(cell, list):
             return ", ".join(as_text(item) for item in cell if item is not None)
@@ -386,6 +398,7 @@ def unnumbered(path: str) -> str:
 
 
 def _time_rule(traced: TracedField) -> str:
+    """Return in words how a time is read: its format, its time of day, its zones."""
     rule = traced.field.time
     assert rule is not None, "only times have such a rule"
     parts = [f"read as {rule.format}"] if rule.format else []
@@ -400,13 +413,14 @@ def _time_rule(traced: TracedField) -> str:
 
 
 def _makes(traced: TracedField, path: str, inside: str) -> bool:
+    """Whether a field fills the element at a path; `inside` is the path without numbers."""
     if "[" in traced.element:
         return traced.is_included and is_below(path, traced.element)
     return is_below(inside, traced.element)
 
 
 def _plain(value: Any) -> Any:
-    """Return what a field makes as a resource would write it."""
+    """Return the value of a field as a resource would have it."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return as_text(value) if isinstance(value, (bool, date)) else str(value)
