@@ -56,7 +56,7 @@ WrittenRows: TypeAlias = dict[Mark, Sequence[Cells]]
 
 
 class FileResult(NamedTuple):
-    """What is wrong with the files, and each case with how it differs from what is expected."""
+    """The problems of the files, and each case with its differences, none if it passes."""
 
     faults: Sequence[Finding] = ()
     tests: Sequence[tuple["Case", Sequence[Finding]]] = ()
@@ -116,9 +116,9 @@ MERGED_KEYS = ("given", "given_items", "search")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing to try; `parts` are its keys, those of the test that it is of too.
+    """One row or search to try, and what is expected of it.
 
-    They are kept as nodes, so that every difference is reported at its line.
+    `parts` are the YAML nodes of its keys and of those of its test, `keys` their places.
     """
 
     name: str
@@ -153,25 +153,28 @@ class Case:
 
 
 def read_cases(path: Path) -> tuple[list[Case], list[Finding]]:
-    """Return the cases of the tests that have the right shape, and what is wrong with others.
+    """Return the cases of the tests that fit the schema, and the problems of the others.
 
-    Raises MappingError for a file that cannot be read at all.
+    Raises MappingError for a file that is not YAML.
     """
     root = parse_file(path)
-    of_shape = problems_of(root, "TestFile")
-    refused = {at[1] for _, at in of_shape if len(at) > 1}
+    problems = problems_of(root, "TestFile")
+    # Each problem has its keys: ("tests", number, …).
+    faulty_tests = {keys[1] for _, keys in problems if len(keys) > 1}
     node = root.get("tests")
-    cases = [
-        case
-        for number, test in enumerate(node if isinstance(node, Items) else ())
-        if number not in refused and isinstance(test, Table)
-        for case in _cases(test)
-    ]
-    return cases, [Finding.of(problem) for problem, _ in of_shape]
+    tests = node if isinstance(node, Items) else ()
+    cases: list[Case] = []
+    for number, test in enumerate(tests):
+        if number not in faulty_tests and isinstance(test, Table):
+            cases.extend(_cases(test))
+    return cases, [Finding.of(problem) for problem, _ in problems]
 
 
 def _cases(test: Table) -> Iterator[Case]:
-    """Yield the cases of a test, each laid over it: cells over cells, other keys whole."""
+    """Yield the cases of a test: a case has the keys of the test, and its own replace them.
+
+    Of MERGED_KEYS, a case only replaces the columns or parameters that it names.
+    """
     name = test.text("name")
     if "cases" not in test:
         yield Case(name, test.mark, parts=test, keys=test.key_marks)
@@ -179,17 +182,17 @@ def _cases(test: Table) -> Iterator[Case]:
     for number, case in enumerate(test.tables("cases"), 1):
         parts = {**test, **case}
         for key in MERGED_KEYS:
-            below, above = test.get(key), case.get(key)
-            if isinstance(below, Table) and isinstance(above, Table):
-                marks = {**below.key_marks, **above.key_marks}
-                parts[key] = Table(above.mark, {**below, **above}, marks)
+            of_test, of_case = test.get(key), case.get(key)
+            if isinstance(of_test, Table) and isinstance(of_case, Table):
+                marks = {**of_test.key_marks, **of_case.key_marks}
+                parts[key] = Table(of_case.mark, {**of_test, **of_case}, marks)
         title = case.text("name", str(number))
         marks = {**test.key_marks, **case.key_marks}
         yield Case(f"{name}: {title}", case.mark, parts=parts, keys=marks)
 
 
 def _differences(file: MappingFile, case: Case) -> Sequence[Finding]:
-    """Return how a case differs from what it expects, or else what is wrong with it."""
+    """Return how a case differs from what it expects, or what is wrong with the case itself."""
     if fault := _fault(case):
         return [fault]
     try_case = _search if case.is_search else _row
@@ -202,19 +205,20 @@ def _differences(file: MappingFile, case: Case) -> Sequence[Finding]:
 
 
 def _fault(case: Case) -> Finding | None:
-    """Return what the keys of a case say wrongly about each other."""
+    """Return what is wrong with the keys of a case together, None if nothing is."""
     tried = "search" if case.is_search else "given"
     fitting = SEARCH_EXPECTATIONS if case.is_search else ROW_EXPECTATIONS
     expected = [
         key for key in (*ROW_EXPECTATIONS, *SEARCH_EXPECTATIONS) if key in case.parts
     ]
-    one_of = f"write what is expected under one of {', '.join(fitting)}"
-    if others := [key for key in expected if key not in fitting]:
-        return case.finding(others[0], f"not for this test: {one_of}")
+    advice = f"write what is expected under one of {', '.join(fitting)}"
+    if unfit := [key for key in expected if key not in fitting]:
+        return case.finding(unfit[0], f"not for this test: {advice}")
     if not expected:
-        return case.finding("name", one_of)
+        return case.finding("name", advice)
+    # Only `expect` and `expect_absent` go together.
     if len(expected) > 1 and {"expect_error", *SEARCH_EXPECTATIONS} & {*expected}:
-        return case.finding(expected[-1], one_of)
+        return case.finding(expected[-1], advice)
     if expected == ["expect"] and case.parts["expect"] == {}:
         return case.finding("expect", "names no element of the resource")
     if not isinstance(case.parts.get(tried), Table):
@@ -228,9 +232,9 @@ def _fault(case: Case) -> Finding | None:
 def compare(
     expected: Node, actual: Any, path: str = ""
 ) -> Iterator[tuple[str, Mark, str]]:
-    """Yield each path where something else is, the place of what is expected, and what is wrong.
+    """Yield each difference: its path, the place of what is expected, and a text.
 
-    Keys that are not expected do not count; the items of a list do, all of them.
+    Keys that are not expected are ignored; a list must have no more items than expected.
     """
     if isinstance(expected, Table) and isinstance(actual, dict):
         for key, below in expected.items():
@@ -252,13 +256,14 @@ def compare(
 
 
 def _described(value: Any) -> str:
+    """Return in words what a value of a resource or of a test is."""
     if value is None:
         return "none"
     if isinstance(value, dict):
         return f"keys and values ({', '.join(value)})"
-    return (
-        f"a list of {len(value)}" if isinstance(value, list) else f"'{written(value)}'"
-    )
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return f"'{written(value)}'"
 
 
 # -------------------------------------------------------------------------------- rows
@@ -275,23 +280,24 @@ def _row(file: MappingFile, case: Case) -> Iterator[Finding]:
         yield from _resource(tried, case)
         return
 
-    actual, fault_text = tried.unserved or "a resource", ""
+    actual = tried.unserved or "a resource"
+    fault_text = ""
     if isinstance(outcome, RowFault):
         fault_text = _fault_text(case.kind, outcome)
-        places = (f"{traced.field.mark}: " for traced in tried.named(outcome.field))
-        actual = f"invalid: {next(places, '')}{fault_text}"
+        places = [f"{traced.field.mark}: " for traced in tried.named(outcome.field)]
+        place = places[0] if places else ""
+        actual = f"invalid: {place}{fault_text}"
 
     if fault:
-        wanted, is_as_expected = f"the error '{fault}'", fault in fault_text
+        wanted = f"the error '{fault}'"
+        is_as_expected = fault in fault_text
     else:
         wanted = case.text("expect") or "a resource"
         is_as_expected = wanted == actual
     if not is_as_expected:
-        mark = next(
-            case.parts[key].mark for key in ROW_EXPECTATIONS if key in case.parts
-        )
+        keys = [key for key in ROW_EXPECTATIONS if key in case.parts]
         text = f"expected {wanted}, but the row is {actual}"
-        yield Finding.at(mark, text, case.kind)
+        yield Finding.at(case.parts[keys[0]].mark, text, case.kind)
 
 
 def _resource(tried: TriedRow, case: Case) -> Iterator[Finding]:
@@ -306,7 +312,7 @@ def _resource(tried: TriedRow, case: Case) -> Iterator[Finding]:
 
 
 def _difference(tried: TriedRow, path: str, mark: Mark, text: str) -> Finding:
-    """Return the finding for an element, with what made it so."""
+    """Return the finding for an element, with the rule and the columns that it comes from."""
     origin = tried.origin(path)
     columns = ", ".join(origin.traced.field.columns) if origin.traced else ""
     rule = ", ".join(filter(None, (origin.rule, origin.place)))
@@ -334,15 +340,17 @@ def _search(file: MappingFile, case: Case) -> Iterator[Finding]:
     sections = file.sections(case.kind)
     if source or not sections:
         sections = (file.section(case.kind, source),)
-    answer, expected, other = _found, "expect_found", "expect_request"
-    if any(section.http for section in sections):
-        answer, expected, other = _sent, other, expected
-    if other in case.parts:
-        # A database is sent no request, and an API searches its rows itself.
-        yield case.finding(other, f"not for this source: use {expected}")
+    # Rows are searched in a database; of an API, only the request is known.
+    is_http = any(section.http for section in sections)
+    fitting, unfit = "expect_found", "expect_request"
+    if is_http:
+        fitting, unfit = "expect_request", "expect_found"
+    if unfit in case.parts:
+        yield case.finding(unfit, f"not for this source: use {fitting}")
         return
     try:
-        findings = [*answer(file, case)]
+        differences = _sent(file, case) if is_http else _found(file, case)
+        findings = [*differences]
     except RefusedSearchError as error:
         if not refused or refused not in str(error):
             key = "expect_refused" if refused else "search"
@@ -365,23 +373,28 @@ def _parameters(case: Case) -> list[tuple[str, str]]:
 
 
 def _given(file: MappingFile, case: Case) -> WrittenRows:
-    """Return the rows that a search is tried on: those of several sources by their names.
+    """Return the written rows that a search is tried on.
 
-    Raises MappingError.
+    Of a resource type with several sources, the rows of each are written under its name. Raises
+    MappingError.
     """
     rows: WrittenRows = {}
-    source, patient = case.text("source"), ResourceType.PATIENT
-    for key, kind, only in (
+    source = case.text("source")
+    for key, kind, source_name in (
         ("given", case.kind, source),
-        ("given_patients", patient, ""),
+        ("given_patients", ResourceType.PATIENT, ""),
     ):
         node = case.parts.get(key)
-        lists: Mapping[str, Node] = {} if node is None else {only: node}
+        if node is None:
+            continue
+        lists: Mapping[str, Node] = {source_name: node}
         if isinstance(node, Table) and len(file.sections(kind)) > 1:
             lists = node
-        for name, below in lists.items():
+        for name, written_rows in lists.items():
             section = file.section(kind, name)
-            rows[section.mark] = [read_cells(section, row) for row in rows_of(below)]
+            rows[section.mark] = [
+                read_cells(section, row) for row in rows_of(written_rows)
+            ]
     if (items := case.parts.get("given_items")) is not None:
         section = file.section(case.kind, source)
         for item, cells in read_items(section, items).items():
@@ -422,7 +435,7 @@ def _sent(file: MappingFile, case: Case) -> Iterator[Finding]:
     mapping = file.source_of(section)
     with searching(mapping) as searches:
         query = searches.query(case.kind, parameters)
-        # An HTTP source refuses what it cannot ask when it says what it would send.
+        # This also raises for a search that the API does not have.
         request = searches.sent(query)
     questions = questions_of(open_section(mapping, query.resource_type), query)
     expected = case.parts.get("expect_request")
@@ -437,16 +450,21 @@ def _sent(file: MappingFile, case: Case) -> Iterator[Finding]:
 def _compare_request(
     expected: Table, question: Question, size: int
 ) -> Iterator[Finding]:
-    """Compare what the search itself sends, all of it, and what else is expected."""
+    """Compare a request with what is expected.
+
+    A parameter that the criteria or the order of the search add must be expected; one that all
+    requests have, such as the page size, need not.
+    """
     call = question.call((), size)
     named = expected.table("parameters")
     sent_values: dict[str, list[str]] = {}
     for name, value in call.values:
         sent_values.setdefault(name, []).append(value)
-    sent = {
-        name: values if values[1:] or isinstance(named.get(name), Items) else values[0]
-        for name, values in sent_values.items()
-    }
+    # A parameter with several values, or with a list in the test, is compared as a list.
+    sent: dict[str, str | list[str]] = {}
+    for name, values in sent_values.items():
+        is_list = len(values) > 1 or isinstance(named.get(name), Items)
+        sent[name] = values if is_list else values[0]
     request = {"path": call.path, "method": call.method.lower(), "parameters": sent}
     for path, mark, text in compare(expected, request):
         yield Finding.at(mark, text, path)
@@ -472,7 +490,7 @@ def _stand_in(mapping: SourceMapping, rows: WrittenRows) -> SourceMapping:
         for part in mapping.parts
         if part.section.rows
     )
-    # No hospital is waited for: a busy machine fails no test.
+    # A long timeout, so that a busy machine fails no test.
     source = replace(
         mapping.source,
         url="sqlite:///:memory:",
@@ -483,13 +501,15 @@ def _stand_in(mapping: SourceMapping, rows: WrittenRows) -> SourceMapping:
 
 
 def _section_of(section: ResourceMapping, rows: WrittenRows) -> ResourceMapping:
+    """Return a section whose SELECTs return the written rows."""
+
     def with_rows(item: ItemMapping) -> ItemMapping:
         columns = known_item_columns(item)
         return replace(item, rows=_select(columns, rows.get(item.mark, ())))
 
     items = {
-        name: tuple(with_rows(item) if item.rows else item for item in of)
-        for name, of in section.items.items()
+        name: tuple(with_rows(item) if item.rows else item for item in listed)
+        for name, listed in section.items.items()
     }
     select = _select(known_columns(section), rows.get(section.mark, ()))
     return replace(section, rows=select, items=items)

@@ -89,9 +89,10 @@ COOKIE = "workbench"
 
 @dataclass(slots=True)
 class Draft:
-    """The text in the editor; `file` is the last version of it that has no problems.
+    """The text in the editor; `file` is the last version without problems.
 
-    `no_source` says what to type where the environment lacks what leads to the source.
+    `is_stale` is whether the text has problems, so that `file` is an older version. `no_source`
+    says why the source cannot be reached and which commands to run, "" if it can.
     """
 
     text: str
@@ -102,7 +103,7 @@ class Draft:
 
 
 class Workbench:
-    """One mapping file, its draft, and the panels that are at work."""
+    """One mapping file, its draft, and the panels that are being read."""
 
     def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
         self.name = str(path)
@@ -111,7 +112,7 @@ class Workbench:
         self.token = secrets.token_urlsafe(24)
         self.session = ""
         self.draft = Draft("")
-        # What a panel waits for, and since when by the monotonic clock.
+        # By panel, its result and when it was started by the monotonic clock.
         self._jobs: dict[str, tuple[Future[str], float]] = {}
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="panel")
         self.read_draft(self.on_disk())
@@ -121,10 +122,10 @@ class Workbench:
         return self.path.read_text(encoding="utf-8-sig")
 
     def read_draft(self, text: str) -> Draft:
-        """Check the text of the editor; a broken one keeps the last good version."""
+        """Check the text of the editor; one with problems keeps the last version without."""
         draft = Draft(text, self.draft.file)
         try:
-            # Without the environment, whose gaps are no problems of the file.
+            # Without the environment: a missing variable is no problem of the file.
             mapping = load_draft(self.path, text, None)
             draft.file = MappingFile.of(mapping)
         except MappingError as error:
@@ -142,16 +143,20 @@ class Workbench:
         return draft
 
     def _what_to_type(self, file: MappingFile, reasons: Sequence[str]) -> str:
-        """Return why the environment does not lead to the source, and the commands."""
+        """Return why the source cannot be reached, and the commands that set what is missing."""
         sources = Document(file.root, file.mapping.read).sources
-        names = [n for path, table in sources.items() for _, n in named(table, path)]
+        variables: list[str] = []
+        for path, table in sources.items():
+            variables += [variable for _, variable in named(table, path)]
         is_http = file.mapping.source.kind == "http"
         address = "https://…" if is_http else "postgresql://reader:secret@host/database"
-        commands = [
-            f"export {name}={address if name == names[0] else '…'}"
-            for name in dict.fromkeys(names)
-            if not (self.environ.get(name) or self.environ.get(f"{name}_FILE"))
-        ]
+        commands = []
+        for variable in dict.fromkeys(variables):
+            if self.environ.get(variable) or self.environ.get(f"{variable}_FILE"):
+                continue
+            # The first variable is the address of the source.
+            value = address if variable == variables[0] else "…"
+            commands.append(f"export {variable}={value}")
         commands.append(f"encounters workbench {shlex.quote(self.name)}")
         return (
             f"The workbench cannot reach the source: {'; '.join(dict.fromkeys(reasons))}."
@@ -160,7 +165,10 @@ class Workbench:
         )
 
     def good(self) -> MappingFile:
-        """Return the last version without problems. Raises CannotRunError."""
+        """Return the last version without problems.
+
+        Raises CannotRunError if there is none, or if its source cannot be reached.
+        """
         if self.draft.file is None:
             text = "The file has problems. Correct them first."
             raise CannotRunError(text)
@@ -169,7 +177,10 @@ class Workbench:
         return self.draft.file
 
     def panel(self, name: str, work: Callable[[], str], *, start: bool) -> str:
-        """Return what a panel shows: its content, or that it waits for the source."""
+        """Return the HTML of a panel: its content, or that it waits for the source.
+
+        `start` begins the work anew; without it the panel goes on waiting for the same work.
+        """
         if start:
             if name in self._jobs:
                 self._jobs[name][0].cancel()
@@ -210,7 +221,7 @@ def run(*, file: Path, source: str | None, **tables: Any) -> int:
         )
         raise CannotRunError(f"{file} does not exist: {hint}")
     workbench = Workbench(file, os.environ)
-    # Its lines would hold searches, and so ids of patients.
+    # Its log lines would contain searches, and so ids of patients.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = make_server(HOST, 0, create_workbench(workbench), threaded=True)
     address = f"http://{HOST}:{server.port}/?token={workbench.token}"
@@ -244,9 +255,9 @@ bench: Workbench = LocalProxy(lambda: current_app.extensions["workbench"])  # ty
 
 @blueprint.before_app_request
 def _require_session() -> BaseResponse | None:
-    """Take the token once; then the cookie that it gave is required."""
+    """Exchange the token, which works once, for a cookie; require the cookie otherwise."""
     if request.endpoint in {None, "static"}:
-        # Another host, or no page of ours: Flask refuses it next.
+        # Flask itself refuses an unknown page or another host.
         return None
     token, cookie = request.args.get("token", ""), request.cookies.get(COOKIE, "")
     if bench.token and _is_equal(token, bench.token):
@@ -263,11 +274,13 @@ def _require_session() -> BaseResponse | None:
 
 
 def _is_equal(text: str, secret: str) -> bool:
+    """Compare in constant time."""
     return hmac.compare_digest(text.encode(), secret.encode())
 
 
 @blueprint.after_app_request
 def _add_headers(response: Response) -> Response:
+    """Add the headers of security, and forbid caching but of static files."""
     nonce = f" 'nonce-{g.nonce}'" if "nonce" in g else ""
     response.headers["Content-Security-Policy"] = POLICY.format(nonce)
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -372,22 +385,28 @@ def _write(file: Path, text: str) -> None:
 
 def _diagnostic(finding: Finding) -> Mapping[str, Any]:
     """Return a problem for the editor; one of another file is shown at the first line."""
-    is_here = Path(finding.file) == bench.path
-    text = finding.text if is_here else f"{Path(finding.file).name}: {finding.text}"
-    line, column = (finding.line, finding.column) if is_here else (1, 1)
-    severity = finding.severity
-    return {"line": line, "column": column, "message": text, "severity": severity}
+    line, column, message = finding.line, finding.column, finding.text
+    if Path(finding.file) != bench.path:
+        line, column = 1, 1
+        message = f"{Path(finding.file).name}: {finding.text}"
+    return {
+        "line": line,
+        "column": column,
+        "message": message,
+        "severity": finding.severity,
+    }
 
 
 # ------------------------------------------------------------------------------ panels
 
 
 def _rows() -> str:
-    """Show rows of a section as the source has them, and what each becomes."""
+    """Show a page of rows of a section as the source has them, and why a row is invalid."""
     file, kind = bench.good(), SECTIONS[request.args["kind"]]
-    sections, page = file.sections(kind), request.args.get("page", 0, int)
+    sections = file.sections(kind)
     if not sections:
         raise CannotRunError(f"The mapping has no section {kind.lower()}.")
+    page = request.args.get("page", 0, int)
     source = min(request.args.get("source", 0, int), len(sections) - 1)
     section = sections[source]
     with SourceReader(file) as reader:
@@ -408,7 +427,7 @@ def _rows() -> str:
 
 
 def _shown(section: ResourceMapping, row: FoundRow) -> Mapping[str, Any]:
-    """Return the cells of a row, and why it is invalid, with the line that says so."""
+    """Return the id and the cells of a row, and why it is invalid, with the line of the field."""
     if _is_unmasked():
         cells = [None if cell is None else cell_text(cell) for cell in row.cells]
     else:
@@ -429,6 +448,7 @@ def _line_here(mark: Mark) -> int:
 
 
 def _is_unmasked() -> bool:
+    """Whether the person at the screen has asked to see what identifies patients."""
     return request.args.get("unmask") == "1"
 
 
@@ -461,10 +481,11 @@ def _as_json(value: object) -> str:
 
 def _questions() -> str:
     """Show the open questions of the draft, with what each may be answered by."""
-    draft, columns = bench.draft, dict[Mark, Sequence[str]]()
+    draft = bench.draft
     file = None if draft.is_stale else draft.file
+    # By section; none where the source cannot be reached, or refuses the SELECT.
+    columns: dict[Mark, Sequence[str]] = {}
     if file and not draft.no_source:
-        # Without the source, and of a SELECT that it refuses, there are no columns to choose.
         with SourceReader(file) as reader, suppress(AdapterError):
             for section in file.mapping.sections:
                 columns[section.mark] = reader.columns(section)

@@ -29,25 +29,27 @@ _TRUTH: Mapping[str, object] = {"true": True, "false": False, "1": 1, "0": 0}
 def read_row(
     file: MappingFile, section: ResourceMapping, written: Table, items: Node | None
 ) -> SourceRow:
-    """Return a written row."""
-    columns, below = own_columns(section), read_items(section, items)
+    """Return a written row, as the source of its section would return it.
+
+    `items` are the written rows of the items that have a SELECT of their own.
+    """
+    columns, rows_of_items = own_columns(section), read_items(section, items)
     if section.http is None:
-        cells = read_cells(section, written)
-        of_items = {
+        cells_by_column = read_cells(section, written)
+        cells = tuple(cells_by_column.get(column) for column in columns)
+        cells_of_items = {
             item: [tuple(map(row.get, item_columns(item))) for row in rows]
-            for item, rows in below.items()
+            for item, rows in rows_of_items.items()
         }
-        return SourceRow(
-            section, columns, cells=tuple(map(cells.get, columns)), items=of_items
-        )
+        return SourceRow(section, columns, cells=cells, items=cells_of_items)
     opened = open_section(file.source_of(section), section.resource_type)
     try:
         # The functions of paths accept plain values only.
         values, lists = opened.cells(orjson.loads(orjson.dumps(written)))
     except SourceDataError as error:
         raise _refusal(written.mark, str(error)) from error
-    cells = _with_flags(section, dict(zip(columns, values, strict=True)))
-    return SourceRow(section, columns, cells=tuple(cells.values()), items=lists)
+    by_column = _with_flags(section, dict(zip(columns, values, strict=True)))
+    return SourceRow(section, columns, cells=tuple(by_column.values()), items=lists)
 
 
 def read_cells(section: ResourceMapping, written: Table) -> Cells:
@@ -68,14 +70,16 @@ def read_items(
     if not isinstance(items, Table):
         text = "expected lists and their rows here: {telecoms: [{…}]}"
         raise _refusal(items.mark, text)
-    by_name, cells = dict(_named_items(section)), {}
+    by_name = dict(_named_items(section))
+    cells: dict[ItemMapping, Sequence[Cells]] = {}
     for name, node in items.items():
         if name not in by_name:
-            use = ", ".join(by_name) or "none: no item of the section has a SELECT"
-            text = f"no item with a SELECT is called '{name}': use {use}"
+            names = ", ".join(by_name) or "none: no item of the section has a SELECT"
+            text = f"no item with a SELECT is called '{name}': use {names}"
             raise _refusal(items.key_marks[name], text)
-        known = known_item_columns(by_name[name])
-        cells[by_name[name]] = [_cells(row, known) for row in rows_of(node)]
+        item = by_name[name]
+        columns = known_item_columns(item)
+        cells[item] = [_cells(row, columns) for row in rows_of(node)]
     return cells
 
 
@@ -96,18 +100,23 @@ def known_item_columns(item: ItemMapping) -> Sequence[str]:
 
 
 def _with_flags(section: ResourceMapping, cells: Cells) -> Cells:
-    """Return cells by column; those of true-or-false fields without a code table are such."""
-    flags = {
-        column
-        for place in places_of(section)
-        if place.kind is SlotKind.FLAG and place.field.codes is None
-        for column in place.field.columns
-        if isinstance(cells.get(column), str)
-    }
-    return {**cells, **{flag: _TRUTH.get(cells[flag], cells[flag]) for flag in flags}}
+    """Return cells with true and false for the texts of true-or-false fields.
+
+    A field with a code table keeps its texts.
+    """
+    converted = dict(cells)
+    for place in places_of(section):
+        if place.kind is not SlotKind.FLAG or place.field.codes is not None:
+            continue
+        for column in place.field.columns:
+            text = cells.get(column)
+            if isinstance(text, str):
+                converted[column] = _TRUTH.get(text, text)
+    return converted
 
 
 def _named_items(section: ResourceMapping) -> Iterator[tuple[str, ItemMapping]]:
+    """Yield the items with a SELECT of their own, with the names that a test gives them."""
     for name, items in section.items.items():
         numbered = [(n, item) for n, item in enumerate(items, 1) if item.rows]
         for number, item in numbered:
@@ -131,4 +140,5 @@ def _cells(row: Table, known: Sequence[str]) -> Cells:
 
 
 def _refusal(mark: Mark, text: str) -> MappingError:
+    """Return the error of a written row at a place."""
     return MappingError([MappingProblem(mark, "", text)])

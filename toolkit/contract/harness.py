@@ -1,4 +1,4 @@
-"""What the contract suite consists of: the adapter under test, searches, and expected rows.
+"""The parts of the contract suite: the adapter under test, searches, and expected rows.
 
 A search that the adapter does not offer skips its test, with the reason. Expected rows are
 named by their number, and so are ids in `_id`, `patient` and the hospital's own patient
@@ -55,9 +55,9 @@ LARGEST_PAGE = 100
 
 
 class Offered:
-    """An adapter that is called for no more than it offers: the test is skipped instead.
+    """An adapter for tests: a search that it does not offer skips the test.
 
-    `columns` maps its names of columns, as in its faults, to those of the suite.
+    `columns` has the suite's name of a column by the name in the adapter's faults.
     """
 
     def __init__(self, adapter: Adapter, columns: Mapping[str, str]) -> None:
@@ -104,7 +104,7 @@ class Offered:
         return query.sort.key in self.capabilities[query.resource_type].sorts
 
     def takes(self, query: SearchQuery) -> bool:
-        """Whether the adapter answers the query at all."""
+        """Whether the adapter offers the search."""
         try:
             self.count(query)
         except pytest.skip.Exception:
@@ -123,47 +123,54 @@ class Offered:
             pytest.skip(f"{search} {error.limit or 'is not offered'}")
 
     def _as_served(self, query: SearchQuery) -> SearchQuery:
+        """Return a query with a page size and an order that the service would request."""
         served = replace(query, count=min(query.count, LARGEST_PAGE))
         if self.sorts_by(query):
             return served
         sorts = self.capabilities[query.resource_type].sorts
         key = sorts[0] if sorts else SortKey.ID
-        return replace(served, sort=Sort(key, key is not SortKey.ID))
+        return replace(served, sort=Sort(key, descending=key is not SortKey.ID))
 
     def _named(self, fault: RowFault) -> RowFault:
+        """Return a fault with the suite's name of its column."""
         column = self._columns.get(fault.column, fault.column)
         return replace(fault, column=column)
 
 
 def _lack(capabilities: Capabilities, query: SearchQuery) -> str:
-    """Return what of the query is not offered, "" when all of it is."""
+    """Return why a query is not offered, "" if it is."""
     kind = query.resource_type
-    if (offered := capabilities.get(kind)) is None:
+    offered = capabilities.get(kind)
+    if offered is None:
         return f"{kind} is not offered"
     if query.after is not None and not offered.paging:
         return "further pages are not offered"
     if query.backwards and not (offered.paging and offered.backwards):
         return "earlier pages are not offered"
-    lacks = (_lack_of(offered, criterion) for criterion in query.criteria)
-    return next((f"{kind} by {lack}" for lack in lacks if lack), "")
+    for criterion in query.criteria:
+        if lack := _lack_of(offered, criterion):
+            return f"{kind} by {lack}"
+    return ""
 
 
 def _lack_of(offered: ResourceCapabilities, criterion: Criterion) -> str:
+    """Return why a criterion is not offered, "" if it is."""
     name = criterion.parameter
-    if (able := offered.parameters.get(name)) is None:
+    parameter = offered.parameters.get(name)
+    if parameter is None:
         return f"{name} is not offered"
     match criterion:
-        case StringCriterion(match=how) if how not in able.matches:
-            return f"{name}:{how} is not offered"
+        case StringCriterion(match=match) if match not in parameter.matches:
+            return f"{name}:{match} is not offered"
         case DateCriterion(values=dates):
-            if any(date.prefix not in able.prefixes for date in dates):
+            if any(date.prefix not in parameter.prefixes for date in dates):
                 return f"{name} {Limit.PREFIX}"
     return ""
 
 
 @contextmanager
 def noted(refusals: set[str]) -> Iterator[None]:
-    """Add the reason why a search is not offered, for a test of several searches."""
+    """Add the reason why a search is not offered to `refusals`, and go on with the test."""
     try:
         yield
     except pytest.skip.Exception as refusal:
@@ -171,7 +178,7 @@ def noted(refusals: set[str]) -> Iterator[None]:
 
 
 def skip_for(refusals: Iterable[str]) -> None:
-    """Skip a test of several searches at its end, if some were not offered."""
+    """Skip a test that has ended, if a search of it was not offered."""
     if reasons := ", ".join(sorted(refusals)):
         pytest.skip(reasons)
 
@@ -179,8 +186,8 @@ def skip_for(refusals: Iterable[str]) -> None:
 class Opened:
     """A hospital, the adapter that is opened on it, and the model of both.
 
-    `columns` gives the suite's name of a column (`state`) for the one that the adapter's
-    faults name, where it has another. `model` is worked out where it is not given.
+    `columns` has the suite's name of a column (`state`) by the name in the adapter's faults,
+    where the two differ. `model` is that of the hospital unless another is passed.
     """
 
     def __init__(
@@ -312,14 +319,14 @@ def _time(text: str) -> tuple[datetime, datetime]:
 
 
 Outcome: TypeAlias = Record | RowFault | type[AdapterError]
-"""What a read comes to: a record, its fault, or an error without one."""
+"""What a read returns or raises: a record, its fault, or the type of an error without one."""
 
 
 def plain(row: Outcome) -> Any:
-    """Return a row in a form whose equality is that of what clients see.
+    """Return a row in a form in which two rows are equal if clients see the same.
 
-    Times as ISO texts, since Python finds no time of the odd hours equal in two zones;
-    identifiers in any order; of a fault only where it is.
+    Times are ISO texts, as Python finds times of the odd hours unequal in two zones. The order
+    of identifiers does not count, and of a fault only its column.
     """
     if isinstance(row, type):
         return row
@@ -347,23 +354,24 @@ def ids_of(page: Page) -> list[str]:
 
 
 def walk(adapter: Adapter, query: SearchQuery, *, back: bool = False) -> Iterable[Page]:
-    """Yield the pages of a search one by one, from its position on.
+    """Yield the pages of a search one by one, from its position to the end or to the start.
 
-    Stops at a page without rows, and fails when the adapter goes in circles.
+    Fails when the adapter repeats a position.
     """
     page = adapter.search(query)
-    marks = set()
+    positions = set()
     while page.rows:
         yield page
-        mark = page.first if back else page.last
-        assert mark is not None, "a page with rows has a position"
-        assert mark not in marks, "the walk goes in circles"
-        marks.add(mark)
-        after, before = (None, mark) if back else (mark, None)
-        further = replace(query, after=after, before=before, from_end=False)
-        following = adapter.search(further)
-        assert page.more is bool(following.rows), "`more` is whether rows follow"
-        page = following
+        position = page.first if back else page.last
+        assert position is not None, "a page with rows has a position"
+        assert position not in positions, "the walk goes in circles"
+        positions.add(position)
+        further = replace(query, after=position, before=None, from_end=False)
+        if back:
+            further = replace(query, after=None, before=position, from_end=False)
+        next_page = adapter.search(further)
+        assert page.more is bool(next_page.rows), "`more` is whether rows follow"
+        page = next_page
     assert (page.more, page.first, page.last) == (False, None, None)
 
 
@@ -378,7 +386,7 @@ def assert_as_model(opened: Opened, query: SearchQuery) -> None:
 
 
 def with_ids(opened: Opened, criterion: Criterion) -> Criterion:
-    """Write numbers of rows as the hospital's ids, where ids are searched for."""
+    """Return a criterion with the hospital's ids in place of the suite's numbers of rows."""
 
     def written(value: str) -> str:
         return opened.id(int(value)) if value.isdecimal() else value
