@@ -1,10 +1,10 @@
 """A tiny hospital system as plain rows, and the model of what an adapter makes of them.
 
-Who tests an adapter puts the rows of a `Hospital` into a source of its kind; `model` returns
-the same rows as records in memory, worked out here without the code under test.
+A test of an adapter puts the rows of a `Hospital` into a source of its kind. `model` returns
+the same rows as records in memory, computed here without the code under test.
 
-`EDGES` is the hospital that the contract suite searches: the edges at which adapters go
-wrong. Whoever writes an adapter adds the row on which it failed.
+`EDGES` is the hospital that the contract suite searches, with the rows on which adapters have
+failed. Add the row on which yours fails.
 """
 
 from collections.abc import Iterator
@@ -88,10 +88,10 @@ class OrganizationRow(NamedTuple):
 
 
 class Ids(StrEnum):
-    """What kind of column the ids of stays and patients stand in.
+    """The type of the column with the ids of stays and patients.
 
-    The order of the texts by code point is that of no number and of no dictionary. UUIDs are
-    texts in small letters, or the bytes that these stand for, in the same order.
+    The order of TEXTS by code point is neither that of numbers nor that of a dictionary. UUIDS
+    are texts in small letters, or their bytes, which have the same order.
     """
 
     NUMBERS = "numbers"
@@ -117,7 +117,7 @@ _ODD_IDS = {42: "42", 420: "042", 421: "A1", 422: "a1", 423: "a_%b"}
 
 @dataclass(frozen=True, slots=True)
 class Hospital:
-    """What one hospital holds, and how its deployment reads it."""
+    """The rows of a hospital, and how its deployment reads ids and times."""
 
     stays: tuple[StayRow, ...] = ()
     patients: tuple[PatientRow, ...] = ()
@@ -169,6 +169,7 @@ class Hospital:
         return FaultyRow(record, fault) if fault else record
 
     def _fault(self, row: StayRow, record: EncounterRecord) -> RowFault | None:
+        """Return the fault that an adapter should report for a stay, None for a valid one."""
         if "_" in record.id:
             return RowFault("id", "stay_id", "no id")
         if record.status == "?":
@@ -185,14 +186,17 @@ class Hospital:
         return None
 
     def _instant(self, text: str | None) -> datetime | None:
+        """Return the time that a local time of the hospital means, None for an empty text."""
         if not text:
             return None
-        if gap_end := _gap(text):
-            # A time that is refused still has its place: before all that come after.
-            early = timedelta(microseconds=self.never is Never.REFUSE)
-            return (gap_end - early).astimezone(PARIS)
-        fold = self.twice is Twice.SECOND
-        return datetime.fromisoformat(text).replace(tzinfo=PARIS, fold=int(fold))
+        gap_end = _gap(text)
+        if gap_end is not None:
+            if self.never is Never.REFUSE:
+                # The invalid row is sorted before the rows at the end of the gap.
+                gap_end -= timedelta(microseconds=1)
+            return gap_end.astimezone(PARIS)
+        fold = 1 if self.twice is Twice.SECOND else 0
+        return datetime.fromisoformat(text).replace(tzinfo=PARIS, fold=fold)
 
     def _patient(self, row: PatientRow) -> PatientRecord:
         given = row.given or ""
@@ -218,6 +222,7 @@ class Hospital:
 
 
 def _organization(row: OrganizationRow) -> MemoryRow:
+    """Return an organization as an adapter should see it."""
     finess = IdentifierRecord(row.finess or "", FINESS_SYSTEM, "FINEJ")
     record = OrganizationRecord(
         id=row.code,
@@ -231,12 +236,17 @@ def _organization(row: OrganizationRow) -> MemoryRow:
 
 
 def _utc(text: str | None) -> datetime | None:
-    moment = datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None
-    return moment.astimezone(PARIS) if moment else None
+    """Return the time that a time in UTC means, None for an empty text."""
+    if not text:
+        return None
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).astimezone(PARIS)
 
 
 def _gap(text: str) -> datetime | None:
-    """Return the instant at which the hour ends that `text` falls in and never happens."""
+    """Return the end of the gap that a local time is in, None for a time that exists.
+
+    The gap is the hour that the clock skips in spring.
+    """
     local = datetime.fromisoformat(text)
     instant = local.replace(tzinfo=PARIS).astimezone(UTC)
     if instant.astimezone(PARIS).replace(tzinfo=None) == local:

@@ -75,11 +75,11 @@ START_OF_NO_HOUR = {
     for prefix in ("gt", "ge")
     for time in ("10:00:00+01:00", "10:00Z")
 }
-"""Rows about a start that is a whole day: our sources give a day its hour (`at`)."""
+"""Rows of the table with a start that is a day only: the sources here give it an hour (`at`)."""
 
 
 def _local(text: str | None, midnight: str) -> str | None:
-    """Write a time of the table as the hospital's clock showed it."""
+    """Return a time of the table as local time of the hospital; a day gets a time of day."""
     if text is None:
         return None
     if len(text) == len("2019-03-14"):
@@ -246,7 +246,7 @@ def _check_pages(opened: Opened, query: SearchQuery) -> None:
 
 
 def _in_order(opened: Opened, query: SearchQuery) -> list[Any]:
-    """Return all rows of a search as the model orders them; skip what is not sorted so."""
+    """Return all rows of a search in the model's order; skip the test if it is not offered."""
     kind, key = query.resource_type, query.sort.key
     if kind in opened.adapter.capabilities and not opened.adapter.sorts_by(query):
         pytest.skip(f"{kind} sorted by {key} is not offered")
