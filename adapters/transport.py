@@ -53,6 +53,7 @@ def exposed_sources(mapping: SourceMapping) -> Iterator[Exposed]:
 
 
 def _addresses(source: SourceConfig) -> Iterator[str]:
+    """Yield the addresses that an HTTP source is sent requests and credentials at."""
     yield source.url
     if source.http and isinstance(source.http.auth, OAuth2):
         yield source.http.auth.token_url

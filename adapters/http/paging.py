@@ -113,6 +113,7 @@ class PageTrail:
 
 
 def _mark(text: str) -> str:
+    """Return a digest of a link or of the id of a row, in eight characters."""
     return b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
 
 

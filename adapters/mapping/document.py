@@ -121,6 +121,7 @@ def _is_whole(base: Table, layer: Table, path: KeyPath) -> bool:
 
 
 def _prefix(entry: Node) -> str:
+    """Return the prefix of the ids of an entry of `sources`, "" for none."""
     return entry.text("prefix") if isinstance(entry, Table) else ""
 
 

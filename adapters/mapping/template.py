@@ -80,12 +80,10 @@ class Placeholder:
             # A leading zero would find a row with another id.
             is_fit = _INTEGER.fullmatch(value) and -limit <= int(value) < limit
             return value if is_fit else None
-        if trusted and not self.quote:
-            return value
         if not trusted and any(sign in value for sign in rule.without):
             return None
         if not self.quote:
-            fits = self.bare is None or self.bare.fullmatch(value)
+            fits = trusted or self.bare is None or self.bare.fullmatch(value)
             return value if fits else None
         match rule.quote:
             case Quote.BACKSLASH:
