@@ -1,8 +1,8 @@
-"""Labels of codes: texts of the hospital's own database, in a column that somebody chooses.
+"""Labels of codes: texts of the hospital's own database, in a column that the integrator chooses.
 
-A text may be about a person. A label is shown if no code of the column has two and at least
-five rows carry it; in another table that has one row for each code, one row is enough. Of the
-rows of patients themselves no column is offered.
+A text may be about a person. A label is shown if no code of the column has two texts, and if at
+least five rows have it; in another table with one row for each code, one row is enough. No
+column in the rows of patients themselves is offered.
 """
 
 import math

@@ -403,7 +403,7 @@ def _given(file: MappingFile, case: Case) -> WrittenRows:
 
 
 def _found(file: MappingFile, case: Case) -> Iterator[Finding]:
-    """Yield how the rows that are found differ. Raises RefusedError, MappingError."""
+    """Yield how the rows that are found differ. Raises RefusedSearchError, MappingError."""
     rows, parameters = _given(file, case), _parameters(case)
     names = {name for name, _ in parameters}
     with searching(_stand_in(file.mapping, rows)) as searches:
@@ -429,7 +429,7 @@ def _found(file: MappingFile, case: Case) -> Iterator[Finding]:
 
 
 def _sent(file: MappingFile, case: Case) -> Iterator[Finding]:
-    """Yield how the request of a first page differs. Raises RefusedError."""
+    """Yield how the request of a first page differs. Raises RefusedSearchError."""
     section = file.section(case.kind, case.text("source"))
     parameters = _parameters(case)
     mapping = file.source_of(section)

@@ -1,4 +1,4 @@
-"""What a search sends to a source and finds there, by the service's own parser and adapters."""
+"""Searches of a mapping by the service's own parser and adapters, without a server."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +16,7 @@ from app.search.parser import Parameters, context_of, decode_form, parse_search
 from app.search.references import linked
 
 BASE_URL = "https://encounters.example/fhir/v3"
-"""Stands for the address of the deployment, which a mapping file does not say."""
+"""An example for the address of the deployment, which no mapping file has."""
 
 
 class RefusedSearchError(CannotRunError):
@@ -32,11 +32,11 @@ class Searches:
 
     @property
     def offer(self) -> Offer:
-        """What clients are offered."""
+        """The resources and search parameters that clients are offered."""
         return compute_offer(profile_of(self.mapping), self.adapter.capabilities)
 
     def query(self, kind: ResourceType, parameters: Parameters) -> SearchQuery:
-        """Return what a search means. Raises RefusedError."""
+        """Return the query of a search as clients write it. Raises RefusedSearchError."""
         offer = self.offer.resources.get(kind)
         if offer is None or not offer.searchable:
             raise RefusedSearchError(f"{kind} is not searched here.")
@@ -47,19 +47,21 @@ class Searches:
             return search.query
 
     def sent(self, query: SearchQuery) -> str:
-        """Return what a search sends to the source. Raises RefusedError, AdapterError."""
+        """Return the statements or the request of a search.
+
+        Raises RefusedSearchError, AdapterError.
+        """
         with _refusals():
-            return (
-                self.adapter.explain(query) or "no request is sent: nothing can match"
-            )
+            sent = self.adapter.explain(query)
+        return sent or "no request is sent: nothing can match"
 
     def page(self, query: SearchQuery) -> Page:
-        """Return what a search finds. Raises RefusedError, AdapterError."""
+        """Return a page of matches. Raises RefusedSearchError, AdapterError."""
         with _refusals():
             return self.adapter.search(query)
 
     def count(self, query: SearchQuery) -> int:
-        """Return how many matches a search has. Raises RefusedError, AdapterError."""
+        """Return the number of matches. Raises RefusedSearchError, AdapterError."""
         with _refusals():
             return self.adapter.count(query)
 
@@ -72,7 +74,10 @@ def searching(mapping: SourceMapping) -> Iterator[Searches]:
 
 
 def parsed_search(search: str) -> tuple[ResourceType, Parameters]:
-    """Return a search like `Encounter?date=2024`, with or without an address before it."""
+    """Return the resource type and the parameters of a search such as `Encounter?date=2024`.
+
+    An address may come before the type. Raises CannotRunError for an unknown type.
+    """
     path, _, query = search.partition("?")
     name = path.rpartition("/")[2]
     if name not in [*ResourceType]:
@@ -83,6 +88,7 @@ def parsed_search(search: str) -> tuple[ResourceType, Parameters]:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
+    """Raise RefusedSearchError for what the service refuses, with the text for the client."""
     try:
         yield
     except (ServiceError, NotAskableError) as error:

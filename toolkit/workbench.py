@@ -502,13 +502,17 @@ def _question(
     line: str,
     columns: Mapping[Mark, Sequence[str]],
 ) -> Mapping[str, Any]:
-    """Return a question and its choices: columns, fields, or the index of a code table."""
+    """Return an open question and what may answer it.
+
+    That is a column of the section, a field without a column, or the index of a code table.
+    """
     before, _, text = line.partition(QUESTION)
     question: dict[str, Any] = {"line": number, "of": before.strip(), "text": text}
     if file is None:
         return question
-    sections = [s for s in file.mapping.sections if _line_here(s.mark) <= number]
-    for section in sections[-1:]:
+    above = [s for s in file.mapping.sections if _line_here(s.mark) <= number]
+    # The section that the line is in.
+    for section in above[-1:]:
         at_line = [p for p in places_of(section) if _line_here(p.field.mark) == number]
         if at_line and len(at_line[0].field.columns) == 1:
             question["columns"] = columns.get(section.mark, ())
@@ -525,7 +529,7 @@ def _question(
 
 
 def _coded(file: MappingFile) -> list[tuple[ResourceMapping, Place]]:
-    """Return the fields of codes with their sections, those with a closed list first."""
+    """Return the fields of codes with their sections; fields with a closed list of values first."""
     coded = [
         (section, place)
         for section in file.mapping.sections
@@ -536,7 +540,7 @@ def _coded(file: MappingFile) -> list[tuple[ResourceMapping, Place]]:
 
 
 def _codes() -> str:
-    """Show the codes of a column with their rows, beside what they may become."""
+    """Show the codes of a column with their numbers of rows, and the values that they may get."""
     file = bench.good()
     coded = _coded(file)
     if not coded:
@@ -549,7 +553,9 @@ def _codes() -> str:
         chosen = request.args.get("labels", "")
         labels = read_labels(adapter, section, place, chosen)
     table, unnamed = counted.table, counted.unnamed
-    others = sorted((c for c in unnamed if c), key=lambda code: -unnamed[code])
+    # Codes without an entry, those of most rows first.
+    new_codes = [code for code in unnamed if code]
+    new_codes.sort(key=lambda code: -unnamed[code])
     return render_template(
         "codes.html",
         stale=bench.draft.is_stale,
@@ -561,7 +567,7 @@ def _codes() -> str:
         labels=labels,
         chosen=chosen,
         remarks=remarks(bench.draft.text, table.name),
-        codes=[(c, counted.counts.get(c, 0)) for c in (*table.table, *others)],
+        codes=[(c, counted.counts.get(c, 0)) for c in (*table.table, *new_codes)],
         nothing=counted.nothing,
         hidden=unnamed.get("", 0),
         is_sample=section.http is not None,

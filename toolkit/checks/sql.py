@@ -78,7 +78,8 @@ def checks(
         for subject, check in CHECKS:
             run = partial(inspection.run, subject, check)
             yield Check(f"{inspection.kind}: {subject}", run)
-        run = partial(inspection.run, "searches", SearchChecks(inspection).results)
+        searches = SearchChecks(inspection).results
+        run = partial(inspection.run, "searches", searches)
         yield Check(f"{inspection.kind}: searches", run, ends_in_time=True)
     for inspection in inspections:
         subject = f"{inspection.kind}: what is not examined"
@@ -152,7 +153,8 @@ def rows_left_out(inspection: SqlInspection) -> Findings:
         inspection.skip("rows that are left out", f"the account cannot read {table}")
         return
     selected = inspection.count(inspection.opened.columns, ALWAYS)
-    if (lost := _lost_by_joins(inspection, selected)) > 0:
+    lost = _lost_by_joins(inspection, selected)
+    if lost > 0:
         text = (
             f"{lost:,} of {rows:,} rows of {table} are left out by a JOIN:"
             " use LEFT JOIN to keep rows without a match, and WHERE to leave rows out"
@@ -543,13 +545,14 @@ _CLOCK = re.compile(r"\d[ T](?!00:00(?![:.]*0*[1-9]))\d\d:\d\d")
 
 
 def times_cut_to_days(inspection: SqlInspection) -> Findings:
-    """Report computed days of a column that has a time of day."""
+    """Report fields for which the SELECT computes a day from a column with a time of day."""
     section, database = inspection.opened, inspection.database
     for place in inspection.places:
         rule, names = place.field.time, place.field.columns
         if rule is None or place.kind is not SlotKind.TIME or place.rows:
             continue
-        if len(names) != 1 or inspection.origin(place):
+        # The database knows the origin of a column that is not computed.
+        if len(names) != 1 or inspection.origin(place) is not None:
             continue
         statement = section.columns.select(names, inspection.served, limit=SAMPLE_ROWS)
         values = [value for (value,) in database.fetch(statement) if value]
@@ -564,12 +567,13 @@ def times_cut_to_days(inspection: SqlInspection) -> Findings:
                 rows = database.fetch(database.dialect.first(select, SAMPLE_ROWS))
             except SourceDataError:
                 continue
-            number = sum(_has_clock(value) for (value,) in rows)
-            # Fewer may be those of a condition, as in CASE WHEN.
-            if number and number >= len(rows) / 10:
+            with_clock = [value for (value,) in rows if _has_clock(value)]
+            # In fewer rows, the column may be in a condition only, as in CASE WHEN.
+            if with_clock and len(with_clock) >= len(rows) / 10:
                 text = (
                     f"the SELECT keeps only the day of {column}, which has a time of day in"
-                    f" {number:,} of {len(rows):,} rows: select the column itself, without at:"
+                    f" {len(with_clock):,} of {len(rows):,} rows: select the column itself,"
+                    " without at:"
                 )
                 yield inspection.at(place, text, Severity.WARNING)
                 break
@@ -726,7 +730,7 @@ def starts_before_births(inspection: SqlInspection) -> Findings:
 
 
 def merged_patients(inspection: SqlInspection) -> Findings:
-    """Report how many stays are of a patient who was replaced by another, and circles of merges."""
+    """Report stays of merged patients where merges are not followed, and circles of merges."""
     merges = inspection.opened.merges
     if inspection.kind is not ResourceType.ENCOUNTER or merges is None:
         return
@@ -734,9 +738,9 @@ def merged_patients(inspection: SqlInspection) -> Findings:
     if not place.field.follows_merges and place.field.columns:
         column = section.columns.column(place.field.filter_column)
         is_merged = merges.survivor.present
-        of_merged = in_rows(column, merges.columns, merges.id, is_merged)
-        served = all_of([inspection.served, of_merged])
-        if stays := inspection.count(section.columns, served):
+        has_merged = in_rows(column, merges.columns, merges.id, is_merged)
+        condition = all_of([inspection.served, has_merged])
+        if stays := inspection.count(section.columns, condition):
             text = (
                 f"{rows_that(stays, 'have')} a patient who was merged into another. Searches by"
                 " the surviving patient do not find them"
