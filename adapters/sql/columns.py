@@ -250,7 +250,7 @@ def unreal_as_held(kind: ColumnKind, text: str) -> tuple[str, ...]:
     is_midnight = re.fullmatch(r"(00:00:00(\.0+)?)?", clock)
     if kind is ColumnKind.DATE:
         return (day,) if is_midnight else ()
-    if is_midnight and "-" in day:
+    if is_midnight and day[:1].isdigit():
         return (f"{day} 00:00:00",)
     return (text,)
 

@@ -34,7 +34,7 @@ ODD = {
 TYPES = {"sqlite": "TEXT", "postgresql": "TIMESTAMP", "mysql": "DATETIME"}
 ABSENT = {
     "sqlite": ("x", "10:00", "0000-00-00", "2024-03-14 24:00:00"),
-    "postgresql": ("infinity", "0044-03-15 10:00:00 BC", "12024-03-14"),
+    "postgresql": ("infinity", "-infinity", "0044-03-15 10:00:00 BC", "12024-03-14"),
     "mysql": ("0000-00-00", "2024-00-00 00:00:00", "2024-02-00 10:00:00"),
 }
 """Texts that are no date of any calendar, or of none that Python has.
