@@ -13,7 +13,6 @@ from typing import Any
 import psycopg
 
 from tests.live import free_ports
-from tests.redis_server import RedisServer
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -49,17 +48,6 @@ class Database:
     def sqlalchemy(self) -> str:
         """Return the address for our mapping."""
         return self.libpq.replace("postgresql:", "postgresql+psycopg:", 1)
-
-
-@contextmanager
-def redis_url() -> Iterator[str]:
-    """Start a Redis for the run and return its address."""
-    server = RedisServer()
-    server.start()
-    try:
-        yield server.url
-    finally:
-        server.remove()
 
 
 @contextmanager

@@ -16,11 +16,12 @@ import requests
 from cryptography.fernet import Fernet
 
 from bench.before import Build
-from bench.cluster import Database, Fill, database, redis_url
+from bench.cluster import Database, Fill, database
 from demo.hospital import fill
 from tests.app.provider import AUDIENCE, ISSUER, key_set, rsa, sign
 from tests.hospital_http import answer, serving
 from tests.live import HOST, ROOT, free_ports
+from tests.redis_server import started_redis
 
 PEERS = Path(__file__).parent / "peers"
 BASE_URL = "https://127.0.0.1/fhir/v3"
@@ -51,12 +52,12 @@ def surroundings(kept: Path, stays: int, fill: Fill = fill) -> Iterator[Around]:
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
         database(kept, stays, fill) as filled,
-        redis_url() as redis,
+        started_redis() as redis,
         serving(answer(key_set(rsa()))) as url,
     ):
         file = Path(folder) / "public-key.pem"
         file.write_bytes(rsa().as_pem(private=False))
-        yield Around(filled, redis, url, file, Path(folder))
+        yield Around(filled, redis.url, url, file, Path(folder))
 
 
 @dataclass(frozen=True, slots=True)
