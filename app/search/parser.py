@@ -335,7 +335,7 @@ def _page_size(text: str | None, offer: ResourceOffer, lenient: bool) -> int:
         return offer.count_default
     match = _COUNT.fullmatch(text)
     size = int(match.group(1)) if match else 0
-    if not 1 <= size <= offer.count_max and not (lenient and size):
+    if size < 1 or (size > offer.count_max and not lenient):
         raise bad_value("_count", text, f"use a number from 1 to {offer.count_max}")
     return size
 
