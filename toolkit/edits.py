@@ -104,25 +104,30 @@ def write_codes(text: str, name: str, chosen: Mapping[str, str]) -> str:
         raise CannotRunError(f"codes.{name} is not in this file: write it there.")
     ((table_key, table),) = tables
     entries = [*_pairs(table)]
-    words = {code.value: chosen.get(code.value, word.value) for code, word in entries}
-    new = {code: word for code, word in chosen.items() if code not in words and word}
-    if holder.flow_style or (table.flow_style and entries):
-        meanings = {**words, **new}
-        pairs = [f"{yaml_text(c)}: {yaml_text(w)}" for c, w in meanings.items() if w]
-        flow = f"{{{', '.join(pairs)}}}"
-        written = text[: table.start_mark.index] + flow + _after(text, table)
+    meanings = {
+        code.value: chosen.get(code.value, word.value) for code, word in entries
+    }
+    new = {code: word for code, word in chosen.items() if code not in meanings and word}
+    is_in_braces = holder.flow_style or (table.flow_style and entries)
+    before, after = text[: table.start_mark.index], _after(text, table)
+    if is_in_braces:
+        written = before + _in_braces({**meanings, **new}) + after
     elif entries:
-        written = _with_lines(text, entries, words, new)
+        written = _with_lines(text, entries, meanings, new)
+    elif lines := _lines(new, table_key.start_mark.column + 2):
+        # In a first mapping, the comment below lists the codes.
+        written = before.rstrip(" ") + lines + _LISTED.sub("", after)
     else:
-        above = text[: table.start_mark.index].rstrip(" ")
-        after = _after(text, table)
-        if added := _lines(new, table_key.start_mark.column + 2):
-            # In a first mapping, the comment below lists the codes.
-            written = above + added + _LISTED.sub("", after)
-        else:
-            written = f"{above} {{}}{after}"
-    is_open = "" in chosen.values() or not chosen
-    return written if is_open else answer(written, key.start_mark.line + 1)
+        written = f"{before.rstrip(' ')} {{}}{after}"
+    if "" in chosen.values() or not chosen:
+        return written
+    return answer(written, key.start_mark.line + 1)
+
+
+def _in_braces(meanings: Mapping[str, str]) -> str:
+    """Return a table of codes on one line: `{A: finished, B: planned}`."""
+    pairs = [f"{yaml_text(c)}: {yaml_text(w)}" for c, w in meanings.items() if w]
+    return f"{{{', '.join(pairs)}}}"
 
 
 def _with_lines(
