@@ -63,7 +63,7 @@ _Environ: TypeAlias = dict[str, Any]
 _Application: TypeAlias = Callable[[_Environ, Any], Iterable[bytes]]
 
 
-class AuditTrail(Protocol):
+class AuditRecorder(Protocol):
     """Where the audit events of a deployment go."""
 
     def record(self, call: Call, status: int) -> bool:
@@ -177,7 +177,7 @@ class Requests:
         *,
         headers: ResponseHeaders = SECURITY_HEADERS,
         limit: RequestLimit | None = None,
-        trail: AuditTrail | None = None,
+        trail: AuditRecorder | None = None,
         is_counted: bool = True,
         is_traced: bool = False,
     ) -> None:

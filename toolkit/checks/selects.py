@@ -37,7 +37,7 @@ _ARGUMENT = re.compile(
 _FROM, _UNION = re.compile(r"\bFROM\b", re.I), re.compile(r"\bUNION\b", re.I)
 _COMMA, _BEFORE_ITEM = re.compile(","), re.compile(r",|\bSELECT\b", re.I)
 
-Scope: TypeAlias = tuple[int, ...]
+Nesting: TypeAlias = tuple[int, ...]
 """The positions of the parentheses that are open at a position of a SELECT, outermost first."""
 
 
@@ -51,8 +51,8 @@ class _Select:
     def __init__(self, rows: str) -> None:
         self.rows = rows
         self.bare = _UNREAD.sub(lambda match: " " * len(match[0]), rows)
-        self.scopes = list[Scope]()
-        scope: Scope = ()
+        self.scopes = list[Nesting]()
+        scope: Nesting = ()
         for position, character in enumerate(f"{self.bare} "):
             # A parenthesis itself belongs to the scope around it.
             if character == ")":
@@ -62,7 +62,7 @@ class _Select:
                 scope = (*scope, position)
 
     def find(
-        self, pattern: re.Pattern[str], scope: Scope, start: int = 0
+        self, pattern: re.Pattern[str], scope: Nesting, start: int = 0
     ) -> Iterator[re.Match[str]]:
         """Yield the matches of a pattern in a scope, but not inside further parentheses."""
         matches = pattern.finditer(self.bare, start)
@@ -136,7 +136,7 @@ class _Table(NamedTuple):
 
     alias: str
     name: str
-    scope: Scope
+    scope: Nesting
     position: int
 
 
